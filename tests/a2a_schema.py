@@ -11,10 +11,12 @@ from typing import Any
 from a2a.compat.v0_3 import types as v03
 from a2a.types import (
     AgentCard,
+    ListTaskPushNotificationConfigsResponse,
     ListTasksResponse,
     SendMessageResponse,
     StreamResponse,
     Task,
+    TaskPushNotificationConfig,
 )
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
@@ -27,6 +29,9 @@ OLDER_RESULTS: dict[str, Any] = {
     "tasks/resubscribe": v03.SendStreamingMessageResponse,
     "tasks/get": v03.GetTaskResponse,
     "tasks/cancel": v03.CancelTaskResponse,
+    "tasks/pushNotificationConfig/set": v03.SetTaskPushNotificationConfigResponse,
+    "tasks/pushNotificationConfig/get": v03.GetTaskPushNotificationConfigResponse,
+    "tasks/pushNotificationConfig/list": v03.ListTaskPushNotificationConfigResponse,
     "agent/getAuthenticatedExtendedCard": v03.GetAuthenticatedExtendedCardResponse,
 }
 RESULTS: dict[str, Any] = {
@@ -35,9 +40,12 @@ RESULTS: dict[str, Any] = {
     "SubscribeToTask": StreamResponse,
     "GetTask": Task,
     "CancelTask": Task,
-    "ListTasks": ListTasksResponse,
+    "CreateTaskPushNotificationConfig": TaskPushNotificationConfig,
+    "GetTaskPushNotificationConfig": TaskPushNotificationConfig,
+    "ListTaskPushNotificationConfigs": ListTaskPushNotificationConfigsResponse,
     "GetExtendedAgentCard": AgentCard,
 }
+NO_RESULT = ("tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig")
 ERROR_CODES = {-32700, -32600, -32601, -32602, -32603, *range(-32009, -32000)}
 
 
@@ -49,12 +57,24 @@ def check_response(method: str, response: Json, *, request_id: Any) -> None:
     assert ("result" in response) != ("error" in response)
     if "error" in response:
         check_error(response["error"])
+    elif method == "ListTasks":
+        check_tasks(response["result"])
+    elif method in NO_RESULT:
+        assert response["result"] is None
     elif method in OLDER_RESULTS:
         model = OLDER_RESULTS[method].model_validate(response)
         # Nothing is left over: whatever is served is a field of the schema.
         assert model.model_dump(mode="json", by_alias=True, exclude_none=True) == without_nulls(response)
     else:
         check_message(RESULTS[method](), response["result"])
+
+
+def check_tasks(page: Json) -> None:
+    """Check a page of tasks. Its fields are all required, and the SDK takes an empty one for a missing one."""
+    assert page.keys() == {"tasks", "nextPageToken", "pageSize", "totalSize"}
+    ParseDict(page, ListTasksResponse())
+    for task in page["tasks"]:
+        check_message(Task(), task)
 
 
 def check_error(error: Json) -> None:

@@ -122,6 +122,42 @@ class SourceSettings(_Settings):
         return tuple(self.source_prefixes.split(",")) if self.source_prefixes else ()
 
 
+class PushSettings(_Settings):
+    """Push notifications of A2A tasks: where they may go."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
+    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``. Empty: nobody is notified."""
+
+    @property
+    def egress(self) -> EgressPolicy:
+        return EgressPolicy.of(self.hosts.split(","), allow_local=self.stage == "local")
+
+
+class PushQueueSettings(_Settings):
+    """The queue of push notifications."""
+
+    push_queue_url: Url = Field(validation_alias="BATON_PUSH_QUEUE_URL")
+
+
+class PushKeySettings(_Settings):
+    """The key that signs push notifications."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    secret: Name = Field(validation_alias="BATON_PUSH_KEY_SECRET")
+
+    @property
+    def is_local(self) -> bool:
+        return self.stage == "local"
+
+
+class PushIssuerSettings(_Settings):
+    """Who push notifications say they are from."""
+
+    issuer: Url = Field(validation_alias="BATON_PUSH_ISSUER")
+    """The address of the API, below which ``/.well-known/jwks.json`` is."""
+
+
 class LeaseSettings(_Settings):
     """How long workers keep what they do not finish."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.errors import LeaseLost
 from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import LeaseMark, Run, RunStatus
@@ -11,6 +14,11 @@ from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
 from baton.ports.thread_store import Commit, LeaseBusy, NoSuchThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
+
+PAGE = ClientOffer(
+    (ClientTool("paint", "Paints.", {"type": "object", "properties": {"size": {"maximum": 0.5}}}),),
+    (ContextItem("The page", "Cart"),),
+)
 
 LEASE_SECONDS = 30
 
@@ -355,6 +363,12 @@ class TurnContract:
         assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") is None
         assert await stores.store.open_turn(lease, turn(lease)) is None
         assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") == turn(lease)
+
+    async def test_what_the_client_offers_is_kept_with_the_turn(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        offering = replace(turn(lease), client=PAGE)
+        assert await stores.store.open_turn(lease, offering) is None
+        assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") == offering
 
     async def test_a_retry_of_the_same_attempt_is_the_first(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())

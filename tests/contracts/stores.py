@@ -20,7 +20,9 @@ from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.mcp_calls import McpCalls
 from baton.ports.procedures import ProcedureStore
+from baton.ports.push_configs import PushConfigs
 from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
@@ -45,6 +47,8 @@ class Stores:
     handoffs: HandoffStore
     workflows: WorkflowStore
     a2a_tasks: A2ATasks
+    push_configs: PushConfigs
+    mcp_calls: McpCalls
     procedures: ProcedureStore
     captures: CaptureStore
     agent_definitions: AgentDefinitions

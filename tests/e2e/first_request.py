@@ -36,7 +36,7 @@ def main(name: str) -> None:
 
 async def _post(app: Any, request: dict[str, Any]) -> str:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:
-        headers = {"Authorization": f"Bearer {request['token']}"}
+        headers = {"Authorization": f"Bearer {request['token']}", **request.get("headers", {})}
         return (await client.post(request.get("path", "/v1/runs"), json=request["body"], headers=headers)).text
 
 

@@ -72,6 +72,23 @@ def test_a_call_over_a2a(cloud: RunningCloud, tenant: str, method: str) -> None:
     assert loaded == set()
 
 
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_a_call_over_mcp(cloud: RunningCloud, tenant: str, version: str) -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    params = {"name": "assistant", "arguments": {"message": "Hello"}, "_meta": {**meta, "progressToken": 1}}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": version,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "assistant",
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    request = {"token": cloud.token(tenant, "ada"), "path": "/mcp", "body": body, "headers": headers}
+    answer, loaded = first_request(cloud, "streams", request)
+    assert '"structuredContent":' in answer
+    assert loaded == set()
+
+
 def test_a_frame_of_a_web_socket(cloud: RunningCloud, tenant: str) -> None:
     event = sample("websocket_default")
     event["requestContext"]["authorizer"] |= {"tenant": tenant, "expires": "4102444800"}

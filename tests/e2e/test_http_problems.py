@@ -78,14 +78,19 @@ PROTECTED = [
     ("POST", "/v1/agents/assistant/sources/src_00000000000000000000000000000001/refresh"),
     ("POST", "/a2a"),
     ("POST", "/a2a/assistant"),
+    ("POST", "/mcp"),
 ]
 PUBLIC = [
     ("GET", "/health"),
     ("GET", "/.well-known/agent-card.json"),
     ("GET", "/.well-known/agent.json"),
     ("GET", "/a2a/{}/.well-known/agent-card.json"),
+    ("GET", "/.well-known/oauth-protected-resource"),
+    ("GET", "/.well-known/oauth-protected-resource/mcp"),
 ]
 """Routes that answer without a token."""
+TOKENLESS = ("/health", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")
+"""Those of them that never look at one."""
 
 
 @pytest.mark.parametrize(("method", "path"), PROTECTED)
@@ -320,7 +325,7 @@ async def test_every_route_is_described_with_examples(openapi: dict[str, Any]) -
 
 async def test_every_protected_route_tells_its_problems(openapi: dict[str, Any]) -> None:
     for path, method, operation in operations(openapi):
-        if path == "/health":
+        if path in TOKENLESS:
             continue
         assert operation["security"], path
         assert "401" in operation["responses"], (method, path)

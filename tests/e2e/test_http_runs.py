@@ -12,7 +12,7 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.gates import Gate
 from tests.e2e.problems import check_problem
-from tests.e2e.sockets import SocketClient, new_id
+from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient, new_id
 from tests.e2e.users import User, run_input
 from tests.fault_model import FaultModel, answers
 
@@ -129,6 +129,24 @@ async def test_a_run_goes_on_when_its_reader_leaves(alice: User, model: FaultMod
         gate.text,
     ]
     assert model.hangups == 0
+
+
+async def test_a_run_whose_reader_leaves_for_good_is_stopped_and_keeps_what_was_said(
+    alice: User, model: FaultModel
+) -> None:
+    gate = Gate("It was a dark ", "and stormy night.")
+    model.script(gate.behaviour)
+    body = run_input("Tell me a story", message_id="m-1")
+    async with alice.stream("POST", "/runs", json=body) as stream:
+        async for event in stream:
+            if event["type"] == "TEXT_MESSAGE_CONTENT":
+                break
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await alice.read(f"/threads/{body['threadId']}"))["run"] is not None:  # noqa: ASYNC110 - it is another process
+            await asyncio.sleep(0.1)
+    _, answer = await alice.messages(body["threadId"])
+    assert (answer["content"], answer["metadata"]["status"]) == ("It was a dark ", "cancelled")
+    gate.open()
 
 
 async def test_a_run_waits_for_the_turn_before_it(alice: User, model: FaultModel, socket: SocketClient) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.queued import RecordDelivery
@@ -106,6 +107,8 @@ class FakeLeases:
         if request.run_id is not None and request.message_id is not None:
             run = row.thread.run or Run(request.run_id, request.message_id, attempt=0)
             row.thread = replace(row.thread, run=replace(run, attempt=run.attempt + 1))
+        has_tasks, notifies = row.thread.has_tasks or request.begins_task, row.thread.notifies or request.notifies
+        row.thread = replace(row.thread, has_tasks=has_tasks, notifies=notifies)
         row.owner, row.until, row.fence = self._clock.new_id(), now + LEASE, row.fence + 1
         row.delivery = request.delivery
         first_seq, row.next_seq = row.next_seq, row.next_seq + RESERVED_SEQS
@@ -139,10 +142,17 @@ class FakeLeases:
             raise LeaseLost
         return self._changed(lease, replace(run, attempt=run.attempt + 1))
 
-    async def commit(self, lease: Lease, commit: Commit) -> None:
+    async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
+        row = self.rows.get((scope.tenant_id, thread_id))
+        if row is None or row.thread.user_id != scope.user_id:
+            raise ThreadUnavailable(is_unused=row is None)
+        row.thread = replace(row.thread, notifies=True)
+        return row.shown(self._now())
+
+    async def commit(self, lease: Lease, commit: Commit) -> bool:
         row, now = self._row(lease), self._now()
         if row.committed_fence == lease.fence:
-            return
+            return row.thread.notifies
         self._mine(lease)
         thread = row.thread
         row.thread = replace(
@@ -156,6 +166,7 @@ class FakeLeases:
             pending=commit.pending,
             windows=commit.windows if commit.windows is not None else thread.windows,
             conversation=commit.conversation if commit.conversation is not None else thread.conversation,
+            segments=lease.thread.segments,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:
@@ -163,6 +174,7 @@ class FakeLeases:
         elif lease.thread.status is ThreadStatus.CLOSED:
             row.check_at = now + row.idle
         row.end_run()
+        return row.thread.notifies
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         row = self._mine(lease)
@@ -170,16 +182,39 @@ class FakeLeases:
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
-    ) -> None:
+    ) -> bool:
         row = self._row(lease)
         if row.committed_fence == lease.fence:
-            return
+            return row.thread.notifies
         self._mine(lease)
         conversation = ConversationState(row.thread.agent_id, resumable=tuple(resumable))
         row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq, conversation=conversation)
         row.next_seq, row.committed_fence = last_seq + 1, lease.fence
         if ended is not None:
             row.end_session(ended, row.thread.next_ordinal, self._now())
+        row.end_run()
+        return row.thread.notifies
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        row = self._row(lease)
+        if row.committed_fence == lease.fence:
+            return
+        self._mine(lease)
+        row.thread = replace(
+            row.thread,
+            segments=lease.thread.segments,
+            last_seq=last_seq,
+            conversation=conversation,
+            windows=windows,
+        )
+        row.next_seq, row.committed_fence = last_seq + 1, lease.fence
         row.end_run()
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:

@@ -31,12 +31,16 @@ from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
+from baton.ports.mcp_calls import McpCalls
 from baton.ports.pii_detector import PiiDetector
 from baton.ports.procedures import ProcedureStore
+from baton.ports.push_configs import PushConfigs
+from baton.ports.push_queue import PushQueue
 from baton.ports.queue_records import QueueRecords
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.search_index import SearchIndex
+from baton.ports.signing_key import SigningKey
 from baton.ports.sources import SourceObjects, SourceStore, WebPages
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
@@ -44,6 +48,7 @@ from baton.ports.token_counter import TokenCounter
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.tools import Tools
 from baton.ports.turn_queue import TurnQueue
+from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from tests.contracts.stores import Stores
 from tests.fakes.a2a_tasks import FakeA2ATasks
@@ -65,6 +70,8 @@ from tests.fakes.erasure import (
     FakeRetentions,
 )
 from tests.fakes.files import FakeFiles
+from tests.fakes.mcp_calls import FakeMcpCalls
+from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
 from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.fakes.text_extractor import PlainTextExtractor
@@ -90,6 +97,8 @@ class FakePorts:
     idle: IdleThreads
     audit: AuditLog
     a2a_tasks: A2ATasks = field(default_factory=FakeA2ATasks)
+    mcp_calls: McpCalls = None  # type: ignore[assignment]
+    """An empty one, unless given: it needs the clock."""
     files: Files = field(default_factory=FakeFiles)
     documents: DocumentStore = field(default_factory=FakeDocuments)
     document_files: DocumentFiles = field(default_factory=FakeDocumentFiles)
@@ -104,6 +113,11 @@ class FakePorts:
     recall_deadline: timedelta = DEADLINE
     search: SearchIndex = field(default_factory=FakeSearchIndex)
     embedder: Embedder = field(default_factory=FakeEmbedder)
+    push_configs: PushConfigs = field(default_factory=FakePushConfigs)
+    push_queue: PushQueue = field(default_factory=FakePushQueue)
+    webhooks: Webhooks = field(default_factory=FakeWebhooks)
+    signing_key: SigningKey = field(default_factory=known_key)
+    push_issuer: str = "http://baton.test"
     queue: TurnQueue = field(default_factory=FakeTurnQueue)
     queue_records: QueueRecords | None = None
     pii_detector: PiiDetector = field(default_factory=InProcessPiiDetector)
@@ -135,11 +149,12 @@ class FakePorts:
 
     def __post_init__(self) -> None:
         self.verifier = self.verifier or OpenVerifier(self.clock)
+        self.mcp_calls = self.mcp_calls or FakeMcpCalls(self.clock)
 
     @classmethod
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
-        names += ["agent_definitions", "a2a_tasks"]
+        names += ["agent_definitions", "a2a_tasks", "push_configs", "mcp_calls"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

@@ -87,7 +87,9 @@ class FakeThreadStore(FakeLeases):
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
         found: list[StoredMessage] = []
-        for message in self._below(scope, thread, before)[first_ordinal:][::-1]:
+        for message in self._below(scope, thread, before)[::-1]:
+            if message.ordinal < first_ordinal:
+                break
             found.append(message)
             token_budget -= message.tokens
             if token_budget < 0:
@@ -95,8 +97,9 @@ class FakeThreadStore(FakeLeases):
         return found[::-1]
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
-        messages = self._below(scope, thread, before)[-limit:]
-        more = bool(messages) and messages[0].ordinal > 0
+        below = self._below(scope, thread, before)
+        messages = below[-limit:]
+        more = len(messages) < len(below)
         return Page(tuple(messages), messages[0].ordinal if more else None)
 
     async def run_messages(
@@ -124,7 +127,7 @@ class FakeThreadStore(FakeLeases):
     def _below(self, scope: Scope, thread: Thread, before: int | None) -> list[StoredMessage]:
         top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
         messages = self._messages[scope.tenant_id, thread.id]
-        return [messages[ordinal][1] for ordinal in range(top)]
+        return [messages[ordinal][1] for ordinal in range(top) if ordinal in thread.path]
 
 
 def _activity(row: Row) -> tuple[int, str]:

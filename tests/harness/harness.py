@@ -34,8 +34,10 @@ from tests.fakes.files import FakeFiles
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
+from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.ports import FakePorts
 from tests.fakes.procedures import FakeProcedures
+from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks
 from tests.fakes.run_records import FakeRunRecords
 from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.stream_log import FakeStreamLog
@@ -86,6 +88,9 @@ class Harness:
         self.handoffs = FakeHandoffs(self.audit)
         self.workflows = FakeWorkflows(self.clock)
         self.a2a_tasks = FakeA2ATasks()
+        self.push_configs = FakePushConfigs(self.clock)
+        self.push_queue, self.webhooks = FakePushQueue(), FakeWebhooks()
+        self.mcp_calls = FakeMcpCalls(self.clock)
         self.procedures = FakeProcedures()
         self.capture_records: CaptureStore = FakeCaptureStore()
         self.idle = FakeIdleThreads(self.store, self.clock)
@@ -111,6 +116,10 @@ class Harness:
             handoffs=self.handoffs,
             workflows=self.workflows,
             a2a_tasks=self.a2a_tasks,
+            push_configs=self.push_configs,
+            push_queue=self.push_queue,
+            webhooks=self.webhooks,
+            mcp_calls=self.mcp_calls,
             procedures=self.procedures,
             episodes=self.episodes,
             idle=self.idle,
@@ -150,6 +159,8 @@ class Harness:
             "procedures",
             "idle",
             "a2a_tasks",
+            "push_configs",
+            "mcp_calls",
         )
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))

@@ -20,10 +20,10 @@ from tests.harness.harness import ASSISTANT, Harness, Said
 DELETE = {"type": "object", "properties": {"page": {"type": "string"}}, "required": ["page"]}
 
 
-def wiki() -> Harness:
+def wiki(**fields: Any) -> Harness:
     """Deleting needs approval, looking does not, and what is read is four thousand words long."""
     tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
-    harness = Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]}))
+    harness = Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]} | fields))
 
     async def delete(page: str) -> str:
         return f"{page} is gone."

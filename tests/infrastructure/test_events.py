@@ -41,6 +41,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "rest_http": APIGatewayProxyEventModel,
     "rest_streams": APIGatewayProxyEventModel,
     "sqs_dead_turns": SqsModel,
+    "sqs_notifications": SqsModel,
     "sqs_turns": SqsModel,
     "websocket_connect": APIGatewayWebSocketConnectEventModel,
     "websocket_default": APIGatewayWebSocketMessageEventModel,

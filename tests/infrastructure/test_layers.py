@@ -40,6 +40,7 @@ ANSWERS: dict[str, tuple[str | None, Callable[[Any], bool]]] = {
     "SocketsFunction": ("websocket_connect", lambda answer: answer["statusCode"] == 200),
     "TurnsFunction": ("sqs_turns", lambda answer: answer == {"batchItemFailures": []}),
     "DeadTurnsFunction": ("sqs_dead_turns", lambda answer: answer == {"batchItemFailures": []}),
+    "NotificationsFunction": ("sqs_notifications", lambda answer: answer == {"batchItemFailures": []}),
     "StreamsFunction": (None, lambda answer: answer == 200),
     "HttpFunction": ("rest_http", lambda answer: answer["statusCode"] == 401),
     "SweeperFunction": ("schedule_sweeper", lambda answer: answer["is_complete"] is True),

@@ -9,11 +9,12 @@ import pytest
 from pydantic import ValidationError
 from samcli.cli.types import CfnParameterOverridesType  # type: ignore[import-untyped]
 
-from baton.settings import ApiSettings, IdentitySettings, OutsideSettings, PrivacySettings
+from baton.settings import ApiSettings, IdentitySettings, OutsideSettings, PrivacySettings, PushSettings
 from tests.infrastructure.stack import Stack, text
 
 LISTS = {
     "AllowedHosts": ("BATON_ALLOWED_HOSTS", ["a.example", "*.b.example", "*"]),
+    "PushHosts": ("BATON_PUSH_HOSTS", ["a.example", "*.b.example", "*"]),
     "ToolPackages": ("BATON_TOOL_PACKAGES", ["acme_tools", "shop.tools"]),
     "PhoneRegions": ("BATON_PHONE_REGIONS", ["US", "GB", "DE"]),
     "AllowedOrigins": ("BATON_ALLOWED_ORIGINS", ["https://a.example", "http://localhost:3000", "https://[::1]:8443"]),
@@ -37,6 +38,7 @@ def usable(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> bool:
         OutsideSettings()
         ApiSettings()
         PrivacySettings()
+        PushSettings()
     except ValidationError:
         return False
     return True

@@ -30,7 +30,8 @@ ALLOWED = {
     "AuthorizerFunction": LOGGING | SECRETS,
     "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
     "TurnsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
-    "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | CLOSE,
+    "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SEND | CLOSE,
+    "NotificationsFunction": LOGGING | READ | {DELETE} | LARGE_MESSAGES | CONSUME | HIDE | SEND | SECRETS,
     "StreamsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
@@ -107,19 +108,30 @@ def test_agents_headers_refer_to_secrets_of_this_stage_and_of_their_own_folders(
 
 
 @pytest.mark.parametrize(
-    ("function", "queue"),
+    ("function", "queues"),
     [
-        ("SocketsFunction", "TurnsQueue"),
-        ("TurnsFunction", "TurnsQueue"),
-        ("DeadTurnsFunction", "DeadTurnsQueue"),
-        ("StreamsFunction", "TurnsQueue"),
-        ("HttpFunction", "TurnsQueue"),
-        ("SweeperFunction", "TurnsQueue"),
+        ("SocketsFunction", {"TurnsQueue"}),
+        ("TurnsFunction", {"TurnsQueue", "NotificationsQueue"}),
+        ("DeadTurnsFunction", {"DeadTurnsQueue", "NotificationsQueue"}),
+        ("StreamsFunction", {"TurnsQueue", "NotificationsQueue"}),
+        ("HttpFunction", {"TurnsQueue"}),
+        ("SweeperFunction", {"TurnsQueue", "NotificationsQueue"}),
+        ("NotificationsFunction", {"NotificationsQueue"}),
     ],
 )
-def test_a_function_reaches_one_queue(stack: Stack, function: str, queue: str) -> None:
+def test_a_function_reaches_its_queues_only(stack: Stack, function: str, queues: set[str]) -> None:
     statements = [item for item in stack.statements(stack.role_of(function)) if item["Action"][0].startswith("sqs:")]
-    assert set(referred([item["Resource"] for item in statements])) == {queue}
+    assert set(referred([item["Resource"] for item in statements])) == queues
+
+
+@pytest.mark.parametrize("function", sorted(name for name in ALLOWED if name != "NotificationsFunction"))
+def test_only_the_sender_takes_notifications_from_their_queue(stack: Stack, function: str) -> None:
+    statements = [
+        item
+        for item in stack.statements(stack.role_of(function))
+        if "NotificationsQueue" in set(referred(item["Resource"]))
+    ]
+    assert {action for item in statements for action in item["Action"]} <= SEND
 
 
 @pytest.mark.parametrize("function", sorted(name for name in ALLOWED if ALLOWED[name] >= POST))

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from baton.adapters.emf import NAMESPACE, SERVICE
+from baton.adapters.webhooks import SECONDS
 from baton.domain.metrics import Metric
+from baton.domain.push_config import MAX_RECEIVES
 from local.stack import Stack as LocalStack
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
@@ -113,10 +115,17 @@ def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
     } == {
         "TurnsQueue": "TurnsFunctionAliaslive",
         "DeadTurnsQueue": "DeadTurnsFunctionAliaslive",
+        "NotificationsQueue": "NotificationsFunction",
     }
     for item in sources.values():
         assert item["BatchSize"] == 1
         assert item["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_a_notification_is_tried_as_often_as_its_sender_says(stack: Stack) -> None:
+    queue = stack["NotificationsQueue"]
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == MAX_RECEIVES
+    assert queue["VisibilityTimeout"] > stack["NotificationsFunction"]["Timeout"] > SECONDS
 
 
 def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack) -> None:

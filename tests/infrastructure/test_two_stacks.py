@@ -45,6 +45,7 @@ OF_ONE_STACK = {
     "AWS::S3::BucketPolicy",
     "AWS::SQS::Queue",
     "AWS::Scheduler::Schedule",
+    "AWS::SecretsManager::Secret",
     "AWS::StepFunctions::StateMachine",
     "Custom::SearchIndices",
 }

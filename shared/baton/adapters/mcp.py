@@ -22,7 +22,7 @@ from baton.adapters.header_values import HeaderValues
 from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
 from baton.domain.metrics import Metric, count
-from baton.domain.tool import McpServer
+from baton.domain.tool import IDEMPOTENCY_KEY, McpServer
 from baton.off_loop import LARGE, off_loop
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
@@ -38,8 +38,6 @@ MAX_SCHEMA = 64 * 1024
 """Characters of a tool's schema, which goes into every prompt."""
 DESCRIPTION = 2000
 """Characters of a tool's description."""
-IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
-"""A key in a call's ``_meta``. Its value is the same in every attempt at the call."""
 
 _Listed = tuple[types.Tool, Mapping[str, Any] | None]
 """A tool and its schema; None if the schema is unusable."""

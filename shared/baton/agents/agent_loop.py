@@ -24,6 +24,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.citation import DOCUMENT_SOURCE
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import text_content, text_end, text_start
+from baton.domain.interrupt import client_call_id
 from baton.domain.message import FollowedProcedure, Role
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
@@ -169,12 +170,12 @@ class AgentLoop:
             self._transcript.add_answer(said.id, self._agent, said.text, sources=said.sources, is_cut=said.is_cut)
 
     async def go_on(
-        self, calls: Sequence[ToolCall], approved: Collection[str], refused: Mapping[str, str]
+        self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
     ) -> AsyncGenerator[BaseEvent, None]:
-        """Execute the ``approved`` calls of an interrupted run. The model gets the reasons of ``refused`` ones."""
+        """Execute the ``approved`` calls of an interrupted run. The model gets the outcomes of ``settled`` ones."""
         for call in calls:
-            if call.id in refused:
-                await self._calls.refuse(call, refused[call.id])
+            if call.id in settled:
+                await self._calls.settle(call, settled[call.id])
         async for event in self._results(calls, approved):
             yield event
 
@@ -342,7 +343,10 @@ class AgentLoop:
         same = tool_call_id(*about, 0)
         occurrence = self._occurrences[same]
         self._occurrences[same] += 1
-        return replace(call, id=tool_call_id(*about, occurrence))
+        named, offer = tool_call_id(*about, occurrence), self._kit.offers.get(call.name)
+        if offer is not None and offer.is_client:
+            named = client_call_id(context.thread_id, context.run.message_id, named)
+        return replace(call, id=named)
 
     async def _count(
         self, finished: Finished | None, prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall]

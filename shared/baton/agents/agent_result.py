@@ -26,7 +26,7 @@ class AgentResult:
     is_limited: bool = False
     """Whether something that it needed could not be had: the user is told so."""
     waiting: tuple[ToolCall, ...] = ()
-    """Calls that a person has to approve; with them the run is interrupted."""
+    """Calls that a person has to approve or that the user's application carries out; they interrupt the run."""
     transfer: Transfer | None = None
     """The handoff that it asks for, or why that is refused, in words that the user is told."""
     returns: AgentReport | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from baton.agents.call_outcome import CallOutcome
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
@@ -16,6 +17,7 @@ from baton.domain.interrupt import (
     PendingInterrupts,
     answer_message_id,
     interrupt_id,
+    is_client_call,
 )
 from baton.domain.sentences import sentence
 from baton.domain.thread import Run
@@ -26,6 +28,8 @@ from baton.ports.thread_store import ThreadStore
 
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
 EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."
+NOT_DONE = "The user's application did not carry out this call."
+NO_RESULT = "The user's application gave no result in time. Call again if it is still wanted."
 
 
 class Approvals:
@@ -65,13 +69,15 @@ class Approvals:
     ) -> Scope:
         """Return the scope of the thread's user, in which the run goes on. Raises ``ThreadUnavailable``.
 
-        With ``is_whole`` the answers must be to everything that is open. Raises ``InvalidRequest``.
+        Results of the client's tools are words of the thread's user, so nobody else may give them. With ``is_whole``
+        every open approval must be answered. Raises ``InvalidRequest``.
 
         The scope has no permissions: those of the interrupted run are stored with the interrupts.
         """
         try:
             thread = await self._store.get_thread(_reader(scope), thread_id)
-            if thread.user_id != scope.user_id and not scope.has(Permission.TOOL_APPROVE):
+            has_results = any(is_client_call(answer.interrupt_id) for answer in answers)
+            if thread.user_id != scope.user_id and (has_results or not scope.has(Permission.TOOL_APPROVE)):
                 raise ThreadUnavailable
         except ThreadUnavailable as refusal:
             detail = {"interruptIds": [answer.interrupt_id for answer in answers]}
@@ -80,7 +86,7 @@ class Approvals:
             raise
         if is_whole and thread.pending is not None:
             given = {answer.interrupt_id for answer in answers}
-            missing = [each.id for each in thread.pending.open if each.id not in given]
+            missing = [each.id for each in thread.pending.open if each.id not in given and not each.is_client_call]
             if missing and any(thread.pending.get(each) is not None for each in given):
                 raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
         return Scope(scope.tenant_id, thread.user_id)
@@ -98,24 +104,33 @@ def interrupts_of(
 ) -> tuple[Interrupt, ...]:
     """Return the interrupts for ``calls``. The agent's definition says when they expire."""
     expires_at = clock.now() + timedelta(hours=agent.limits.approval_hours)
-    return tuple(
-        Interrupt(
-            id=interrupt_id(thread_id, run.message_id, number),
+
+    def interrupt(number: int, call: ToolCall) -> Interrupt:
+        is_client = is_client_call(call.id)
+        return Interrupt(
+            id=call.id if is_client else interrupt_id(thread_id, run.message_id, number),
             tool_call_id=call.id,
             tool_name=call.name,
-            message=sentence(agent, "approval_needed", tool=call.name),
+            message=sentence(agent, "client_tool_waiting" if is_client else "approval_needed", tool=call.name),
             expires_at=expires_at,
         )
-        for number, call in enumerate(calls, start=1)
-    )
+
+    return tuple(interrupt(number, call) for number, call in enumerate(calls, start=1))
 
 
 def pending_interrupts(
-    interrupts: tuple[Interrupt, ...], run: Run, agent_id: str, permissions: Iterable[str], *, first_ordinal: int
+    interrupts: tuple[Interrupt, ...],
+    run: Run,
+    agent_id: str,
+    permissions: Iterable[str],
+    *,
+    first_ordinal: int,
+    offered_by: str | None,
 ) -> PendingInterrupts | None:
     """Return the pending interrupts of a thread after a run with ``permissions``; None if there are none.
 
-    ``first_ordinal`` is that of the user's message at the beginning of the exchange.
+    ``first_ordinal`` is that of the user's message at the beginning of the exchange. ``offered_by`` is the message id
+    of the turn with the client offer that counts.
     """
     if not interrupts:
         return None
@@ -126,28 +141,54 @@ def pending_interrupts(
         permissions=tuple(sorted(permissions)),
         first_ordinal=first_ordinal,
         interrupts=interrupts,
+        offered_by=offered_by,
     )
 
 
-def refusals(answered: PendingInterrupts) -> Mapping[str, str]:
-    """Return the results of refused calls for the model, by call id."""
-    told: dict[str, str] = {}
+def settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]:
+    """Return the outcomes of calls that were refused or that the user's application carried out, by call id."""
+    outcomes: dict[str, CallOutcome] = {}
     for interrupt in answered.interrupts:
-        answer = interrupt.answer
-        if answer is None or answer.answered_by is None:
-            told[interrupt.tool_call_id] = EXPIRED
-        elif not answer.approves:
-            comment = f" They said: {answer.comment}" if answer.comment else ""
-            told[interrupt.tool_call_id] = REFUSED + comment
-    return told
+        outcome = _client_outcome(interrupt) if interrupt.is_client_call else _refusal(interrupt)
+        if outcome is not None:
+            outcomes[interrupt.tool_call_id] = outcome
+    return outcomes
+
+
+def _refusal(interrupt: Interrupt) -> CallOutcome | None:
+    answer = interrupt.answer
+    if answer is None or answer.answered_by is None:
+        return CallOutcome.refused(EXPIRED)
+    if answer.approves:
+        return None
+    return CallOutcome.refused(REFUSED + _comment(answer))
+
+
+def _client_outcome(interrupt: Interrupt) -> CallOutcome:
+    answer = interrupt.answer
+    if answer is None or answer.answered_by is None:
+        return CallOutcome.refused(NO_RESULT)
+    if answer.status is AnswerStatus.CANCELLED:
+        return CallOutcome.refused(NOT_DONE + _comment(answer))
+    return CallOutcome.failed(answer.result) if answer.is_error else CallOutcome(answer.result)
+
+
+def _comment(answer: InterruptAnswer) -> str:
+    return f" They said: {answer.comment}" if answer.comment else ""
 
 
 async def audit_answer(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
-    """Audit a decision, under the user who made it. A late answer is no decision."""
+    """Audit a decision or a result, under the user who gave it. A late one counts as none."""
     answer = interrupt.answer
     if answer is None:
         return
-    outcome = "expired" if answer.answered_by is None else "approved" if answer.approves else "refused"
+    if interrupt.is_client_call:
+        action, given = "tool.client", "failed" if answer.is_error else "succeeded"
+        outcome = given if answer.status is AnswerStatus.RESOLVED else "refused"
+    else:
+        action, outcome = "tool.approve", "approved" if answer.approves else "refused"
+    if answer.answered_by is None:
+        outcome = "expired"
     by = Scope(owner.tenant_id, answer.answered_by or owner.user_id)
     detail = {"interruptId": interrupt.id, "tool": interrupt.tool_name, "toolCallId": interrupt.tool_call_id}
-    await audit.record(by, "tool.approve", thread_id=thread_id, outcome=outcome, detail=detail)
+    await audit.record(by, action, thread_id=thread_id, outcome=outcome, detail=detail)

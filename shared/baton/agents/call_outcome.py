@@ -47,7 +47,7 @@ class CallOutcome:
     """Tokens that other agents used for it. They count against the asking agent's budget."""
     ends_conversation: bool = False
     waits: bool = False
-    """Whether it needs an approval first. Nothing was done yet."""
+    """Whether it needs an approval first, or the user's application carries it out. Nothing was done yet."""
     transfer: Transfer | None = None
     """The handoff it asks for, or why it is refused."""
     returns: AgentReport | None = None

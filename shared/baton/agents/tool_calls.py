@@ -39,6 +39,9 @@ VALUE_WEIGHT = 200
 MAX_RESULT = 1024 * 1024
 """Bytes of a tool's answer in UTF-8. Longer answers are cut, also in the record of the call."""
 CUT = "\n[Cut: the tool has answered {} characters in all.]"
+MAX_CLIENT_CALLS = 8
+"""Calls of one answer that the user's application may carry out. The thread's item keeps all of their results."""
+TOO_MANY_CLIENT_CALLS = f"Error: the application takes at most {MAX_CLIENT_CALLS} calls at once. Call it again later."
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
@@ -64,7 +67,9 @@ class ToolCalls:
     _research: ProgressIndicator | None = None
     _fatal: BaseException | None = None
     _is_waiting: bool = False
-    """Whether a call of the same answer waits for an approval."""
+    """Whether a call of the same answer waits for a person or for the user's application."""
+    _client_calls: int = 0
+    """Calls of the same answer that the user's application carries out."""
 
     async def carry_out(
         self,
@@ -81,7 +86,7 @@ class ToolCalls:
         ``StoreUnavailable``.
         """
         channel: asyncio.Queue[BaseEvent | None] = asyncio.Queue()
-        self._is_waiting = any(self._waits(call, approved) for call in calls)
+        self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
         async with self._indicator(calls, activity_id, channel.put_nowait):
             jobs = self._begin(calls, result_ids, channel.put_nowait, approved)
             closer = asyncio.ensure_future(self._close_when_done(jobs, channel))
@@ -97,15 +102,20 @@ class ToolCalls:
         if self._fatal is not None:
             raise self._fatal
 
-    async def refuse(self, call: ToolCall, why: str) -> None:
-        """Record that a call was not executed, and ``why``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        outcome = self.outcomes[call.id] = CallOutcome.refused(why)
+    async def settle(self, call: ToolCall, outcome: CallOutcome) -> None:
+        """Record the outcome of a call that somebody has refused, or that the user's application has carried out.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        self.outcomes[call.id] = outcome
         await self._record(call, outcome, self.context.services.clock.now())
 
     def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
         offer = self.kit.offers.get(call.name)
-        needs_approval = offer is not None and offer.tool is not None and offer.tool.requires_approval
-        return needs_approval and call.id not in approved
+        if offer is None:
+            return False
+        needs_approval = offer.tool is not None and offer.tool.requires_approval
+        return offer.is_client or (needs_approval and call.id not in approved)
 
     def _indicator(
         self, calls: Sequence[ToolCall], activity_id: str, emit: EmitAgentEvent
@@ -191,6 +201,11 @@ class ToolCalls:
             return self._reused(known, offer)  # built-in tools are executed again, because their effects were lost
         if not self.budget.take_call():
             return CallOutcome.refused(NO_MORE)
+        if offer.is_client:
+            self._client_calls += 1
+            if self._client_calls > MAX_CLIENT_CALLS:
+                return CallOutcome.refused(TOO_MANY_CLIENT_CALLS)
+            return CallOutcome("", waits=True)
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
             return CallOutcome("", waits=True)
         if offer.agent is not None and self.consult is not None:

@@ -15,6 +15,7 @@ from baton import __version__
 from baton.api import (
     agents,
     audit,
+    branches,
     controls,
     documents,
     episodes,
@@ -37,7 +38,11 @@ from baton.api.a2a import card_router
 from baton.api.a2a import router as a2a_router
 from baton.api.a2a.access import A2AAccess
 from baton.api.body_limit import BodyLimit
+from baton.api.departures import Departures
 from baton.api.described import DescribedApi
+from baton.api.mcp import protected_resource
+from baton.api.mcp import router as mcp_router
+from baton.api.mcp.access import McpAccess
 from baton.api.paths import EncodedSegments
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
@@ -48,6 +53,20 @@ DOCS_FILES = {
     "swagger-ui.css": "swagger-ui.min.css",
 }
 """The files of /v1/docs by name: Swagger UI as Powertools ships it, so that no other host is needed."""
+
+REQUEST_HEADERS = [
+    "Authorization",
+    "Content-Type",
+    "If-Match",
+    "If-None-Match",
+    "Last-Event-ID",
+    "A2A-Version",
+    "Mcp-Session-Id",
+    "MCP-Protocol-Version",
+    "Mcp-Method",
+    "Mcp-Name",
+]
+"""The request headers that web pages may send."""
 
 DESCRIPTION = """\
 Conversations in which several AI agents take part.
@@ -63,10 +82,12 @@ def create_app(
     origins: Sequence[str] = ("*",),
     timing: Timing | None = None,
     a2a: A2AAccess | None = None,
+    mcp: McpAccess | None = None,
 ) -> FastAPI:
     """Return the HTTP API. ``services`` is called by the first request that needs them.
 
-    ``a2a``: who may call over A2A; by default holders of a token only.
+    ``a2a``: who may call over A2A; by default holders of a token only. ``mcp``: which web pages may call over MCP; by
+    default those of ``origins``.
     """
     app = DescribedApi(
         title="Baton",
@@ -79,7 +100,9 @@ def create_app(
     )
     app.state.services = services
     app.state.timing = timing or Timing()
+    app.state.departures = Departures()
     app.state.a2a = a2a or A2AAccess()
+    app.state.mcp = mcp or McpAccess(origins)
     problems.install(app)
     app.add_middleware(BodyLimit)
     app.add_middleware(EncodedSegments)
@@ -87,8 +110,8 @@ def create_app(
         CORSMiddleware,
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", "Last-Event-ID", "A2A-Version"],
-        expose_headers=["ETag"],
+        allow_headers=REQUEST_HEADERS,
+        expose_headers=["ETag", "Mcp-Session-Id", "WWW-Authenticate"],
         max_age=3600,
     )
     nouns = (
@@ -99,6 +122,7 @@ def create_app(
         run_records,
         controls,
         forks,
+        branches,
         workflows,
         files,
         episodes,
@@ -115,6 +139,8 @@ def create_app(
     app.include_router(health.router)
     app.include_router(a2a_router.router)
     app.include_router(card_router.router)
+    app.include_router(mcp_router.router)
+    app.include_router(protected_resource.router)
 
     @app.get("/v1/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

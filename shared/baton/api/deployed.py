@@ -6,9 +6,10 @@ from baton import composition
 from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.counted import CountedRequests
+from baton.api.mcp.access import McpAccess
 from baton.api.services import ApiServices
 from baton.composition.preloading import HTTP_MODULES, preload
-from baton.settings import ApiSettings, IdentitySettings
+from baton.settings import ApiSettings, IdentitySettings, PushSettings
 
 
 def deployed_app() -> CountedRequests:
@@ -24,11 +25,13 @@ def deployed_app() -> CountedRequests:
     access = A2AAccess(
         issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
         is_open=settings.open_a2a,
+        pushes=bool(PushSettings().egress.hosts),
         has_stage=not settings.is_local,
     )
-    return CountedRequests(create_app(lambda: services, origins=settings.origins, a2a=access))
+    mcp = McpAccess(settings.origins, is_local=settings.is_local)
+    return CountedRequests(create_app(lambda: services, origins=settings.origins, a2a=access, mcp=mcp))
 
 
 def prepare_streams() -> None:
     """Load what the first stream needs, in the function that serves streams."""
-    preload("sse_starlette", "baton.api.a2a.dispatch")
+    preload("sse_starlette", "baton.api.a2a.dispatch", "baton.api.mcp.exchange")

@@ -103,12 +103,15 @@ async def get_episode(
         messages = [*page, *messages]
         if before is None or len(messages) >= limit or sum(len(each.content) for each in messages) >= PAGE_CHARACTERS:
             break
-    calls = await services.records.calls_between(
-        caller,
-        thread.id,
-        first_ordinal=ref.first_ordinal if before is None or not messages else messages[0].ordinal,
-        end_ordinal=ref.end_ordinal if cursor is None or not messages else messages[-1].ordinal + 1,
+    said = ref.selected(thread).path.below(
+        ref.end_ordinal if cursor is None or not messages else messages[-1].ordinal + 1,
+        ref.first_ordinal if before is None or not messages else messages[0].ordinal,
     )
+    calls = [
+        call
+        for first, end in said.ranges
+        for call in await services.records.calls_between(caller, thread.id, first_ordinal=first, end_ordinal=end)
+    ]
     shown = EpisodeWithMessages.shown(
         caller.tenant_id,
         caller.user_id,

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from baton.api.answers import whole_answer
 from baton.api.authentication import Caller
 from baton.api.problems import responses
-from baton.api.runs import TURN_ERRORS
+from baton.api.runs import BRANCH_ERRORS, TURN_ERRORS
 from baton.api.schemas import MessageAnswer, MessageRequest
 from baton.api.services import Services
 from baton.domain.errors import ModelError, ThreadBusy
@@ -20,12 +20,13 @@ router = APIRouter(tags=["messages"])
     "/messages",
     summary="Send a message and wait for the answer",
     response_model_exclude_unset=True,
-    responses=responses(*TURN_ERRORS, ModelError, ThreadBusy),
+    responses=responses(*TURN_ERRORS, *BRANCH_ERRORS, ModelError, ThreadBusy),
 )
 async def send_message(scope: Caller, services: Services, message: MessageRequest) -> MessageAnswer:
     """Answer one message and return the turn's messages.
 
-    A repeated `messageId` gets the same answer, without a second turn. A model failure is a 502 problem.
+    `branch` answers an earlier message again, or replaces it by this one. A repeated `messageId` gets the same answer,
+    without a second turn. A model failure is a 502 problem.
     """
     asked = message_request(
         scope,
@@ -33,6 +34,7 @@ async def send_message(scope: Caller, services: Services, message: MessageReques
         message_id=message.message_id if message.message_id is not None else services.clock.new_id(),
         content=message.message,
         agent_id=message.agent_id,
+        branch=message.branch,
         content_field="message",
     )
     return await whole_answer(services, scope, asked)

@@ -295,7 +295,12 @@ def _text(shapes: Shapes, piece: Exported) -> str:
     if piece.kind is ExportKind.SESSION_BEGIN:
         return _session_begin(value)
     if piece.kind is ExportKind.SESSION_MESSAGE:
-        said = {"id": value.id, "role": value.role.value, "content": value.text, "timestamp": iso(value.timestamp)}
+        said = {
+            "id": value.shown_id,
+            "role": value.role.value,
+            "content": value.text,
+            "timestamp": iso(value.timestamp),
+        }
         return _json(said)
     if piece.kind is ExportKind.SESSION_END:
         ended = f',"endedAt":"{iso(value.ended_at)}"' if value.ended_at is not None else ""
@@ -303,7 +308,8 @@ def _text(shapes: Shapes, piece: Exported) -> str:
     if piece.kind is ExportKind.CURSOR:
         return _line({"type": "cursor", "cursor": value})
     shape = shapes[piece.kind]
-    return _line({"type": piece.kind.value, "threadId": piece.thread_id, **shape(value)})
+    mark = {} if piece.is_selected else {"selected": False}
+    return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **shape(value)})
 
 
 def _session_begin(session: Session) -> str:

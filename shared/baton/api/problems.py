@@ -121,7 +121,7 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     """Return the response for an error."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
-    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+    headers = {"WWW-Authenticate": getattr(request.state, "challenge", "Bearer")} if error.status == 401 else {}
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
     details = body(error, request_id(request))

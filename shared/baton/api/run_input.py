@@ -1,15 +1,20 @@
-"""Reduce an AG-UI run input: clients send the whole conversation, of which one message is new."""
+"""Reduce an AG-UI run input: clients send the whole conversation, of which the end is new."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from baton.domain.interrupt import is_client_call
 
 MAX_ENTRIES = 1_000
 """Entries of ``tools``, of ``context`` and of ``resume``. Each is validated."""
+MAX_RESULTS = 64
+"""Results of the client's tools that are read: more than wait at once."""
 
 
 def newest_only(body: Any) -> Any:
-    """Return the input with only its last user message and its last message.
+    """Return the input with its last user message, the client's results next to it, and its last message.
 
     Validating a thousand messages would take a tenth of a second. Raises ``ValueError`` for lists that are too long.
     """
@@ -22,5 +27,62 @@ def newest_only(body: Any) -> Any:
     if not isinstance(messages, list):
         return body
     places = [n for n, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"]
-    read = sorted({*places[-1:], len(messages) - 1} - {-1})
+    asked = places[-1] if places else -1
+    since = asked
+    while since > 0 and isinstance(messages[since - 1], dict) and messages[since - 1].get("role") == "tool":
+        since -= 1
+    before = [n for n in range(since, asked) if _is_client_result(messages[n])]
+    results = [n for n in range(asked + 1, len(messages)) if _is_client_result(messages[n])]
+    read = sorted({*before[-MAX_RESULTS:], *places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
     return {**body, "messages": [messages[place] for place in read]}
+
+
+def _is_client_result(message: object) -> bool:
+    if not isinstance(message, Mapping) or message.get("role") != "tool":
+        return False
+    call_id = message.get("toolCallId")
+    return isinstance(call_id, str) and is_client_call(call_id)
+
+
+def given_results(messages: Sequence[Any]) -> list[Any]:
+    """Return the tool messages at the end that bring results of the client's tools, all of one run.
+
+    ``messages`` is what ``newest_only`` has left. Results of Baton's own tools stand there too, as the client has got
+    them, and bring nothing. A last message with the result of any other call is one that nothing waits for.
+    """
+    results: list[Any] = []
+    for message in messages:
+        if message.role == "user":
+            results = []
+        elif message.role == "tool" and is_client_call(message.tool_call_id):
+            results.append(message)
+    last = messages[-1] if messages else None
+    if not results and last is not None and last.role == "tool" and not _is_own_call(last.tool_call_id):
+        return [last]
+    return _of_one_run(results)
+
+
+def results_before(messages: Sequence[Any]) -> list[Any]:
+    """Return the tool messages right before the last user message that bring results of the client's tools.
+
+    The user has written on while the client had them, and nobody has sent them yet.
+    """
+    results: list[Any] = []
+    found: list[Any] = []
+    for message in messages:
+        if message.role == "user":
+            found, results = results, []
+        elif message.role == "tool" and is_client_call(message.tool_call_id):
+            results.append(message)
+    return _of_one_run(found)
+
+
+def _of_one_run(results: list[Any]) -> list[Any]:
+    """Return the last result of each call of the run that the last one belongs to."""
+    of_one_run = [each for each in results if each.tool_call_id.split("_")[0] == results[-1].tool_call_id.split("_")[0]]
+    return list({each.tool_call_id: each for each in of_one_run}.values())
+
+
+def _is_own_call(call_id: str) -> bool:
+    """Return whether the id is that of a call that Baton has carried out itself."""
+    return call_id.startswith("call_")

@@ -12,12 +12,18 @@ from pydantic import model_validator
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.client_tool_events import for_front_ends
+from baton.api.departures import Departures
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
-from baton.api.run_input import newest_only
-from baton.api.services import ApiServices, Services
+from baton.api.run_answers import answered, still_waiting, with_results
+from baton.api.run_input import given_results, newest_only, results_before
+from baton.api.services import Services
+from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
     AgentMismatch,
+    BranchCrossesHandoff,
+    BranchUnavailable,
     InterruptUnavailable,
     InvalidRequest,
     MalformedJson,
@@ -26,6 +32,8 @@ from baton.domain.errors import (
     ThreadLed,
     ThreadUnavailable,
     TokenExpired,
+    ToolNameTaken,
+    TooManyBranches,
     Unauthorized,
     UnknownAgent,
     UnsupportedPart,
@@ -33,7 +41,8 @@ from baton.domain.errors import (
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
 from baton.domain.served import RUN_ID, THREAD_ID
-from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.client_offers import client_offer
+from baton.requests.parsing import message_request
 from baton.requests.thread_access import audit_read
 from baton.requests.turn_requests import TurnRequest
 
@@ -54,6 +63,9 @@ TURN_ERRORS = (
     UnsupportedPart,
 )
 """The errors that refuse a message before its run begins."""
+
+BRANCH_ERRORS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
+"""Those that refuse to begin a branch."""
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 
@@ -94,7 +106,7 @@ class RunInput(RunAgentInput):
     response_class=StreamingResponse,
     responses={
         200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
-        **responses(*TURN_ERRORS, InterruptUnavailable),
+        **responses(*TURN_ERRORS, *BRANCH_ERRORS, InterruptUnavailable, ToolNameTaken),
     },
 )
 async def run(
@@ -108,16 +120,25 @@ async def run(
     """Answer the last user message of the input, as a stream of AG-UI events.
 
     Only that message is read, because the store has the others. Its `id` is the idempotency key.
-    `forwardedProps.agentId` selects the main agent of a new conversation. The client's `state` and `tools` are ignored.
-    `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do so. If the
-    client disconnects, the run continues, and `GET /v1/threads/{id}/events` returns the missed events. Without
+    `forwardedProps.agentId` selects the main agent of a new conversation. The agent's model may call the client's
+    `tools`, and its prompt holds the client's `context`, unless its definition says otherwise. A run that calls such a
+    tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
+    ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
+    so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. A client that ends its
+    request stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request;
+    with `forwardedProps.onDisconnect: "continue"` the run goes on, and can be followed at any time. Without
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
-    if run_input.resume:
-        asked, owner = await _answers(services, scope, run_input)
+    offer = await _offer(run_input)
+    branches = _property(run_input.forwarded_props, "branch") is not None
+    results = [] if branches else given_results(run_input.messages)
+    if run_input.resume or results:
+        asked, owner = await answered(services, scope, run_input, results, offer, _message)
     else:
-        asked, owner = _message(scope, run_input), scope
+        asked, owner = _message(scope, run_input, offer), scope
 
+    is_stopped = _is_stopped_when_left(run_input.forwarded_props)
+    departures: Departures = request.app.state.departures
     may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
     if may_read:
         await audit_read(services.audit, scope, asked.thread.id, owner.user_id, "thread.read")
@@ -128,49 +149,85 @@ async def run(
             return emit
         return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
 
+    told: list[str] = []
+
     async def work(emit: Callable[[Event], None]) -> None:
-        if await services.turns.answer(owner, asked, emit_to(emit), seconds=TURN_SECONDS) is None:
-            raise InvalidRequest("resume: the answers are kept, but others are missing. Answer every open interrupt.")
+        told_to = emit_to(emit)
 
-    convert = conversion_for(run_input.protocol_version)
-    frames = await sse.RunStream(work, request_id(request), timing, convert).begin(token_seconds)
-    return sse.streamed(frames, timing)
+        def noting(event: Event) -> None:
+            if event.run_id is not None and not told:
+                told.append(event.run_id)  # a message that was sent before has another run than this request names
+            told_to(event)
+
+        if await services.turns.answer(owner, asked, noting, seconds=TURN_SECONDS) is None:
+            thread = await services.store.get_thread(owner, asked.thread.id)
+            for event in still_waiting(run_input, thread):
+                emit(event)
+
+    brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
+    convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
+    departures.asked(owner, asked.thread.id, asked.message_id)
+    stream = sse.RunStream(work, request_id(request), timing, convert)
+    frames = await stream.begin(token_seconds)
+
+    async def stop() -> None:
+        if not stream.is_over:
+            await services.controls.cancel(scope, asked.thread.id, told[0] if told else asked.run_id)
+
+    async def when_left(_: object) -> None:
+        if is_stopped and owner.user_id == scope.user_id and not stream.is_over:
+            seconds = timing.leaving_seconds
+            departures.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
+
+    return sse.streamed(departures.counted(owner, asked.thread.id, frames), timing, when_left)
 
 
-async def _answers(services: ApiServices, scope: Scope, run_input: RunAgentInput) -> tuple[TurnRequest, Scope]:
-    """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues."""
-    thread_id = named_thread(scope, run_input.thread_id).id
-    answers = [
-        interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
-        for entry in run_input.resume or ()
-    ]
-    asked = answer_request(thread_id, answers, run_id=run_input.run_id)
-    last = run_input.messages[-1] if run_input.messages else None
-    if isinstance(last, UserMessage) and await services.approvals.is_passed_over(scope, thread_id, answers, last.id):
-        return _message(scope, run_input), scope
-    return asked, await services.approvals.owner(scope, thread_id, answers, is_whole=True)
+def _is_stopped_when_left(props: Any) -> bool:
+    wanted: object = _property(props, "onDisconnect")
+    if wanted not in (None, "stop", "continue"):
+        raise InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
+    return wanted != "continue"
 
 
-def _message(scope: Scope, run_input: RunAgentInput) -> TurnRequest:
+async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
+    """Return what the client offers. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
+    tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
+    return await client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
+
+
+def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> TurnRequest:
+    branch = _property(run_input.forwarded_props, "branch")
+    if isinstance(branch, dict) and branch.get("regenerate") is True:
+        # Nothing new is said, so the last user message is an old one: its id would be a repeat.
+        message_id = branch.get("messageId")
+        return message_request(
+            scope,
+            thread_id=run_input.thread_id,
+            message_id=run_input.run_id if message_id is None else message_id,
+            content=None,
+            run_id=run_input.run_id,
+            branch=branch,
+            client=offer,
+        )
     message = _last_user_message(run_input)
     return message_request(
         scope,
         thread_id=run_input.thread_id,
         message_id=message.id,
         content=_content(message),
-        agent_id=_agent_id(run_input.forwarded_props),
+        agent_id=_property(run_input.forwarded_props, "agentId"),
         run_id=run_input.run_id,
+        branch=branch,
+        client=with_results(offer, scope, results_before(run_input.messages)),
     )
 
 
-def _agent_id(props: Any) -> Any:
-    """Return the requested agent. assistant-ui passes its application's properties as ``runConfig``."""
-    match props:
-        case {"agentId": agent_id} if agent_id is not None:
-            return agent_id
-        case {"runConfig": {"agentId": agent_id}}:
-            return agent_id
-    return None
+def _property(props: Any, name: str) -> Any:
+    """Return one of Baton's own properties. assistant-ui passes its application's properties as ``runConfig``."""
+    if not isinstance(props, dict):
+        return None
+    nested = props.get("runConfig")
+    return props.get(name) if props.get(name) is not None or not isinstance(nested, dict) else nested.get(name)
 
 
 def _last_user_message(run_input: RunAgentInput) -> UserMessage:

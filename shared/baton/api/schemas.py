@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from baton.domain.interrupt import open_interrupts
 from baton.domain.message import MessageMetadata, StoredMessage
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
 from baton.domain.thread import RunStatus, ThreadStatus
@@ -69,6 +70,10 @@ class Thread(Served):
     episode: int = Field(validation_alias="latest_episode", description="Number of the session, from 1.", examples=[1])
     usage: Usage
     run: Run | None
+    interrupts: list[dict[str, Any]] = Field(
+        description="What the conversation waits for: approvals, and results of the client's tools, as AG-UI has them.",
+        examples=[[]],
+    )
     last_seq: int = Field(
         description="Sequence number of the thread's last event, those of a run in progress included.", examples=[17]
     )
@@ -81,6 +86,7 @@ class Thread(Served):
         return cls.of(
             thread,
             state=thread_state(describe, thread),
+            interrupts=open_interrupts(thread.pending),
             last_seq=thread.last_seq if last_seq is None else last_seq,
         )
 
@@ -147,11 +153,17 @@ class MessageRequest(Asked):
         default=None,
         description="A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
     )
-    message: str | list[dict[str, Any]] = Field(description="Text, or AG-UI content parts.")
+    message: str | list[dict[str, Any]] | None = Field(
+        default=None, description="Text, or AG-UI content parts; left out where `branch` regenerates."
+    )
     message_id: str | None = Field(
         default=None, description="The idempotency key: the same id again gets the same answer."
     )
     agent_id: str | None = Field(default=None, description="The main agent; matters on the first message only.")
+    branch: dict[str, Any] | None = Field(
+        default=None,
+        description="`{from, regenerate?}`: answer the user's message `from` again, or replace it by this one.",
+    )
 
 
 class MessageAnswer(Served):
@@ -246,6 +258,28 @@ class ForkRequest(Asked):
     include_history_messages: int = Field(
         default=5, ge=0, le=200, description="How many of the last messages it begins with."
     )
+
+
+class Branch(Served):
+    """One of several messages of the user's that continue from the same message, and what followed it."""
+
+    branch_id: str = Field(examples=["b4"])
+    message_id: str = Field(description="The user's message, which a regenerated branch repeats.", examples=["m-2"])
+    after: str | None = Field(
+        description="The last message before it. Branches with the same one are alternatives.", examples=["m-1"]
+    )
+    regenerate: bool = Field(description="Whether it answers the message of another branch again.", examples=[True])
+    selected: bool = Field(description="Whether the conversation goes on with it.", examples=[True])
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    text: str = Field(description="The beginning of the message.", examples=["What can you do?"])
+
+
+class SelectedBranch(Served):
+    """The branch that the conversation goes on with."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    branch_id: str = Field(examples=["b4"])
+    last_seq: int = Field(description="Sequence number of the thread's last event.", examples=[24])
 
 
 class MergeRequest(Asked):

@@ -23,6 +23,7 @@ from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
+from baton.outbox.task_news import TaskNews
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
@@ -32,15 +33,20 @@ from baton.ports.erasure import Erasure
 from baton.ports.files import Files
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.handoffs import HandoffStore
+from baton.ports.mcp_calls import McpCalls
+from baton.ports.push_configs import PushConfigs
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
+from baton.ports.signing_key import SigningKey
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.turn_queue import TurnQueue
+from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
 from baton.sessions.importing import Importer
+from baton.turns.branch_selection import BranchSelection
 from baton.turns.turns import Turns
 
 
@@ -50,6 +56,7 @@ class ApiServices:
 
     verifier: TokenVerifier
     turns: Turns
+    branch_selection: BranchSelection
     store: ThreadStore
     records: RunRecords
     handoffs: HandoffStore
@@ -74,6 +81,9 @@ class ApiServices:
     clock: Clock
     queue: TurnQueue
     a2a_tasks: A2ATasks
+    push_configs: PushConfigs
+    task_news: TaskNews
+    mcp_calls: McpCalls
     episodes: Episodes
     episode_messages: EpisodeMessages
     episode_search: EpisodeSearch
@@ -89,6 +99,7 @@ class ApiServices:
         return cls(
             verifier=ports.verifier,
             turns=app.turns,
+            branch_selection=app.branch_selection,
             store=ports.store,
             records=ports.records,
             handoffs=ports.handoffs,
@@ -113,6 +124,9 @@ class ApiServices:
             clock=ports.clock,
             queue=ports.queue,
             a2a_tasks=ports.a2a_tasks,
+            push_configs=ports.push_configs,
+            task_news=app.task_news,
+            mcp_calls=ports.mcp_calls,
             episodes=ports.episodes,
             episode_messages=app.episode_messages,
             episode_search=app.episode_search,
@@ -126,6 +140,16 @@ class ApiServices:
     def documents(self) -> Documents:
         """Documents of agents. Built by the first request for them: the function that streams has none."""
         return self.app.documents
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """What posts push notifications."""
+        return self.app.ports.webhooks
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """The key that signs them. Only deployments that send some have one."""
+        return self.app.ports.signing_key
 
     @property
     def sources(self) -> Sources:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, cast
 
@@ -30,6 +30,8 @@ class Timing:
     """The interval of comments, with or without events."""
     first_event_seconds: float = 5.0
     """How long the response waits for a first event, so that a refusal becomes an HTTP status."""
+    leaving_seconds: float = 3.0
+    """How long a run goes on without its client before it is stopped, if leaving stops it."""
     follow_seconds: float = 60.0
     """How long a stream follows events before the client must reconnect."""
 
@@ -58,8 +60,13 @@ def token_expired(request_id: str) -> Frame:
     return frame(unsequenced(run_error(TokenExpired(), requestId=request_id)))
 
 
-def streamed(frames: AsyncIterator[Frame], timing: Timing) -> Response:
-    """Return the answer that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection."""
+def streamed(
+    frames: AsyncIterator[Frame], timing: Timing, when_left: Callable[[Any], Awaitable[None]] | None = None
+) -> Response:
+    """Return the answer that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection.
+
+    ``when_left`` is called if the client ends the request before the stream has ended.
+    """
     # Only the function that serves streams loads this library: it imports uvicorn.
     from sse_starlette import EventSourceResponse, ServerSentEvent
 
@@ -69,6 +76,7 @@ def streamed(frames: AsyncIterator[Frame], timing: Timing) -> Response:
         sep="\n",
         ping=timing.comment_seconds,
         ping_message_factory=lambda: ServerSentEvent(comment="waiting", sep="\n"),
+        client_close_handler_callable=when_left,
     )
     del response.headers["Connection"]  # the server's business, and HTTP/2 knows no such header
     return response
@@ -90,7 +98,7 @@ class RunStream:
         self._convert = convert
         self._request_id = request_id
         self._timing = timing
-        task = asyncio.ensure_future(self._run(work))
+        self._task = task = asyncio.ensure_future(self._run(work))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
 
@@ -105,7 +113,12 @@ class RunStream:
             count(Metric.INTERNAL_FAULTS)
             self._queue.put_nowait(InternalError())
 
-    async def begin(self, token_seconds: float) -> AsyncIterator[Frame]:
+    @property
+    def is_over(self) -> bool:
+        """Whether the work has ended."""
+        return self._task.done()
+
+    async def begin(self, token_seconds: float) -> AsyncGenerator[Frame, None]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
 
         The stream ends with ``token_expired`` when the token expires, in ``token_seconds``; the work continues.

@@ -12,15 +12,19 @@ from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
+from baton.api.client_tool_events import for_front_ends
+from baton.api.departures import Departures
 from baton.api.older_clients import Convert, conversion_for
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import Listing, Message, MessageListing, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
+from baton.domain.branches import branch_named, tip_of
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
+    BranchUnavailable,
     Forbidden,
     InvalidRequest,
     InvalidSequence,
@@ -109,7 +113,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
     "/{thread_id}/messages",
     summary="Read messages",
     response_model_exclude_unset=True,  # AG-UI leaves out what is absent
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, BranchUnavailable, InvalidRequest),
 )
 async def list_messages(
     thread_id: ThreadId,
@@ -120,6 +124,9 @@ async def list_messages(
     roles: Annotated[
         str, Query(max_length=100, description="Comma-separated roles to show.", examples=["user,assistant"])
     ] = "user,assistant",
+    branch: Annotated[
+        str | None, Query(max_length=32, description="Show this branch instead of the selected one.", examples=["b4"])
+    ] = None,
 ) -> MessageListing:
     """Return the conversation's messages. Pages go back in time; each page is in order.
 
@@ -130,6 +137,9 @@ async def list_messages(
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(services, caller, thread_id)
+    if branch is not None:
+        chosen = branch_named(thread.segments, thread.next_ordinal, branch)
+        thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen))
     found: list[StoredMessage] = []
     for _ in range(MAX_READS):
         page = await services.store.read_messages(caller, thread, limit=limit, before=before)
@@ -197,9 +207,13 @@ async def follow_events(
     following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds, when_dead=revive)
     # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
+    departures: Departures = request.app.state.departures
+    departures.came_back(caller, thread.id)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    frames = _until(ends_at, _frames(first, following, conversion_for(protocol_version)), request_id(request))
-    return sse.streamed(frames, timing)
+    frames = _until(
+        ends_at, _frames(first, following, for_front_ends(conversion_for(protocol_version))), request_id(request)
+    )
+    return sse.streamed(departures.counted(caller, thread.id, frames), timing)
 
 
 async def _until(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from baton.memory.prompt.history_summary import HistorySummaries
     from baton.memory.recall.recall import Recall
     from baton.outbox.replay import Replays
+    from baton.outbox.task_news import TaskNews
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.sessions import Sessions
+    from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
@@ -108,6 +110,7 @@ class App:
             ports.clock,
             ports.forget_requests,
             ports.a2a_tasks,
+            self.task_news,
         )
 
     @cached_property
@@ -125,6 +128,7 @@ class App:
             ports.clock,
             ports.forget_requests,
             ports.a2a_tasks,
+            self.task_news,
         )
 
     @cached_property
@@ -289,6 +293,13 @@ class App:
         return Closer(self.turn_services, self.turns, self.endings, self.ports.audit)
 
     @cached_property
+    def branch_selection(self) -> BranchSelection:
+        """Selects branches of threads."""
+        from baton.turns.branch_selection import BranchSelection
+
+        return BranchSelection(self.turn_services, self.ports.audit)
+
+    @cached_property
     def history_summaries(self) -> HistorySummaries:
         """Summarises what has left the message history of an agent."""
         from baton.memory.prompt.history_summary import HistorySummaries
@@ -313,10 +324,18 @@ class App:
             forks=self.forks,
             approved_procedures=self.approved_procedures,
             inspector=self.inspector,
+            task_news=self.task_news,
             learning=self.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
         )
+
+    @cached_property
+    def task_news(self) -> TaskNews:
+        """Queues changes of A2A tasks for those who want to be notified."""
+        from baton.outbox.task_news import TaskNews
+
+        return TaskNews(lambda: self.ports.push_queue)
 
     @cached_property
     def agent_services(self) -> AgentServices:
@@ -483,7 +502,14 @@ class App:
 
         ports = self.ports
         return Endings(
-            ports.store, ports.log, ports.live, ports.connections, self.sessions, self.conversations, ports.clock
+            ports.store,
+            ports.log,
+            ports.live,
+            ports.connections,
+            self.sessions,
+            self.conversations,
+            ports.clock,
+            self.task_news,
         )
 
     @cached_property

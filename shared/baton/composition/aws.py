@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from baton.ports.erasure import Erasure, ObjectErasure
     from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.pii_detector import PiiDetector
+    from baton.ports.push_queue import PushQueue
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
     from baton.ports.search_administration import Reindexing, SearchAdministration
     from baton.ports.search_index import SearchIndex
+    from baton.ports.signing_key import SigningKey
     from baton.ports.sources import WebPages
     from baton.ports.turn_queue import TurnQueue
+    from baton.ports.webhooks import Webhooks
 
 
 class AwsPorts(AgentPorts):
@@ -299,6 +302,37 @@ class AwsPorts(AgentPorts):
         from baton.settings import QueueSettings
 
         return SqsRecords(client("sqs"), QueueSettings().turns_queue_url, self.lease_times)
+
+    @cached_property
+    def push_queue(self) -> PushQueue:
+        from baton.adapters.aws import QUICK, client
+        from baton.adapters.sqs_push import SqsPushQueue
+        from baton.settings import PushQueueSettings
+
+        return SqsPushQueue(client("sqs", config=QUICK), PushQueueSettings().push_queue_url)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        from baton.adapters.egress import http_client
+        from baton.adapters.webhooks import HttpWebhooks
+        from baton.settings import PushSettings
+
+        policy = PushSettings().egress
+        return HttpWebhooks(policy, lambda seconds: http_client(policy, timeout_seconds=seconds))
+
+    @cached_property
+    def signing_key(self) -> SigningKey:
+        from baton.adapters.signing_key import DerivedSigningKey
+        from baton.settings import PushKeySettings
+
+        settings = PushKeySettings()
+        return DerivedSigningKey(self.secrets, settings.secret, accepts_short=settings.is_local)
+
+    @cached_property
+    def push_issuer(self) -> str:
+        from baton.settings import PushIssuerSettings
+
+        return PushIssuerSettings().issuer
 
     @cached_property
     def closings(self) -> Closings:

@@ -30,12 +30,16 @@ if TYPE_CHECKING:
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
+    from baton.ports.mcp_calls import McpCalls
     from baton.ports.pii_detector import PiiDetector
     from baton.ports.procedures import ProcedureStore
+    from baton.ports.push_configs import PushConfigs
+    from baton.ports.push_queue import PushQueue
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
     from baton.ports.run_records import RunRecords
     from baton.ports.search_index import SearchIndex
+    from baton.ports.signing_key import SigningKey
     from baton.ports.sources import SourceObjects, SourceStore, WebPages
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from baton.ports.token_verifier import TokenVerifier
     from baton.ports.tools import Tools
     from baton.ports.turn_queue import TurnQueue
+    from baton.ports.webhooks import Webhooks
     from baton.ports.workflows import WorkflowStore
 
 
@@ -97,6 +102,16 @@ class Ports(Protocol):
     @property
     def a2a_tasks(self) -> A2ATasks:
         """Marks of A2A tasks."""
+        ...
+
+    @property
+    def push_configs(self) -> PushConfigs:
+        """Where clients want to be notified of A2A tasks."""
+        ...
+
+    @property
+    def mcp_calls(self) -> McpCalls:
+        """Calls over MCP in progress."""
         ...
 
     @property
@@ -272,6 +287,26 @@ class Ports(Protocol):
     @property
     def queue_records(self) -> QueueRecords | None:
         """Records of that queue while a worker holds them; None if no other worker could receive them."""
+        ...
+
+    @property
+    def push_queue(self) -> PushQueue:
+        """The queue of push notifications."""
+        ...
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """What posts push notifications."""
+        ...
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """The key that signs them."""
+        ...
+
+    @property
+    def push_issuer(self) -> str:
+        """The address of the deployment, below which receivers find the public key."""
         ...
 
     @property

@@ -12,8 +12,9 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_result import AgentResult
-from baton.agents.approvals import refusals
+from baton.agents.approvals import audit_answer, settled_calls
 from baton.agents.builtin_tools import BuiltinTools
+from baton.agents.client_context import context_note
 from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, changing_notes, steady_notes
 from baton.agents.tool_kit import ToolKit, tool_kit
@@ -141,22 +142,28 @@ class AgentRunner:
                 self._context.agents,
                 self._services.tools,
                 conversation=conversation,
+                client=self._input.client,
             )
             loop = agent = self._loop(kit, transcript)
             self._running.append(agent)
-            asked = self._input.asked
+            asked, brought = self._input.asked, self._input.brought
             current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
             if self._input.answered is not None and len(self._running) == 1:
                 async with contextlib.aclosing(self._go_on(loop, self._input.answered)) as events:
                     async for event in events:
                         yield event
                 current = (*self._input.unfinished, *self._input.transcript.messages)
+            elif brought is not None and brought.agent_id == conversation.agent.id and len(self._running) == 1:
+                async with contextlib.aclosing(self._take_brought(loop, brought)) as events:
+                    async for event in events:
+                        yield event
+                current = (*current, *transcript.messages)
             # An approved call may have advanced the workflow.
-            blocks = Blocks(
-                steady=steady_notes(self._tracker.current), changing=changing_notes(self._tracker.current, kit)
-            )
+            changing = changing_notes(self._tracker.current, kit)
+            shown = await context_note(conversation.agent, self._input.client, self._services.counter)
+            blocks = Blocks(steady=steady_notes(self._tracker.current), changing=[*changing, *shown])
             context, recalled = await self._assembled(kit, current, blocks)
-            await loop.begin(context, recalled=recalled, changing=blocks.changing)
+            await loop.begin(context, recalled=recalled, changing=changing)
         if not self._context.stop.is_set():
             async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:
@@ -247,7 +254,7 @@ class AgentRunner:
         return found
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
-        """Make the approved calls, and give the model the refusals of the others.
+        """Make the approved calls, and give the model the refusals and the client's results of the others.
 
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
         """
@@ -255,9 +262,24 @@ class AgentRunner:
         calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
         if not calls:
             raise InterruptUnavailable
-        refused = refusals(answered)
-        approved = {call.id for call in calls} - refused.keys()
-        async with contextlib.aclosing(loop.go_on(calls, approved, refused)) as events:
+        settled = settled_calls(answered)
+        approved = {call.id for call in calls} - settled.keys()
+        async with contextlib.aclosing(loop.go_on(calls, approved, settled)) as events:
+            async for event in events:
+                yield event
+
+    async def _take_brought(self, loop: AgentLoop, pending: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
+        """Take the results that came with the message, of calls of the run before."""
+        if not await self._context.may_act():
+            return
+        history = (await self._histories.read()).messages
+        known = {call.id: call for message in history for call in message.tool_calls}
+        given = [each for each in pending.interrupts if each.answer is not None and each.tool_call_id in known]
+        for interrupt in given:
+            if interrupt.tool_call_id not in self._context.journal:
+                await audit_answer(self._services.audit, self._context.scope, self._context.thread_id, interrupt)
+        settled = settled_calls(replace(pending, interrupts=tuple(given)))
+        async with contextlib.aclosing(loop.go_on([known[call_id] for call_id in settled], (), settled)) as events:
             async for event in events:
                 yield event
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.agents.approvals import settled_calls
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_router import AgentRouter
 from baton.dialogue.dialogue_input import DialogueInput
@@ -206,12 +207,16 @@ def tell_results(
 ) -> None:
     """Add a result for each call that was waiting, for a run that ends before it has said anything.
 
-    The result of a call that an earlier attempt has made comes from ``journal``. If the result said that the call was
-    not carried out, the next turn's model would make it again.
+    The result of a call that an earlier attempt or the user's application has made is told. If it said that the call
+    was not carried out, the next turn's model would make it again.
     """
+    settled = settled_calls(answered)
     for interrupt in answered.interrupts:
-        made = journal.get(interrupt.tool_call_id)
-        output = (made.output or "")[: agent.limits.result_chars] if made is not None else NOT_CARRIED_OUT
+        made, given = journal.get(interrupt.tool_call_id), settled.get(interrupt.tool_call_id)
+        output, end = NOT_CARRIED_OUT, CallEnd.REFUSED
+        if made is not None:
+            output, end = (made.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED
+        elif given is not None and interrupt.is_client_call:
+            output, end = given.output[: agent.limits.result_chars], given.end
         call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
-        end = CallEnd.SUCCEEDED if made is not None else CallEnd.REFUSED
         transcript.add_result(transcript.new_id(), agent, call, output, end=end)

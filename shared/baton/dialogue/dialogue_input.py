@@ -9,6 +9,7 @@ from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.agent import AgentDefinition
+from baton.domain.client_offer import ClientOffer
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.thread import Thread
@@ -43,6 +44,10 @@ class DialogueInput:
     """The answered interrupts that the run continues; None if it answers a message or carries out an action."""
     previous_seq: int | None
     """The sequence number before the gap that a dead worker has left; None if there is no gap."""
+    client: ClientOffer | None = None
+    """What the user's application offers; None if it offers nothing."""
+    brought: PendingInterrupts | None = None
+    """What the run before waits for, with the results that came beside this message; None if none came."""
     ends_at_once_as: OutcomeType | None = None
     """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
 

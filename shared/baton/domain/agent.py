@@ -164,6 +164,8 @@ class AgentDefinition(Definition):
     """The fixed sentences that Baton, and never a model, says for this agent, by locale and name."""
     main: bool = False
     """Whether a conversation may begin with this agent."""
+    mcp: bool = False
+    """Whether the agent is a tool at ``/mcp``, for assistants of others. A call begins a conversation with it."""
     tools: tuple[ToolDefinition, ...] = ()
     """External tools that its model may call."""
     sub_agents: tuple[AgentId, ...] = ()
@@ -177,6 +179,10 @@ class AgentDefinition(Definition):
     """Messages that consist of one of these words return the user to the main agent; by locale."""
     workflow: WorkflowDefinition | None = None
     """The agent's guided workflow."""
+    client_tools: bool = True
+    """Whether its model may call tools that the user's application offers. Otherwise they are not offered to it."""
+    client_context: bool = True
+    """Whether its prompt holds the context that the user's application sends."""
     _tenant_id: str | None = PrivateAttr(default=None)
     _version: int | None = PrivateAttr(default=None)
 
@@ -209,6 +215,12 @@ class AgentDefinition(Definition):
     def _conversations_begin_here(self) -> AgentDefinition:
         if self.main and self.remote is not None:
             raise ValueError("a conversation cannot begin with a remote agent: leave `main` out")
+        return self
+
+    @model_validator(mode="after")
+    def _calls_begin_conversations(self) -> AgentDefinition:
+        if self.mcp and not self.main:
+            raise ValueError("a call over MCP begins a conversation: set `main` too, or leave `mcp` out")
         return self
 
     @model_validator(mode="after")

@@ -152,7 +152,7 @@ def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
 
 def _check_representable(item: dict[str, Any], where: str) -> None:
     # Unknown keys are kept, because AG-UI allows them. So the whole part must be storable.
-    if not _is_within(item, MAX_DEPTH, MAX_VALUES):
+    if not is_within(item, MAX_DEPTH, MAX_VALUES):
         raise InvalidRequest(
             f"{where} is nested more than {MAX_DEPTH} levels deep, or holds more than {MAX_VALUES} values."
         )
@@ -163,7 +163,7 @@ def _check_representable(item: dict[str, Any], where: str) -> None:
     _checked_text(text, where)
 
 
-def _is_within(value: object, levels: int, values: int) -> bool:
+def is_within(value: object, levels: int, values: int) -> bool:
     """Return whether ``value`` has at most ``levels`` of nesting and at most ``values`` values altogether."""
     level = [value]
     for _ in range(levels + 1):

@@ -59,7 +59,7 @@ class EpisodeRef:
     """The number of the session in its thread, from 1."""
     first_ordinal: int
     end_ordinal: int
-    """One beyond the last message."""
+    """One beyond the last message. Messages of other branches are not part of the session, wherever they are stored."""
     reason: EndReason
     ended_at: datetime
     thread_created_at: datetime | None = None
@@ -70,6 +70,10 @@ class EpisodeRef:
     def id(self) -> str:
         """Derived from thread and number, so that closing twice makes one episode."""
         return episode_id(self.thread_id, self.number)
+
+    def selected(self, thread: Thread) -> Thread:
+        """Return the thread with the branch that was selected when the session ended."""
+        return thread.continued_from(self.end_ordinal - 1)
 
 
 def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datetime) -> EpisodeRef | None:

@@ -131,6 +131,14 @@ class Forbidden(BatonError):
     detail = "You do not have the permission this needs."
 
 
+class OriginRefused(BatonError):
+    """A web page of an origin that is not allowed has sent the request. It guards MCP against rebound host names."""
+
+    code, status, retryable = "origin_refused", 403, False
+    title = "Web page not permitted"
+    detail = "Pages of this origin may not call this address. The operator allows origins in BATON_ALLOWED_ORIGINS."
+
+
 class UnknownAgent(BatonError):
     """There is no agent with this id for conversations, or the caller may not see it."""
 
@@ -268,6 +276,14 @@ class InterruptUnavailable(BatonError):
     detail = "There is no open interrupt with this id. The conversation may have gone on without it."
 
 
+class ToolNameTaken(BatonError):
+    """A client's tool with the name of one of the agent's own tools."""
+
+    code, status, retryable = "tool_name_taken", 409, False
+    title = "The agent has a tool of this name"
+    detail = "A tool that the client offers has the name of one of the agent's own. Offer it under another name."
+
+
 class NotInHandoff(BatonError):
     """An exit while the main agent is active."""
 
@@ -322,6 +338,41 @@ class ApprovalsWaiting(BatonError):
     code, status, retryable = "approvals_waiting", 409, False
     title = "Approvals are waiting"
     detail = "The parent conversation waits for answers to its interrupts. Answer them first, then merge again."
+
+
+class BranchUnavailable(BatonError):
+    """A branch that is to begin at a message that the thread does not have, or to be selected and does not exist."""
+
+    code, status, retryable = "branch_unavailable", 404, False
+    title = "No such branch"
+    detail = "This conversation has no such branch or user message. GET /v1/threads/{id}/branches lists its branches."
+
+
+class TooManyBranches(BatonError):
+    """A thread with as many branches as its item holds."""
+
+    code, status, retryable = "too_many_branches", 409, False
+    title = "Too many branches"
+    detail = "This conversation has as many branches as one can have. It can go on; fork it to try more alternatives."
+
+
+class BranchCrossesHandoff(BatonError):
+    """A branch from a point at which a specialist was active whose work there cannot be taken up again."""
+
+    code, status, retryable = "branch_crosses_handoff", 409, False
+    title = "A handoff is in between"
+    detail = (
+        "A specialist was active at this point of the conversation, and its work has gone on since. Begin at a message"
+        " from before the handoff."
+    )
+
+
+class RunInProgress(BatonError):
+    """A branch that is to be selected while the thread is answering."""
+
+    code, status, retryable = "run_in_progress", 409, False
+    title = "An answer is in progress"
+    detail = "This conversation is answering a message. Wait for the answer, or cancel it, then select the branch."
 
 
 class WorkflowUnavailable(BatonError):

@@ -121,6 +121,8 @@ def run_started(
     Other clients of the conversation display the message from it.
     """
     metadata: dict[str, Any] = {"messageId": message.id}
+    if message.branch is not None:
+        metadata["branch"] = message.branch.shown(message.ordinal)
     if previous_seq is not None:
         metadata["previousSeq"] = previous_seq
     return RunStartedEvent(
@@ -205,6 +207,11 @@ def run_finished(
         usage=[_token_usage(usage, model)] if usage is not None else None,
         metadata={"finishReason": LENGTH} if is_cut else None,
     )
+
+
+def branch_selected(branch_id: str, after_id: str | None) -> CustomEvent:
+    """Return the event of a selected branch: clients drop the messages after ``after_id`` and read what follows."""
+    return custom("branch_selected", {"branchId": branch_id, "after": after_id})
 
 
 def run_error(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from baton.domain.branches import MessagePath
 from baton.domain.handoff import HandoffPlace
 
 
@@ -50,3 +51,16 @@ def window_of(windows: tuple[HistoryWindow, ...], agent_id: str, session: str = 
     """Return the window of an agent in its session, or one that holds everything."""
     fresh = HistoryWindow(agent_id, session)
     return next((each for each in windows if (each.agent_id, each.session) == (agent_id, session)), fresh)
+
+
+def on_path(windows: tuple[HistoryWindow, ...], path: MessagePath) -> tuple[HistoryWindow, ...]:
+    """Return the windows that hold for a path: those that begin at one of its messages, with its own summary.
+
+    What comes before a message is the same on every path that it is on, and so is its summary.
+    """
+
+    def holds(window: HistoryWindow) -> bool:
+        begins = not window.first_ordinal or window.first_ordinal in path
+        return begins and (window.summary_at is None or window.summary_at in path)
+
+    return tuple(each for each in windows if holds(each))

@@ -1,7 +1,10 @@
-"""Interrupts: calls that wait for a person, and the person's answers (AG-UI: interrupts and resume)."""
+"""Interrupts: calls that wait for a person or for the user's application, and the answers (AG-UI: resume)."""
 
 from __future__ import annotations
 
+import base64
+import json
+import re
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +17,10 @@ from ag_ui.core import ResumeEntry
 from baton.domain.times import iso
 
 APPROVAL = "tool_approval"
-"""The only reason so far: a tool that needs approval."""
+"""The reason of a call that needs approval."""
+CLIENT_TOOL = "client_tool"
+"""The reason of a call that the user's application carries out. The answer's payload is the result."""
+_CLIENT_CALL = re.compile(r"[0-9a-f]{32}_[a-z2-7]{7}")
 
 APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -39,6 +45,15 @@ class InterruptAnswer:
     payload: Any = None
     answered_by: str | None = None
     """The user who answered; None if nobody did in time."""
+    is_error: bool = False
+    """Whether the payload tells why the user's application could not carry out the call."""
+
+    @property
+    def result(self) -> str:
+        """The result of a call that the user's application has carried out, as text."""
+        if self.payload is None:
+            return ""
+        return self.payload if isinstance(self.payload, str) else json.dumps(self.payload, ensure_ascii=False)
 
     @property
     def approves(self) -> bool:
@@ -62,23 +77,29 @@ class InterruptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """A call that waits for a person's approval."""
+    """A call that waits for a person's approval, or for the user's application to carry it out."""
 
     id: str
+    """For a call of the user's application, the id of the call."""
     tool_call_id: str
     tool_name: str
     message: str
-    """The question for the person."""
+    """The question for the person, or what the run waits for."""
     expires_at: datetime
     answer: InterruptAnswer | None = None
+
+    @property
+    def is_client_call(self) -> bool:
+        """Whether the user's application carries the call out."""
+        return is_client_call(self.id)
 
     def as_ag_ui(self) -> ShownInterrupt:
         return ShownInterrupt(
             id=self.id,
-            reason=APPROVAL,
+            reason=CLIENT_TOOL if self.is_client_call else APPROVAL,
             message=self.message,
             tool_call_id=self.tool_call_id,
-            response_schema=APPROVAL_SCHEMA,
+            response_schema=None if self.is_client_call else APPROVAL_SCHEMA,
             expires_at=iso(self.expires_at),
             metadata={"toolName": self.tool_name},
         )
@@ -98,6 +119,8 @@ class PendingInterrupts:
     first_ordinal: int
     """The ordinal of the message that began the exchange. The whole exchange goes into the prompt when it continues."""
     interrupts: tuple[Interrupt, ...]
+    offered_by: str | None = None
+    """The message id of the turn whose client offer counts until another request brings one; None without an offer."""
 
     def get(self, interrupt_id: str) -> Interrupt | None:
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
@@ -121,6 +144,12 @@ def _answered(interrupt: Interrupt, answer: InterruptAnswer | None, now: datetim
     return replace(interrupt, answer=answer)
 
 
+def open_interrupts(pending: PendingInterrupts | None) -> list[dict[str, Any]]:
+    """Return what a thread waits for, as clients see it."""
+    waiting = pending.open if pending is not None else ()
+    return [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in waiting]
+
+
 def interrupt_id(thread_id: str, message_id: str, number: int) -> str:
     """Return the id of the ``number``-th interrupt of the run that answers ``message_id``."""
     return f"{_run_part(thread_id, message_id)}.{number}"
@@ -128,7 +157,22 @@ def interrupt_id(thread_id: str, message_id: str, number: int) -> str:
 
 def answer_message_id(interrupt: str) -> str:
     """Return the message id of all answers to one run's interrupts, derived from the id of any of them."""
-    return f"answer.{interrupt.partition('.')[0]}"
+    return f"answer.{re.split('[._]', interrupt, maxsplit=1)[0]}"
+
+
+def client_call_id(thread_id: str, message_id: str, call_id: str) -> str:
+    """Return the id of a call that the user's application carries out, for a call named ``call_id`` by what it calls.
+
+    It is the id of its interrupt too, so it begins like the others of the run that answers ``message_id``. Endpoints
+    accept at most 40 letters, digits, ``_`` and ``-`` as the id of a call.
+    """
+    digest = uuid.uuid5(uuid.UUID(thread_id), f"client call\0{call_id}").bytes
+    return f"{_run_part(thread_id, message_id)}_{base64.b32encode(digest)[:7].decode().lower()}"
+
+
+def is_client_call(call_id: str) -> bool:
+    """Return whether the id is that of a call which the user's application carries out."""
+    return _CLIENT_CALL.fullmatch(call_id) is not None
 
 
 def _run_part(thread_id: str, message_id: str) -> str:

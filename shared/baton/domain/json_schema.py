@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 from pydantic import AfterValidator
 
@@ -16,6 +18,8 @@ Schema = Mapping[str, Any]
 
 MAX_PROBLEMS = 5
 MAX_MESSAGE = 200
+MAX_STEPS = 100_000
+"""Keywords that are applied to check one value against an external schema. References can multiply them endlessly."""
 _ONE = (
     "items",
     "additionalProperties",
@@ -31,6 +35,8 @@ _ONE = (
 _SEVERAL = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "$defs", "dependentSchemas")
 _PARTIAL = ("type", "properties", "additionalProperties")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_steps: ContextVar[Iterator[int]] = ContextVar("steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,65 @@ def checked_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def checked_client_schema(schema: object) -> dict[str, Any]:
+    """Check the schema of a client's tool and return it; without one, the tool takes no arguments.
+
+    Its own ``$schema`` says which draft counts. References may only point into the schema itself. The caller has
+    bounded its size. Raises ``ValueError`` with the reason.
+    """
+    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema.validators import validator_for
+
+    if schema is None or schema == {}:
+        return {"type": "object", "properties": {}}
+    if not isinstance(schema, dict):
+        raise ValueError("must be a JSON Schema of type object")
+    schema = {"type": "object"} | schema
+    if schema["type"] != "object" or not isinstance(schema.get("$schema", ""), str):
+        raise ValueError("must be a JSON Schema of type object")
+    for part in _objects(schema):
+        for keyword in _REFERENCES:
+            target = part.get(keyword)
+            if isinstance(target, str) and not _is_inside(target, schema):
+                raise ValueError(f"{keyword} {target[:60]!r} refers to nothing within the schema")
+    try:
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
+    except (SchemaError, RecursionError) as error:
+        raise ValueError(f"is no JSON Schema: {getattr(error, 'message', 'it is nested too deep')}") from None
+    return schema
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the object and every object within it."""
+    level = [value]
+    while level:
+        yield from (each for each in level if isinstance(each, dict))
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+
+
+def _is_inside(reference: str, schema: Any) -> bool:
+    """Return whether a reference is a JSON Pointer to an object within the schema."""
+    if reference == "#":
+        return True
+    if not reference.startswith("#/"):
+        return False
+    place = schema
+    for step in reference[2:].split("/"):
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(place, list) and name.isdecimal() and int(name) < len(place):
+            place = place[int(name)]
+        elif isinstance(place, dict) and name in place:
+            place = place[name]
+        else:
+            return False
+    return isinstance(place, dict | bool)
+
+
 ObjectSchema = Annotated[dict[str, Any], AfterValidator(checked_object_schema)]
 
 
@@ -76,18 +141,24 @@ def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
     """Return where and why ``value`` does not fit an external schema; None if it fits or cannot be checked.
 
     References are not fetched. Patterns that need Python's regular expressions are not checked, because a tool's schema
-    and a model's text could keep them busy forever.
+    and a model's text could keep them busy forever. So could references that multiply: after ``MAX_STEPS`` the value
+    counts as one that cannot be checked.
     """
     # Imported with the first call: it takes a tenth of a second, and most turns have no calls.
-    from jsonschema import SchemaError
+    from jsonschema import Draft202012Validator, SchemaError
     from jsonschema.exceptions import relevance
+    from jsonschema.validators import validator_for
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
+    draft = schema.get("$schema")
+    known = {"$schema": draft} if isinstance(draft, str) else {}
+    validator = _foreign_validator(validator_for(known, default=Draft202012Validator))
+    _steps.set(iter(range(MAX_STEPS)))
     try:
-        errors = sorted(_foreign_validator()(schema, registry=Registry()).iter_errors(value), key=relevance)
-    except (SchemaError, Unresolvable, RecursionError):
-        return None  # the schema itself is invalid, so the tool must check the arguments
+        errors = sorted(validator(schema, registry=Registry()).iter_errors(value), key=relevance)
+    except (SchemaError, Unresolvable, RecursionError, _TooManySteps):
+        return None  # the schema itself is invalid or too costly, so the tool must check the arguments
     if not errors:
         return None
     where = "/".join(str(part) for part in errors[-1].absolute_path)
@@ -140,13 +211,27 @@ def _validator() -> Any:
     return extend(Draft202012Validator, {"pattern": pattern})
 
 
-@lru_cache(maxsize=1)
-def _foreign_validator() -> Any:
-    """Return a validator for schemas with unchecked patterns."""
+class _TooManySteps(Exception):
+    """A value cannot be checked within ``MAX_STEPS``."""
+
+
+def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the check of a keyword, counting how often it is applied."""
+
+    def applied(*arguments: Any) -> Any:
+        if next(_steps.get(), None) is None:
+            raise _TooManySteps
+        return check(*arguments)
+
+    return applied
+
+
+@lru_cache(maxsize=8)
+def _foreign_validator(draft: Any) -> Any:
+    """Return a validator for schemas of ``draft`` with unchecked patterns."""
     from jsonschema.validators import extend
 
-    validator = _validator()
-    matched, additional = validator.VALIDATORS["pattern"], validator.VALIDATORS["additionalProperties"]
+    matched, additional = _validator().VALIDATORS["pattern"], draft.VALIDATORS["additionalProperties"]
 
     def pattern(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
         with suppress(ValueError):  # re2 does not know it
@@ -168,15 +253,13 @@ def _foreign_validator() -> Any:
     def unchecked(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
         yield from ()
 
-    return extend(
-        validator,
-        {
-            "pattern": pattern,
-            "patternProperties": pattern_properties,
-            "additionalProperties": additional_properties,
-            "unevaluatedProperties": unchecked,
-        },
-    )
+    changed = {
+        "pattern": pattern,
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional_properties,
+        "unevaluatedProperties": unchecked,
+    }
+    return extend(draft, {name: _counted(check) for name, check in {**draft.VALIDATORS, **changed}.items()})
 
 
 def _encodable(text: str) -> str:

@@ -21,6 +21,7 @@ from ag_ui.core import (
 from ag_ui.core import ToolCall as ShownToolCall
 from pydantic import Field, PlainSerializer
 
+from baton.domain.branches import BranchStart
 from baton.domain.conversation_state import ConversationChange
 from baton.domain.interrupt import Interrupt
 from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
@@ -172,6 +173,8 @@ class StoredMessage:
     """Set on the last message of a run."""
     a2a_task: str | None = None
     """Set on a user's message that was sent to an A2A task: the id of the message that began the task."""
+    branch: BranchStart | None = None
+    """Set on a user's message that begins a branch."""
     summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
 
@@ -181,6 +184,11 @@ class StoredMessage:
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def shown_id(self) -> str:
+        """The id that clients know it by: a message that is answered again keeps its own."""
+        return self.branch.from_id if self.branch is not None and self.branch.is_regenerate else self.id
 
     @property
     def finish_reason(self) -> str | None:
@@ -201,7 +209,7 @@ class StoredMessage:
         metadata = self.metadata() if with_metadata else None
         if self.role is Role.USER:
             content = self.content if isinstance(self.content, str) else list(self.content)
-            return UserMessage(id=self.id, content=content, metadata=metadata)
+            return UserMessage(id=self.shown_id, content=content, metadata=metadata)
         if self.role is Role.TOOL:
             call_id = self.tool_call_id or self.id
             error = self.text.removeprefix("Error: ") if self.call_end is not CallEnd.SUCCEEDED else None

@@ -13,6 +13,7 @@ SENTENCES: dict[str, str] = {
     "still_waiting": "This is taking longer than expected. I'll let you know when I have results...",
     "researching": "Researching...",
     "approval_needed": "May I use {tool}?",
+    "client_tool_waiting": "Waiting for {tool} in your application.",
     "connecting": "Connecting you with {agent}...",
     "unavailable": (
         "The {agent} is currently unavailable. Would you like me to help you with something else, or try again later?"

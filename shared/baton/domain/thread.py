@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from baton.domain.branches import MessagePath, Segments, continued_from, path_of
 from baton.domain.conversation_state import ConversationState
 from baton.domain.history_window import HistoryWindow
 from baton.domain.interrupt import PendingInterrupts
@@ -77,8 +78,33 @@ class Thread:
     """The interrupts of the last run. A message cancels them."""
     windows: tuple[HistoryWindow, ...] = ()
     """Where the histories of the main and the active agent begin, unless at the first message."""
+    segments: Segments = ()
+    """How its messages branch; empty for a thread without branches."""
+    has_tasks: bool = False
+    """Whether A2A tasks have begun in it."""
+    notifies: bool = False
+    """Whether clients want to be notified of its A2A tasks."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
+
+    @property
+    def path(self) -> MessagePath:
+        """The messages that the conversation consists of: those of the selected branch."""
+        return path_of(self.segments, self.next_ordinal)
+
+    def continued_from(self, ordinal: int) -> Thread:
+        """Return the thread as it is when the next message continues from the message ``ordinal``."""
+        return replace(self, segments=continued_from(self.segments, self.next_ordinal, ordinal))
+
+    @property
+    def is_branching(self) -> bool:
+        """Whether the next message does not continue from the one stored before it."""
+        return bool(self.segments) and self.segments[-1].start == self.next_ordinal
+
+    @property
+    def unbranched(self) -> Thread:
+        """The thread as if every message continued from the one stored before it: all branches, one after another."""
+        return replace(self, segments=()) if self.segments else self
 
     @property
     def active_agent_id(self) -> str:

@@ -18,6 +18,8 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 BUILTIN_TOOLS = re.compile(r"(ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation")
 """Names of built-in tools."""
 PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
+IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
+"""A key in the ``_meta`` of a call over MCP. Its value is the same in every attempt at the call."""
 
 
 def _checked_name(name: str) -> str:

@@ -18,6 +18,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.identity import Scope
+from baton.domain.interrupt import open_interrupts
 from baton.domain.metrics import Metric, count
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
@@ -30,6 +31,7 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
+from baton.requests.client_offers import client_offer
 from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
 from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
 from baton.requests.thread_access import read_audited
@@ -131,6 +133,8 @@ class Actions:
             message_id=fields.get("messageId"),
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
+            branch=fields.get("branch"),
+            client=await client_offer(fields.get("tools"), fields.get("context")),
         )
         waiting = queued_message(
             caller.scope,
@@ -153,7 +157,7 @@ class Actions:
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
-            resume["interrupts"] = [each.as_ag_ui().model_dump(by_alias=True) for each in thread.pending.open]
+            resume["interrupts"] = open_interrupts(thread.pending)
         agents = await services.agents.of(scope)
         state = thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]

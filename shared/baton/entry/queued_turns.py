@@ -28,6 +28,7 @@ from baton.domain.times import from_millis
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.delivery import send_to
 from baton.outbox.subscriber import Subscriber
+from baton.outbox.task_news import TaskNews
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -58,6 +59,7 @@ class QueuedTurns:
         clock: Clock,
         forgotten: ForgetRequests,
         a2a_tasks: A2ATasks,
+        task_news: TaskNews,
     ) -> None:
         self._turns = turns
         self._closer = closer
@@ -67,6 +69,7 @@ class QueuedTurns:
         self._clock = clock
         self._forgotten = forgotten
         self._a2a_tasks = a2a_tasks
+        self._task_news = task_news
 
     async def run(
         self,
@@ -171,7 +174,9 @@ class QueuedTurns:
                 message_id=queued.message_id,
                 reason=error.detail,
             )
-            await self._a2a_tasks.mark(queued.scope, queued.thread_id, mark)
+            kept = await self._a2a_tasks.mark(queued.scope, queued.thread_id, mark)
+            if kept == mark:
+                await self._task_news.marked(queued.scope, queued.thread_id, queued.a2a_task)
         subscriber = _subscriber(queued)
         if subscriber is None or self._clock.now() >= subscriber.token_expires_at:
             return

@@ -16,6 +16,7 @@ from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import LeaseMark
 from baton.outbox.frames import EncodedEvent, FrameQueue, encoded, frames
+from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
 from baton.ports.live import LiveRegistry
@@ -218,3 +219,18 @@ class _Sender:
                 return
             backoff = FIRST_BACKOFF_SECONDS
             self._backlog.remove(events_in_frame)
+
+
+async def announce(
+    delivery: Delivery, events: Sequence[Event], logged_seq: int, subscriber: Subscriber | None = None
+) -> None:
+    """Deliver events outside a run, which are in the log, to the thread's connections and to ``subscriber``."""
+    try:
+        with contextlib.suppress(BatonError):  # clients that miss them read them in the log
+            if subscriber is not None:
+                await delivery.join(subscriber.connection_id, subscriber.token_expires_at)
+            await delivery.refresh(logged_seq)
+        delivery.post(events)
+        await delivery.drain()
+    finally:
+        delivery.stop()

@@ -125,7 +125,8 @@ class Replays:
             found = [replace(m, end=None) for m in found if m.run_id == thread.run.run_id and m.role is Role.USER]
         before: int | None = None
         while thread.next_ordinal > 0 and after < thread.last_seq:
-            page = await self._store.read_messages(scope, thread, limit=SNAPSHOT_MESSAGES, before=before)
+            # Events are numbered through all branches.
+            page = await self._store.read_messages(scope, thread.unbranched, limit=SNAPSHOT_MESSAGES, before=before)
             found = [*page.messages, *found]
             ends = [message.end for message in page.messages if message.end is not None]
             if page.next_before is None or any(end.last_seq <= after for end in ends):

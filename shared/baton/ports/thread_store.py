@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from baton.domain.client_offer import ClientOffer
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.history_window import HistoryWindow
@@ -57,6 +58,10 @@ class LeaseRequest:
     If an earlier delivery of the same record took the current lease, this request takes it over at once: the second
     delivery proves that the first worker lost the record.
     """
+    begins_task: bool = False
+    """Whether the run belongs to an A2A task. The thread remembers that it has some."""
+    notifies: bool = False
+    """Whether a client wants to be notified of that task. The thread remembers this too."""
     presumed_dead: LeaseMark | None = None
     """A lease whose holder gave no sign of life when asked. It is taken over if it is still the current one."""
 
@@ -100,6 +105,8 @@ class TurnRecord:
     """The fence of the latest attempt at the message."""
     permissions: tuple[str, ...] = ()
     """The permissions of the message's token, for a worker that takes the run over."""
+    client: ClientOffer | None = None
+    """What the user's application offered with the request, for that worker and for the run that continues this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +143,9 @@ class ThreadStore(Protocol):
     ``ThreadUnavailable`` for a thread of another tenant or user, ``StoreUnavailable`` if the table does not
     answer. Methods that take a lease raise ``LeaseLost`` if a worker with a higher fence has taken over.
     A write that a retrying client repeats recognises its own earlier success and returns normally.
+
+    Methods that read messages of a ``thread`` return those of its selected branch (``Thread.path``). With
+    ``thread.unbranched`` they return the messages of all branches, with ``thread.continued_from`` those of another one.
     """
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
@@ -185,8 +195,20 @@ class ThreadStore(Protocol):
         """Write a message at its ordinal. Readers see it once the pointer has passed it."""
         ...
 
-    async def commit(self, lease: Lease, commit: Commit) -> None:
-        """Make the run's messages part of the thread, end the run and release the lease, in one write."""
+    async def commit(self, lease: Lease, commit: Commit) -> bool:
+        """Make the run's messages part of the thread, end the run and release the lease, in one write.
+
+        They continue from where ``lease.thread.segments`` say. Returns whether clients want to be notified of tasks of
+        the thread, which may be so since the lease was taken.
+        """
+        ...
+
+    async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
+        """Remember that clients want to be notified of tasks of the thread, and return the thread.
+
+        It needs no lease: the run in progress finds out when it commits. Raises ``ThreadUnavailable`` for a thread
+        that is not the caller's own; ``is_unused`` says that it has not begun.
+        """
         ...
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
@@ -195,8 +217,10 @@ class ThreadStore(Protocol):
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
-    ) -> None:
+    ) -> bool:
         """Close the thread, make its main agent active and release the lease, in one write.
+
+        Returns whether clients want to be notified, like ``commit``.
 
         ``resumable`` are the workflows that can be continued when the thread is reopened. Pending interrupts stay: an
         answer that arrives days later reopens the thread.
@@ -204,6 +228,17 @@ class ThreadStore(Protocol):
         ``ended`` is the session that this ends, None if it has no messages. A thread whose session ended stays in the
         idle index until ``settle``, so that a sweep finds incomplete closings.
         """
+        ...
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        """Make the branch of ``lease.thread.segments`` the one that goes on, and release the lease, in one write."""
         ...
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:

@@ -74,6 +74,8 @@ class Exported:
     thread_id: str | None
     value: Any
     """The stored record; for a session's begin the ``Session``, for a cursor its text."""
+    is_selected: bool = True
+    """False for a message of a branch that is not selected."""
 
 
 _Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
@@ -149,8 +151,9 @@ class Exports:
 
     async def _of_thread(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
         yield Exported(ExportKind.THREAD, thread.id, thread)
-        async for message in self._messages(scope, thread, 0, thread.next_ordinal):
-            yield Exported(ExportKind.MESSAGE, thread.id, message)
+        path = thread.path
+        async for message in self._messages(scope, thread.unbranched, 0, thread.next_ordinal):
+            yield Exported(ExportKind.MESSAGE, thread.id, message, is_selected=message.ordinal in path)
         lists: dict[ExportKind, _Page] = {
             ExportKind.TOOL_CALL: lambda after: self._records.calls(scope, thread.id, limit=RECORDS, cursor=after),
             ExportKind.TASK: lambda after: self._records.tasks(scope, thread.id, limit=RECORDS, cursor=after),
@@ -172,7 +175,7 @@ class Exports:
             ref = await self._episodes.get_ref(scope, thread.id, number)
             if ref is None:
                 continue
-            ended = Session(thread, number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
+            ended = Session(ref.selected(thread), number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
             async for piece in self._session(scope, ended):
                 yield piece
             first = ref.end_ordinal

@@ -136,7 +136,7 @@ class SessionLearning:
         if ended is None:
             return 0
         first = max(ended.first_ordinal, ended.end_ordinal - MAX_MESSAGES)
-        messages = await messages_between(self.store, scope, thread, first, ended.end_ordinal)
+        messages = await messages_between(self.store, scope, ended.selected(thread), first, ended.end_ordinal)
         runs = _exchanges(messages)
         for run in runs:
             await self.learning.count_uses(scope, run)

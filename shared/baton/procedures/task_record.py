@@ -59,7 +59,9 @@ class TaskRecords:
     async def read(self, scope: Scope, thread: Thread, agent: AgentDefinition, ref: CaptureRef) -> TaskRecord:
         """Return the record of a task. Raises as the store and the detector do."""
         first = max(ref.first_ordinal, ref.end_ordinal - MAX_MESSAGES)
-        messages = await messages_between(self.store, scope, thread, first, ref.end_ordinal)
+        messages = await messages_between(
+            self.store, scope, thread.continued_from(ref.end_ordinal - 1), first, ref.end_ordinal
+        )
         specifics = Specifics(_schemas(agent), self.detector)
         arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
         for message in messages:

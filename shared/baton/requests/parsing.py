@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from baton.domain.content import parse_content
-from baton.domain.errors import InvalidRequest
+from baton.domain.branches import BranchWish
+from baton.domain.client_offer import ClientOffer
+from baton.domain.content import is_within, parse_content
+from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.identity import (
     MAX_MESSAGE_ID,
     Scope,
@@ -19,11 +21,15 @@ from baton.domain.identity import (
     is_printable,
     thread_ref,
 )
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
 from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, MessageRequest
 
 MAX_PAYLOAD = 4_096
 """Characters of an answer's payload as JSON. The thread's item stores it until the run continues."""
+MAX_RESULT_BYTES = 32 * 1024
+"""Bytes of the result of a client's tool as JSON. The thread's item, of at most 400 KB, stores it likewise."""
+MAX_RESULT_DEPTH = 32
+MAX_RESULT_VALUES = 2_000
 MAX_TIME = 40
 """Characters of a time."""
 
@@ -36,9 +42,13 @@ def message_request(
     content: object,
     agent_id: object = None,
     run_id: object = None,
+    branch: object = None,
     content_field: str = "content",
+    client: ClientOffer | None = None,
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
+
+    The ``content`` of a wish to have a message answered again is not read: it is that message's.
 
     Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that
     a retry reaches the same thread.
@@ -48,17 +58,38 @@ def message_request(
     if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
         raise InvalidRequest("agentId must be the id of an agent.")
     run_id = optional_run_id(run_id)
+    wish = branch_wish(branch)
+    if wish is not None and thread_id is None:
+        raise InvalidRequest("branch: name the conversation that it belongs to.")
     thread = derived_thread_ref(scope, message_id) if thread_id is None else named_thread(scope, thread_id)
+    if wish is not None:
+        thread = ThreadRef(thread.id, may_create=False)
     return MessageRequest(
         thread=thread,
         message_id=message_id,
         run_id=run_id or derived_run_id(thread.id, message_id),
-        content=parse_content(content, content_field),
+        content="" if wish is not None and wish.is_regenerate else parse_content(content, content_field),
         agent_id=agent_id,
+        branch=wish,
+        client=client,
     )
 
 
-def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None) -> AnswerRequest:
+def branch_wish(raw: object) -> BranchWish | None:
+    """Parse the wish for a branch, which may be missing. Raises ``InvalidRequest``."""
+    match raw:
+        case None:
+            return None
+        case {"from": str(from_id)} if is_printable(from_id, MAX_MESSAGE_ID):
+            regenerate = raw.get("regenerate") if isinstance(raw, dict) else None
+            if regenerate is None or isinstance(regenerate, bool):
+                return BranchWish(from_id, is_regenerate=bool(regenerate))
+    raise InvalidRequest('branch must be {"from": the id of a user\'s message, "regenerate"?: true or false}.')
+
+
+def answer_request(
+    thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None, client: ClientOffer | None = None
+) -> AnswerRequest:
     """Build the request of several answers. Raises ``InvalidRequest`` unless they belong to one run."""
     ids = {answer.interrupt_id for answer in answers}
     if len(ids) != len(answers) or len({answer_message_id(each) for each in ids}) != 1:
@@ -66,21 +97,44 @@ def answer_request(thread_id: str, answers: Sequence[InterruptAnswer], *, run_id
     message_id = answer_message_id(answers[0].interrupt_id)
     run_id = optional_run_id(run_id)
     thread = ThreadRef(thread_id, may_create=False)
-    return AnswerRequest(thread, run_id or derived_run_id(thread_id, message_id), tuple(answers))
+    return AnswerRequest(thread, run_id or derived_run_id(thread_id, message_id), tuple(answers), client)
 
 
-def interrupt_answer(interrupt_id: object, status: object, payload: object, answered_by: str) -> InterruptAnswer:
-    """Parse one answer to an interrupt. Raises ``InvalidRequest``."""
+def interrupt_answer(
+    interrupt_id: object, status: object, payload: object, answered_by: str, *, is_error: bool = False
+) -> InterruptAnswer:
+    """Parse one answer to an interrupt: a decision, or the result of a call that the user's application carries out.
+
+    ``is_error``: the result tells why the call failed. Raises ``InvalidRequest`` and ``MessageTooLarge``.
+    """
     if not isinstance(interrupt_id, str) or not is_printable(interrupt_id, MAX_MESSAGE_ID):
         raise InvalidRequest("interruptId must be the id of an interrupt.")
     if not isinstance(status, str) or status not in set(AnswerStatus):
         raise InvalidRequest("status must be 'resolved' or 'cancelled'.")
+    if is_client_call(interrupt_id):
+        _check_result(payload)
+        return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by, is_error)
     is_approval = payload is None or (isinstance(payload, dict) and isinstance(payload.get("approved", True), bool))
     if not is_approval:
         raise InvalidRequest('payload must be {"approved": true or false, "comment"?: "..."}, or absent.')
     if len(json.dumps(payload)) > MAX_PAYLOAD:
         raise InvalidRequest(f"payload must be at most {MAX_PAYLOAD} characters of JSON.")
     return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)
+
+
+def _check_result(payload: object) -> None:
+    if not is_within(payload, MAX_RESULT_DEPTH, MAX_RESULT_VALUES):
+        raise InvalidRequest(
+            f"payload is nested over {MAX_RESULT_DEPTH} levels deep, or holds more than {MAX_RESULT_VALUES} values."
+        )
+    try:
+        size = len(json.dumps(payload, ensure_ascii=False, allow_nan=False).encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest("payload holds half of a surrogate pair, which is not text.") from None
+    except ValueError:
+        raise InvalidRequest("payload holds a number that JSON cannot represent.") from None
+    if size > MAX_RESULT_BYTES:
+        raise MessageTooLarge(f"The result of a client's tool must be at most {MAX_RESULT_BYTES // 1024} KB of JSON.")
 
 
 def exit_request(thread_id: str, *, key: str) -> ActionRequest:

@@ -28,6 +28,9 @@ def queued_message(
         content=content_as_json(request.content),
         agent_id=request.agent_id,
         a2a_task=request.a2a_task,
+        branch=request.branch,
+        notifies=request.notifies,
+        client=request.client,
     )
 
 
@@ -105,4 +108,7 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnReque
         content=content_from_json(queued.content),
         agent_id=queued.agent_id,
         a2a_task=queued.a2a_task,
+        branch=queued.branch,
+        notifies=queued.notifies,
+        client=queued.client,
     )

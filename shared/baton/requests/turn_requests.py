@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from baton.domain.branches import BranchWish
+from baton.domain.client_offer import ClientOffer
 from baton.domain.content import content_digest
 from baton.domain.identity import ThreadRef
 from baton.domain.interrupt import InterruptAnswer, answer_message_id
@@ -22,10 +24,21 @@ class MessageRequest:
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
+    branch: BranchWish | None = None
+    """The wish to begin a branch; None for a message that continues the conversation."""
+    notifies: bool = False
+    """Whether its client wants to be notified of that task."""
+    client: ClientOffer | None = None
+    """What the user's application offers; None if it offers nothing."""
 
     @property
     def digest(self) -> str:
-        return content_digest(self.content)
+        """The same for every retry. A wish counts, so that a repeated id never becomes one."""
+        said = content_digest(self.content)
+        if self.branch is None:
+            return said
+        kind = "regenerate" if self.branch.is_regenerate else f"edit\0{said}"
+        return content_digest(f"branch\0{self.branch.from_id}\0{kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,8 @@ class AnswerRequest:
     run_id: str
     answers: tuple[InterruptAnswer, ...]
     """At least one, all of the same run."""
+    client: ClientOffer | None = None
+    """What the user's application offers now; None if what it offered before counts."""
 
     @property
     def message_id(self) -> str:

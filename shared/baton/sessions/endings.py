@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,15 +9,16 @@ from ag_ui.core import BaseEvent
 
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EndReason, ended_session, episode_id
-from baton.domain.errors import BatonError, ThreadUnavailable
+from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread, ThreadStatus
 from baton.handoffs.conversation_states import ConversationStates
 from baton.leases.holding import holding
-from baton.outbox.delivery import Delivery
+from baton.outbox.delivery import Delivery, announce
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.subscriber import Subscriber
+from baton.outbox.task_news import TaskNews
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
@@ -52,6 +52,7 @@ class Endings:
     sessions: Sessions
     conversations: ConversationStates
     clock: Clock
+    task_news: TaskNews
 
     async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:
         """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``."""
@@ -77,7 +78,7 @@ class Endings:
 
     async def _end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None) -> Closed:
         thread, scope = lease.thread, lease.scope
-        ref = ended_session(thread, thread.next_ordinal, reason, self.clock.now())
+        ref = ended_session(thread, thread.path.last + 1, reason, self.clock.now())
         if ref is not None:
             await self.sessions.record(lease, ref)
         closed = Closed(thread.id, ref.id if ref else None)
@@ -90,7 +91,9 @@ class Endings:
             bodies[0].metadata = {"previousSeq": jump}
         events = [log.number(body) for body in bodies]
         await log.write_piece(lease)
-        await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable)
+        is_told = thread.notifies and await self.task_news.session_closed(lease)
+        if await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable) and not is_told:
+            await self.task_news.session_closed(lease)
         await self._tell(lease, events, log.logged_seq, subscriber)
         await self.sessions.finish(scope, thread.id, ref, reason.value)
         return closed
@@ -106,15 +109,8 @@ class Endings:
             clock=self.clock,
             lease_until=lambda: lease.until,
         )
-        try:
-            with contextlib.suppress(BatonError):  # the thread is closed; clients that miss this read it in the log
-                if subscriber is not None:
-                    await delivery.join(subscriber.connection_id, subscriber.token_expires_at)
-                await delivery.refresh(logged_seq)
-            delivery.post(events)
-            await delivery.drain()
-        finally:
-            delivery.stop()
+        # The thread is closed; clients that miss this read it in the log.
+        await announce(delivery, events, logged_seq, subscriber)
 
 
 def last_episode(thread: Thread) -> str | None:

@@ -5,25 +5,42 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton.agents.approvals import audit_answer
+from baton.agents.tool_kit import taken_name
+from baton.domain.agent import AgentDefinition
+from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
     AgentMismatch,
     ApprovalsWaiting,
     BatonError,
+    BranchCrossesHandoff,
+    BranchUnavailable,
     HandoffInProgress,
     InterruptUnavailable,
     MessageIdConflict,
     NotInHandoff,
     ThreadLed,
+    ThreadUnavailable,
+    ToolNameTaken,
+    TooManyBranches,
     UnknownAgent,
     WorkflowUnavailable,
 )
+from baton.domain.identity import Scope
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.thread_store import Lease
-from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, TurnRequest
+from baton.requests.turn_requests import (
+    ActionRequest,
+    AnswerRequest,
+    ConversationAction,
+    MessageRequest,
+    TurnRequest,
+)
 from baton.turns.turn_call import StillWaiting
 from baton.turns.turn_services import TurnServices
 
+BRANCH_REFUSALS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
 REFUSALS = (
+    *BRANCH_REFUSALS,
     MessageIdConflict,
     AgentMismatch,
     UnknownAgent,
@@ -33,6 +50,7 @@ REFUSALS = (
     WorkflowUnavailable,
     ApprovalsWaiting,
     ThreadLed,
+    ToolNameTaken,
 )
 """Errors that refuse a request before its run begins. Nothing of the request is stored."""
 
@@ -83,7 +101,36 @@ class Admission:
             return InterruptUnavailable() if lease.thread.pending is None else None
         agents = await self._services.agents.registry.of(lease.scope)
         agents.check_main(lease.scope, lease.thread)
-        return None
+        return await self.refused_tools(lease, request)
+
+    async def refused_tools(self, lease: Lease, request: MessageRequest | AnswerRequest) -> ToolNameTaken | None:
+        """Return the error that refuses the client's tools beside those of the active agent; None if they may stay."""
+        if request.client is None:
+            return None
+        agents = await self._services.agents.registry.of(lease.scope)
+        return await self._taken(lease.scope, agents.answering(lease.thread), request.client)
+
+    async def refuse_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
+        """Raise ``ToolNameTaken`` if the client's tools cannot stand beside those of a new thread's ``agent``.
+
+        Asked before the lease is taken, which would create the thread.
+        """
+        if isinstance(request, ActionRequest) or request.client is None or not request.thread.may_create:
+            return
+        refusal = await self._taken(scope, agent, request.client)
+        if refusal is None:
+            return
+        try:
+            await self._store.get_thread(scope, request.thread.id)
+        except ThreadUnavailable as unavailable:
+            if unavailable.is_unused:  # otherwise acquiring the lease finds out that it is another's
+                raise refusal from None
+
+    async def _taken(self, scope: Scope, agent: AgentDefinition, client: ClientOffer) -> ToolNameTaken | None:
+        name = await taken_name(agent, scope, self._services.agents.tools, client)
+        if name is None:
+            return None
+        return ToolNameTaken(f"tools: the agent has a tool named {name!r} of its own. Offer yours under another name.")
 
     async def _refused_action(self, lease: Lease, request: ActionRequest) -> BatonError | None:
         if request.action is ConversationAction.EXIT:

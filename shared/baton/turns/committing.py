@@ -64,6 +64,8 @@ class RunCommit:
     journal: Mapping[str, ToolCallRecord]
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
+    offered_by: str | None
+    """The message id of the turn whose client offer counts for a run that continues this one; None without an offer."""
 
     async def commit(self, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run."""
@@ -84,7 +86,11 @@ class RunCommit:
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
         *others, last = (each for each in messages if each is not self.question)
-        await gather_all(self.writes.done(), *(store.put_message(lease, each) for each in others))
+        is_told, *_ = await gather_all(
+            self._tell_task(self._thread, ended),
+            self.writes.done(),
+            *(store.put_message(lease, each) for each in others),
+        )
         # Write the last message last: readers that find the run's end assume that all earlier messages are stored.
         await store.put_message(lease, last)
         if result.forked is not None:
@@ -95,6 +101,8 @@ class RunCommit:
             await settle_tasks(self.services.agents, lease, run, self.journal)
             await self.services.conversations.undo(lease, self.question, end.change)
         finished = await self._move_pointer(messages, end, ended, pending, windows=result.windows)
+        if not is_told:
+            await self._tell_task(finished.thread, ended)
         count_failure(result.error)
         self.outbox.send_numbered(final)
         await self.outbox.drain()
@@ -120,9 +128,15 @@ class RunCommit:
             await self.services.forks.extend_again(lease.scope, handoff, messages)
         waits_for = last.agent_id or self.agent.id
         pending = pending_interrupts(
-            end.interrupts, self._run, waits_for, known.permissions, first_ordinal=self._first_of_exchange
+            end.interrupts,
+            self._run,
+            waits_for,
+            known.permissions,
+            first_ordinal=self._first_of_exchange,
+            offered_by=self.offered_by,
         )
         finished = await self._move_pointer(tuple(messages), end, ended, pending)
+        await self._tell_task(finished.thread, ended)
         count_failure(error_from_code(end.error_code) if end.error_code else None)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         self.outbox.delivery.post(
@@ -157,7 +171,12 @@ class RunCommit:
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
         interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self.services.agents.clock)
         return pending_interrupts(
-            interrupts, self._run, agent.id, self.scope.permissions, first_ordinal=self._first_of_exchange
+            interrupts,
+            self._run,
+            agent.id,
+            self.scope.permissions,
+            first_ordinal=self._first_of_exchange,
+            offered_by=self.offered_by,
         )
 
     def _ended(self, last: StoredMessage) -> EpisodeRef | None:
@@ -185,6 +204,18 @@ class RunCommit:
             parent_run_id=self.answered.run_id if self.answered else None,
             change=conversation.change,
             followed=result.followed,
+        )
+
+    async def _tell_task(self, thread: Thread, ended: EpisodeRef | None) -> bool:
+        """Queue the end of the run for clients that want to be notified of tasks. Return whether it is queued.
+
+        It is queued before the commit if they are known by then, so that no death of this worker loses it.
+        """
+        is_of_task = self.question.a2a_task is not None or self.answered is not None
+        if not thread.notifies or not (is_of_task or ended is not None):
+            return False
+        return await self.services.task_news.run_ended(
+            self.holder.lease, self._run.run_id, self.question.a2a_task, ends_session=ended is not None
         )
 
     async def _ask_for_summary(self, due: SummaryDue) -> None:
@@ -222,7 +253,7 @@ class RunCommit:
             conversation=conversation,
             windows=windows if windows != self._thread.windows else None,
         )
-        await self.services.store.commit(self.holder.lease, commit)
+        notifies = await self.services.store.commit(self.holder.lease, commit)
         self.holder.has_committed()
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
         with contextlib.suppress(BatonError):
@@ -240,6 +271,7 @@ class RunCommit:
             pending=pending,
             conversation=conversation or before.conversation,
             windows=before.windows if commit.windows is None else commit.windows,
+            notifies=notifies,
         )
         return FinishedRun(thread, messages)
 

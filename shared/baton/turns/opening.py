@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
-from baton.domain.interrupt import PendingInterrupts
+from baton.domain.agent import AgentDefinition
+from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.tool_call import CallEnd, ToolCallRecord
@@ -51,6 +53,19 @@ def opening_message(
         tool_call_id=first.tool_call_id,
         call_end=CallEnd.REFUSED,
     )
+
+
+def brought_results(
+    request: TurnRequest, pending: PendingInterrupts | None, agent: AgentDefinition, now: datetime
+) -> PendingInterrupts | None:
+    """Return what ``agent`` waits for, with the client's results that came beside a message; None if none did."""
+    if not isinstance(request, MessageRequest) or request.client is None or not request.client.results:
+        return None
+    if pending is None or pending.agent_id != agent.id or agent.remote is not None:
+        return None
+    results = tuple(each for each in request.client.results if is_client_call(each.interrupt_id))
+    answered = pending.answered(results, now)
+    return answered if answered != pending else None
 
 
 async def dated_as_before(

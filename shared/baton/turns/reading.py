@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
@@ -44,17 +44,26 @@ async def read_thread(
     unfinished: Sequence[StoredMessage] = (),
     *,
     recalls: bool = True,
+    left: RunningConversation | None = None,
 ) -> ThreadSnapshot:
     """Read history and conversation, and recall what belongs to the message, concurrently.
 
     ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. ``recalls`` is False for
-    a run that asks no model. Raises ``StoreUnavailable``.
+    a run that asks no model. ``left`` is the conversation that has left a handoff, of a run that begins a branch from
+    before it. Raises ``StoreUnavailable``.
     """
     history, conversation, found = await gather_all(
         _history(services, scope, thread, agent, question, unfinished),
         services.conversations.load(thread, scope),
         _recall(services, scope, thread, agent, question, unfinished) if recalls else _nothing_found(),
     )
+    if left is not None:
+        conversation = replace(
+            conversation,
+            resumable=left.resumable,
+            changed_handoffs=left.changed_handoffs,
+            changed_workflows=left.changed_workflows,
+        )
     return ThreadSnapshot(history, conversation, found)
 
 

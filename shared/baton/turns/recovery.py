@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from baton.domain.client_offer import ClientOffer
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
@@ -49,17 +50,20 @@ async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
     messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
     if not messages or messages[0].id != run.message_id:
         return None
-    request = _again(lease.thread, run, messages[0])
+    request = _again(lease.thread, run, messages[0], known.client)
     if request is None or request.digest != known.digest:
         return None
     return Orphan(request, replace(lease.scope, permissions=frozenset(known.permissions)))
 
 
-def _again(thread: Thread, run: Run, opening: StoredMessage) -> TurnRequest | None:
+def _again(thread: Thread, run: Run, opening: StoredMessage, client: ClientOffer | None) -> TurnRequest | None:
     """Return the request that the run answers; None if it cannot be rebuilt."""
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:
-        return MessageRequest(ref, run.message_id, run.run_id, opening.content, a2a_task=opening.a2a_task)
+        wish = opening.branch.wish if opening.branch is not None else None
+        return MessageRequest(
+            ref, run.message_id, run.run_id, opening.content, a2a_task=opening.a2a_task, branch=wish, client=client
+        )
     action = ActionRequest.from_source(ref, run.message_id, run.run_id, opening.source)
     if action is not None:
         return action
@@ -67,4 +71,4 @@ def _again(thread: Thread, run: Run, opening: StoredMessage) -> TurnRequest | No
     if pending is None or pending.message_id != run.message_id or pending.open:
         return None
     answers = tuple(each.answer for each in pending.interrupts if each.answer is not None)
-    return AnswerRequest(ref, run.run_id, answers)
+    return AnswerRequest(ref, run.run_id, answers, client)

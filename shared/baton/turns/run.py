@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -30,10 +30,11 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Lease, TurnRecord
-from baton.requests.turn_requests import AnswerRequest, MessageRequest
+from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest
+from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import calls_before, dated_as_before, opening_message
+from baton.turns.opening import brought_results, calls_before, dated_as_before, opening_message
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.recovery import adoptable
 from baton.turns.turn_call import TurnCall
@@ -60,9 +61,18 @@ class RunExecution:
     """Carries out the run that a lease was taken for."""
 
     def __init__(
-        self, services: TurnServices, lease: Lease, call: TurnCall, scope: Scope, agents: AgentDirectory
+        self,
+        services: TurnServices,
+        lease: Lease,
+        call: TurnCall,
+        scope: Scope,
+        agents: AgentDirectory,
+        branch: BranchOpening | None = None,
     ) -> None:
-        """``scope`` is the user's, with the permissions that the message came with; ``agents`` are the tenant's."""
+        """``scope`` is the user's, with the permissions that the message came with; ``agents`` are the tenant's.
+
+        ``branch`` is the branch that the run begins; the thread of ``lease`` is then that of its point.
+        """
         self._services = services
         self._scope = scope
         self._call = call
@@ -85,10 +95,15 @@ class RunExecution:
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
+        self._begins_branch = branch is not None
+        self._left = branch.point.left if branch is not None else None
         self._question = opening_message(self._request, lease.thread, run, services, self._answered)
+        if branch is not None:
+            self._question = replace(self._question, branch=branch.start)
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._inspection = Inspection()
+        self._client = None if isinstance(self._request, ActionRequest) else self._request.client
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
@@ -186,13 +201,20 @@ class RunExecution:
         the next turn overwrites it.
         """
         store, lease = self._services.store, self._holder.lease
-        opened, _, _ = await gather_all(
+        opened, _, _, _ = await gather_all(
             _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
             store.put_message(lease, self._question),
             self._attach_caller(watchers),
+            self._tell_task() if lease.thread.notifies else _nothing(),
         )
         found: TurnRecord | None = known or opened
         return found
+
+    async def _tell_task(self) -> None:
+        """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
+        if self._question.a2a_task is not None or self._answered is not None:
+            news, root = self._services.task_news, self._question.a2a_task
+            await news.run_began(self._holder.lease, self._run.run_id, root)
 
     async def _read(self, watchers: asyncio.Future[None]) -> ThreadSnapshot:
         snapshot: ThreadSnapshot
@@ -200,6 +222,9 @@ class RunExecution:
         if self._answered is not None:
             first, end = self._answered.first_ordinal, lease.thread.next_ordinal
             self._unfinished = await messages_between(services.store, lease.scope, lease.thread, first, end)
+            if self._client is None and self._answered.offered_by is not None:
+                offered = await services.store.get_turn(lease.scope, lease.thread_id, self._answered.offered_by)
+                self._client = offered.client if offered is not None else None
         snapshot, _, self._journal = await gather_all(
             read_thread(
                 services,
@@ -209,6 +234,7 @@ class RunExecution:
                 self._question,
                 self._unfinished,
                 recalls=not self._is_given_up,
+                left=self._left,
             ),
             asyncio.shield(watchers),
             calls_before(services.agents.records, lease, self._run),
@@ -224,15 +250,19 @@ class RunExecution:
             first_ordinal=self._question.ordinal,
             fence=self._holder.lease.fence,
             permissions=tuple(sorted(self._scope.permissions)),
+            client=None if isinstance(self._request, ActionRequest) else self._request.client,
         )
 
     def _may_answer_early(self, snapshot: ThreadSnapshot) -> bool:
         """Return whether to call the model before the question is stored, so that the user waits for the reads alone.
 
         No event is sent and no tool is called before the question is stored. A message that has probably been answered
-        already is excluded, because a model call costs money.
+        already is excluded, because a model call costs money. So is one that begins a branch: the history before it
+        does not tell whether it has been answered.
         """
         is_first = self._run.attempt == 1 and isinstance(self._request, MessageRequest) and not self._call.gives_up
+        if self._begins_branch:
+            return False
         return is_first and all(message.id != self._request.message_id for message in snapshot.history.messages)
 
     # Answer
@@ -349,6 +379,8 @@ class RunExecution:
                 first_id=None if is_from_user else self._request.message_id,
             ),
             answered=self._answered,
+            client=self._client,
+            brought=brought_results(self._request, self._thread.pending, self._agent, services.agents.clock.now()),
             previous_seq=jump_from(self._holder.lease),
             ends_at_once_as=self._ends_at_once_as,
         )
@@ -382,7 +414,15 @@ class RunExecution:
             agent=self._agent,
             journal=self._journal,
             unfinished=self._unfinished,
+            offered_by=self._offered_by,
         )
+
+    @property
+    def _offered_by(self) -> str | None:
+        """Return the message id of the turn whose client offer counts for a run that continues this one."""
+        if not isinstance(self._request, ActionRequest) and self._request.client is not None:
+            return self._run.message_id
+        return self._answered.offered_by if self._answered is not None else None
 
 
 async def _nothing() -> None:

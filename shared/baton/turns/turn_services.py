@@ -11,6 +11,7 @@ from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
 from baton.memory.inspection.inspector import Inspector
+from baton.outbox.task_news import TaskNews
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
@@ -35,6 +36,7 @@ class TurnServices:
     forks: Forks
     approved_procedures: ApprovedProcedures
     inspector: Inspector
+    task_news: TaskNews
     learning: Learning
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]

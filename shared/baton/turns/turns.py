@@ -21,8 +21,9 @@ from baton.ports.audit import AuditLog
 from baton.ports.queue_records import HeldRecord
 from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 from baton.requests.thread_access import distinguish_unavailable
-from baton.requests.turn_requests import AnswerRequest, TurnRequest
-from baton.turns.admission import REFUSALS, Admission
+from baton.requests.turn_requests import AnswerRequest, MessageRequest, TurnRequest
+from baton.turns.admission import BRANCH_REFUSALS, REFUSALS, Admission
+from baton.turns.branch_points import BranchOpening, BranchPoints
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan
 from baton.turns.repeats import Repeats
@@ -51,6 +52,7 @@ class Turns:
         self._agents = agents
         self._audit = audit
         self._admission = Admission(services)
+        self._points = BranchPoints(services.store, services.conversations)
         self._repeats = Repeats(services, replays, follower)
 
     async def run(
@@ -145,11 +147,14 @@ class Turns:
         request, refusal = call.request, None
         self._agents.begin(call.scope)  # beside the lease's request
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
+        if isinstance(request, MessageRequest) and request.a2a_task is not None:
+            wanted = replace(wanted, begins_task=True, notifies=request.notifies)
         try:
             agent = await self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:
             refusal = unknown  # ignored if the thread exists, because its own agent answers then
         else:
+            await self._admission.refuse_new_thread(call.scope, request, agent)
             wanted = replace(
                 wanted,
                 may_create=request.thread.may_create,
@@ -229,31 +234,46 @@ class Turns:
             await self._finish(lease, orphan, call.deadline, call.record)
             return None
         if isinstance(request, AnswerRequest):
+            conflict = await self._admission.refused_tools(lease, request)
+            if conflict is not None:
+                return await self._done_before(call, lease, conflict)
             lease = await self._admission.take_answers(lease, request)
         if not is_own:
             lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)
         refusal = await self._admission.refusal(lease, request)
         if refusal is not None:
             return await self._done_before(call, lease, refusal)
+        try:
+            branch = await self._branch(lease, request)
+        except BRANCH_REFUSALS as refused:
+            return await self._done_before(call, lease, refused)
         scope, pending = call.scope, lease.thread.pending
         if isinstance(request, AnswerRequest) and pending is not None:
             scope = replace(scope, permissions=frozenset(pending.permissions))
-        outcome = await self._execute(call, lease, scope)
+        outcome = await self._execute(call, lease, scope, branch)
         return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
 
-    async def _execute(self, call: TurnCall, lease: Lease, scope: Scope) -> RunOutcome:
+    async def _branch(self, lease: Lease, request: TurnRequest) -> BranchOpening | None:
+        """Return how the run begins a branch, or None if the request wishes none."""
+        wish = request.branch if isinstance(request, MessageRequest) else None
+        return await self._points.opening(lease.scope, lease.thread, wish, request.content) if wish else None
+
+    async def _execute(self, call: TurnCall, lease: Lease, scope: Scope, branch: BranchOpening | None) -> RunOutcome:
         """Open, answer, commit and deliver the run, unless it is already finished."""
 
         async def find_outcome(known: TurnRecord) -> FinishedRun | None:
             return await self._repeats.outcome(call, lease.thread_id, known, lease.thread)
 
         agents = await self._agents.of(lease.scope)
-        return await RunExecution(self._services, lease, call, scope, agents).execute(find_outcome)
+        if branch is not None and isinstance(call.request, MessageRequest):
+            call = replace(call, request=replace(call.request, content=branch.content, a2a_task=branch.a2a_task))
+            lease = replace(lease, thread=branch.point.thread)
+        return await RunExecution(self._services, lease, call, scope, agents, branch).execute(find_outcome)
 
     async def _finish(self, lease: Lease, orphan: Orphan, deadline: float, record: HeldRecord | None) -> None:
         """Carry out a run whose worker died. Its caller gets the events over its connections and by replay."""
         call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
-        await self._execute(call, lease, orphan.scope)
+        await self._execute(call, lease, orphan.scope, await self._branch(lease, orphan.request))
 
     async def _done_before(self, call: TurnCall, lease: Lease, refusal: Exception) -> FinishedRun:
         """Replay the run of an earlier copy of this request. Raises ``refusal`` if there is none."""

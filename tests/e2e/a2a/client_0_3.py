@@ -7,7 +7,18 @@ import uuid
 
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
-from a2a.types import DataPart, Message, Part, Role, TaskIdParams, TaskQueryParams, TextPart
+from a2a.types import (
+    DataPart,
+    GetTaskPushNotificationConfigParams,
+    Message,
+    Part,
+    PushNotificationConfig,
+    Role,
+    TaskIdParams,
+    TaskPushNotificationConfig,
+    TaskQueryParams,
+    TextPart,
+)
 from conversing import Program
 
 
@@ -32,11 +43,16 @@ def text_of(parts):
 
 
 class Older(Program):
-    async def events(self, do, url, token, streaming=True, text=None, data=None, task_id=None, context_id=None):
+    async def events(
+        self, do, url, token, streaming=True, text=None, data=None, task_id=None, context_id=None, hook=None
+    ):
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
             card = await A2ACardResolver(http, url).get_agent_card()
-            client = ClientFactory(ClientConfig(streaming=streaming, httpx_client=http)).create(card)
+            config = ClientConfig(streaming=streaming, httpx_client=http)
+            if hook is not None and do == "say":
+                config.push_notification_configs = [PushNotificationConfig(url=hook, token="its token")]
+            client = ClientFactory(config).create(card)
             if do == "say":
                 part = TextPart(text=text) if data is None else DataPart(data=data)
                 message = Message(
@@ -55,6 +71,19 @@ class Older(Program):
                 yield told((await client.get_task(TaskQueryParams(id=task_id)), None))
             elif do == "cancel":
                 yield told((await client.cancel_task(TaskIdParams(id=task_id)), None))
+            elif do == "notify":
+                given = PushNotificationConfig(id="mine", url=hook, token="its token")
+                config = TaskPushNotificationConfig(task_id=task_id, push_notification_config=given)
+                kept = await client.set_task_callback(config)
+                asked = GetTaskPushNotificationConfigParams(id=task_id, push_notification_config_id="mine")
+                assert await client.get_task_callback(asked) == kept == config
+                yield {"id": kept.push_notification_config.id, "url": kept.push_notification_config.url}
+            elif do == "stop notifying":
+                params = {"id": task_id, "pushNotificationConfigId": "mine"}
+                body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/delete", "params": params}
+                assert (await http.post(card.url, json=body)).json()[
+                    "result"
+                ] is None  # the client has no method for it
             elif do == "card":
                 yield {"name": card.name, "skills": [skill.id for skill in (await client.get_card()).skills]}
 

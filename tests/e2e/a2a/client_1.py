@@ -9,14 +9,19 @@ import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import (
     CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
     Message,
     Part,
     Role,
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
+    TaskPushNotificationConfig,
     TaskState,
 )
 from conversing import Program
@@ -73,11 +78,16 @@ def text_of(parts):
 
 
 class Current(Program):
-    async def events(self, do, url, token, streaming=True, text=None, data=None, task_id=None, context_id=None):
+    async def events(
+        self, do, url, token, streaming=True, text=None, data=None, task_id=None, context_id=None, hook=None
+    ):
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
             card = await A2ACardResolver(http, url).get_agent_card()
-            client = ClientFactory(ClientConfig(streaming=streaming, httpx_client=http)).create(card)
+            config = ClientConfig(streaming=streaming, httpx_client=http)
+            if hook is not None and do == "say":
+                config.push_notification_config = TaskPushNotificationConfig(url=hook, token="its token")
+            client = ClientFactory(config).create(card)
             heard = Heard()
             if do == "say":
                 part = Part(text=text) if data is None else Part(data=ParseDict(data, Value()))
@@ -97,6 +107,26 @@ class Current(Program):
                 yield told(await client.get_task(GetTaskRequest(id=task_id)), "task")
             elif do == "cancel":
                 yield told(await client.cancel_task(CancelTaskRequest(id=task_id)), "task")
+            elif do == "notify":
+                given = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook, token="its token")
+                kept = await client.create_task_push_notification_config(given)
+                asked = GetTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
+                assert await client.get_task_push_notification_config(asked) == kept
+                listed = ListTaskPushNotificationConfigsRequest(task_id=task_id)
+                assert list((await client.list_task_push_notification_configs(listed)).configs) == [kept]
+                yield {"id": kept.id, "url": kept.url}
+            elif do == "stop notifying":
+                asked = DeleteTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
+                await client.delete_task_push_notification_config(asked)
+            elif do == "list":
+                request = ListTasksRequest(page_size=1)
+                while True:
+                    page = await client.list_tasks(request)
+                    for task in page.tasks:
+                        yield told(task, "task")
+                    if not page.next_page_token:
+                        return
+                    request.page_token = page.next_page_token
             elif do == "card":
                 extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
                 yield {"name": card.name, "skills": [skill.id for skill in extended.skills]}

@@ -2,8 +2,10 @@
 //
 // Argument: the package's name. Standard input: a command a line, with a number; standard output: a line in answer to
 // each, with the same number.
-//   {"do": "run", "url", "token", "threadId", "content"?, "messageId"?, "answers"?, "forwardedProps"?}
-//     says something, or answers what is asked, with everything that the client has of this conversation
+//   {"do": "run", "url", "token", "threadId", "content"?, "messageId"?, "answers"?, "results"?, "tools"?, "context"?,
+//    "forwardedProps"?}
+//     says something, answers what is asked, or brings the results of calls (by the tool's name), with everything that
+//     the client has of this conversation
 //   {"do": "read", "url", "token"}     takes what a GET streams for one run after the other, as a client that is new
 //   {"do": "hear", "stream"}           the same, given the text of the stream
 //   {"do": "check", "events"}          what the client's schemas say against each of the events, or null
@@ -27,6 +29,11 @@ function agentOf({ url, token, threadId }) {
   return agents.get(threadId);
 }
 
+function openCalls({ messages }) {
+  const answered = new Set(messages.filter(({ role }) => role === "tool").map(({ toolCallId }) => toolCallId));
+  return messages.flatMap(({ toolCalls = [] }) => toolCalls).filter(({ id }) => !answered.has(id));
+}
+
 async function heard(agent, parameters) {
   const seen = { events: [], errors: [], result: null };
   try {
@@ -44,10 +51,14 @@ async function heard(agent, parameters) {
 const commands = {
   async run(command) {
     const agent = agentOf(command);
-    const { content, messageId = randomUUID(), answers, forwardedProps } = command;
+    const { content, messageId = randomUUID(), answers, results = {}, tools, context, forwardedProps } = command;
     if (content !== undefined) agent.addMessage({ id: messageId, role: "user", content });
+    for (const { id, function: called } of openCalls(agent)) {
+      if (called.name in results)
+        agent.addMessage({ id: randomUUID(), role: "tool", toolCallId: id, content: results[called.name] });
+    }
     const resume = answers && agent.pendingInterrupts.map(({ id }) => ({ interruptId: id, ...answers }));
-    return heard(agent, { forwardedProps, resume });
+    return heard(agent, { forwardedProps, resume, tools, context });
   },
   async read({ url, token }) {
     const headers = { Authorization: `Bearer ${token}` };

@@ -19,7 +19,9 @@ from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
 from baton.adapters.dynamodb.procedures import DynamoProcedures
+from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
 from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
@@ -74,6 +76,8 @@ class World:
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
             DynamoA2ATasks(table),
+            DynamoPushConfigs(table, clock),
+            DynamoMcpCalls(table, clock),
             DynamoProcedures(table, clock),
             DynamoCaptures(table, clock),
             DynamoAgentDefinitions(table),

@@ -15,6 +15,7 @@ from baton.domain.episode import EndReason, EpisodeRef, episode_id
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.forgetting import ForgetRequest, ForgetStatus
 from baton.domain.identity import Scope
+from baton.domain.push_config import Line, PushConfig
 from baton.domain.retention import Retention
 from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.workflow import Workflow, WorkflowStatus
@@ -40,6 +41,8 @@ async def conversation(world: World, scope: Scope, *, text: str = SECRET) -> str
     thread_id = new_thread_id()
     await world.say(scope, thread_id, text)
     await world.say(scope, thread_id, LONG)
+    config = PushConfig("m1", "c1", scope.user_id, "https://a.example/", Line.OLDER, world.clock.now(), token=SECRET)
+    await world.stores.push_configs.put(scope, thread_id, config)
     await world.stores.live.attach(scope, thread_id, f"c-{thread_id}", world.clock.now() + timedelta(hours=1))
     await world.stores.live.request_cancel(scope, thread_id, "r-later")
     await world.stores.audit.record(

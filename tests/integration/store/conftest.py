@@ -19,7 +19,9 @@ from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
 from baton.adapters.dynamodb.procedures import DynamoProcedures
+from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
@@ -71,6 +73,8 @@ class Engine:
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
             DynamoA2ATasks(self.table),
+            DynamoPushConfigs(self.table, clock),
+            DynamoMcpCalls(self.table, clock),
             DynamoProcedures(self.table, clock),
             DynamoCaptures(self.table, clock),
             DynamoAgentDefinitions(self.table),

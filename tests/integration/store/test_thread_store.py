@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.errors import ThreadUnavailable
+from tests.contracts.branches import BranchContract
 from tests.contracts.conversations import ChangeContract, ConversationContract
 from tests.contracts.leases import CommitContract, FenceContract, LeaseContract, TurnContract
 from tests.contracts.messages import MessageContract
@@ -26,6 +27,10 @@ class TestFences(FenceContract):
 
 
 class TestTurns(TurnContract):
+    pass
+
+
+class TestBranches(BranchContract):
     pass
 
 

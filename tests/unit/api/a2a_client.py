@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from baton.api.a2a.access import A2AAccess
 from baton.domain.identity import Scope
 from baton.domain.queued import Queued, RecordDelivery
 from tests.a2a_schema import check_response
@@ -62,6 +63,7 @@ class A2AServed(Served):
     def __post_init__(self) -> None:
         self.queue = WorkedQueue(harness=self.harness)
         self.harness.queue = self.harness.ports.queue = self.queue
+        self.a2a = self.a2a or A2AAccess(pushes=True)
         super().__post_init__()
 
     async def call(

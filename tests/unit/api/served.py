@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
@@ -24,13 +25,15 @@ class Served:
     timing: Timing = field(default_factory=Timing)
     token_seconds: float = 3600.0
     """How long tokens are good for."""
+    a2a: A2AAccess | None = None
+    """What its cards say of A2A."""
 
     def __post_init__(self) -> None:
         verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)
         app = build(replace(self.harness.ports, verifier=verifier), poll_seconds=0.01)
         services = ApiServices.of(app)
         self.refreshes = app.source_refreshes
-        self.app = create_app(lambda: services, timing=self.timing)
+        self.app = create_app(lambda: services, timing=self.timing, a2a=self.a2a or A2AAccess())
 
     async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:
         """GET ``/v1<path>`` as a user of ada's tenant."""
@@ -50,7 +53,7 @@ class Served:
     async def request(self, method: str, path: str, *permissions: str, user: str = "ada") -> httpx.Response:
         """Any request for ``/v1<path>``, or for a path that already has its version."""
         async with self._client(user, *permissions) as client:
-            outside = path == "/health" or path.startswith(("/a2a", "/.well-known"))
+            outside = path == "/health" or path.startswith(("/a2a", "/mcp", "/.well-known"))
             return await client.request(method, f"http://baton.test{path}" if outside else path.removeprefix("/v1"))
 
     async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:

@@ -81,10 +81,10 @@ class Sweep:
                     for query, headers in queries if number == 0 else self._queries(route, wrong=False):
                         await self._ask(client, route, path, query, headers)
 
-    async def ask_as(self, caller: str) -> None:
-        """Ask every route for everything, and for what is not there, as somebody else."""
+    async def ask_as(self, caller: str, *, wrong: bool = True) -> None:
+        """Ask every route for everything as somebody else, and with ``wrong`` also for what is not there."""
         async with self._client("the user, who may do everything") as client:
-            paths = {route: await self._paths(client, route) for route in self.routes}
+            paths = {route: await self._paths(client, route, wrong=wrong) for route in self.routes}
         async with self._client(caller) as client:
             for route, found in paths.items():
                 for path in found:
@@ -193,6 +193,8 @@ class Sweep:
                     listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/turns", params={"limit": 100})
                     runs = [turn["runId"] for turn in listed.json().get("items", [])]
                     values += [(thread_id, each) for each in [*runs, *others]]
+            case ["thread_id", "branch_id"]:
+                values = [(thread_id, each) for thread_id in self.harness.threads.values() for each in ("b0", *others)]
             case ["thread_id", "task_id"]:
                 values = []
                 for thread_id in self.harness.threads.values():
@@ -240,6 +242,8 @@ class Sweep:
                 return ["thread.read", "tool.approve", "handoff", "agent.consult"], [*TEXTS, "x" * 65]
             case "outcome":
                 return ["denied", "closed", "refused"], [*TEXTS, "x" * 65]
+            case "branch":
+                return [], [*TEXTS, "b7", "x" * 33]
             case "userId":
                 return ["ada", "bob"], [*TEXTS, "x" * 257]
             case "If-None-Match":

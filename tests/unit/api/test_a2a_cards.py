@@ -76,7 +76,7 @@ async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -
     assert {each["url"] for each in told["supportedInterfaces"]} == {told["url"]}
     assert [each["id"] for each in told["skills"]] == ["assistant", "desk"]
     assert told["capabilities"]["streaming"] is True
-    assert told["capabilities"]["pushNotifications"] is False
+    assert told["capabilities"]["pushNotifications"] is True
     assert await card(served, "/.well-known/agent.json") == told
 
 

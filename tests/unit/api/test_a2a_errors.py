@@ -62,8 +62,11 @@ def call(method: Any = SEND, params: Any = None, **fields: Any) -> bytes:
         (call(method="tasks/get", params={"id": "nothing"}), -32001, 7),
         (call(method="GetTask", params={}), -32001, 7),
         (call(method="tasks/cancel", params={"id": "nothing"}), -32001, 7),
-        (call(method="tasks/pushNotificationConfig/list", params={"id": "nothing"}), -32003, 7),
-        (call(method="ListTasks", params={}), -32004, 7),
+        (call(method="tasks/pushNotificationConfig/list", params={"id": "nothing"}), -32001, 7),
+        (call(method="ListTasks", params={"pageSize": 0}), -32602, 7),
+        (call(method="ListTasks", params={"pageSize": 101}), -32602, 7),
+        (call(method="ListTasks", params={"pageToken": "none of ours"}), -32602, 7),
+        (call(method="ListTasks", params={"historyLength": -1}), -32602, 7),
     ],
 )
 async def test_calls_that_are_wrong(served: A2AServed, body: bytes, code: int, request_id: int | None) -> None:
@@ -145,7 +148,8 @@ async def test_task_and_context_that_do_not_belong_together(served: A2AServed) -
     assert (await served.call(SEND, blocking(said)))["error"]["code"] == -32602
 
 
-async def test_a_sender_that_wants_notifications_is_told_that_there_are_none(served: A2AServed) -> None:
+async def test_a_sender_that_wants_notifications_is_told_that_there_are_none() -> None:
+    served = A2AServed(a2a=A2AAccess())
     config = {"pushNotificationConfig": {"url": "https://example.com/hook"}}
     assert (await served.call(SEND, blocking(message("One", "m-1"), **config)))["error"]["code"] == -32003
     for method, params in (

@@ -192,3 +192,28 @@ def test_a_statement_is_not_answered_from_the_past() -> None:
 
 def test_recalled_data_that_was_cut_is_not_known() -> None:
     assert "offline demo model" in ask(DEMO, "Blue elephants?", recalled__1='{"kind": "mess').text
+
+
+COLOUR = {"type": "object", "properties": {"color": {"type": "string"}}}
+PAGE = {"change_background": COLOUR, "show_on_map": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("Please make the background light blue!", Call("change_background", {"color": "light blue"})),
+        ("change the background of the page to #ff8800", Call("change_background", {"color": "#ff8800"})),
+        ("Show me Paris on the map", Call("show_on_map", {"place": "Paris"})),
+        ("Where is the Louvre on my map?", Call("show_on_map", {"place": "the Louvre"})),
+    ],
+)
+def test_it_calls_what_a_page_offers(said: str, call: Call) -> None:
+    assert ask(DEMO, said, tools=PAGE).calls == (call,)
+    assert ask(DEMO, said).calls == ()
+
+
+def test_it_says_what_the_page_has_answered() -> None:
+    call = Call("change_background", {"color": "red"})
+    told = ask(DEMO, "Make the background red", called(call), *answered("It is red now."), tools=PAGE)
+    assert told.text == "The background is changed. The page says: “It is red now.”"
+    assert told.calls == ()

@@ -70,3 +70,9 @@ def test_what_asks_no_model_at_its_start_needs_no_settings_of_one_and_loads_no_c
     environment = inherited | SETTINGS | more
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
     assert (HEAVY - {"ag_ui", "boto3", "botocore.client"}).isdisjoint(json.loads(printed))
+
+
+def test_the_function_for_short_answers_loads_no_protocol_that_only_streams_speak() -> None:
+    command = [sys.executable, "-c", f"import baton.api.deployed\n{LOADED}"]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
+    assert {"a2a", "mcp", "mcp_types", "sse_starlette"}.isdisjoint(json.loads(printed))

@@ -22,6 +22,7 @@ from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.api.a2a.notifying import Notifications
 from baton.composition.metrics import write_metrics
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import (
@@ -38,6 +39,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import FollowedProcedure, OutcomeType, Role, RunEnd
 from baton.domain.metrics import Metric, counting
 from baton.domain.procedure import InvalidProcedure
+from baton.domain.push_config import MAX_RECEIVES, ChangeKind, TaskChange
 from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.usage import Usage
@@ -255,6 +257,23 @@ async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) ->
         "baton.handoffs.conversation_states.publish_skill", Failing(InvalidProcedure(["new rules"])).publish
     )
     await harness.say("m1", "create a skill")
+
+
+@failure(Metric.NOTIFICATIONS_NOT_QUEUED)
+async def a_queue_of_notifications_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    harness.push_queue.is_down = True
+    await harness.app.task_news.marked(harness.ada, harness.thread_id, "m1")
+
+
+@failure(Metric.NOTIFICATIONS_FAILED)
+async def a_notification_of_a_conversation_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    queue = Failing(StoreUnavailable())
+    ports = replace(harness.ports, push_configs=cast("Any", queue))
+    change = TaskChange(tenant_id="acme", user_id="ada", thread_id=harness.thread_id, kind=ChangeKind.BEGAN)
+    with pytest.raises(StoreUnavailable):
+        await Notifications(ports, harness.agents).run(change.model_dump_json(), "handle", MAX_RECEIVES)
 
 
 @failure(Metric.FRAMES_GIVEN_UP)

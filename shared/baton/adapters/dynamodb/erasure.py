@@ -47,6 +47,7 @@ _KINDS = {
     "FLOW": "workflows",
     "CAPTURE": "captures",
     "PROCEDURE": "procedures",
+    "PUSH": "pushConfigs",
     "UPLOAD": "uploadNotes",
     "AUDIT": "auditDetails",
 }

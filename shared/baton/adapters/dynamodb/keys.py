@@ -18,6 +18,7 @@ DOCUMENT = "DOC#"
 SOURCE = "SOURCE#"
 SOURCE_PAGE = "PAGE#"
 FLOW = "FLOW#"
+PUSH = "PUSH#"
 UPLOAD = "UPLOAD#"
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
@@ -58,6 +59,12 @@ def turn(scope: Scope, thread_id: str, message_id: str) -> Key:
 def a2a_task(scope: Scope, thread_id: str, root: str) -> Key:
     """Return the key of an A2A task's mark, by the message that began the task."""
     return {"PK": partition(scope, thread_id), "SK": f"{A2A_TASK}{root}"}
+
+
+def push_config(scope: Scope, thread_id: str, root: str, config_id: str) -> Key:
+    """Return the key of a configuration of push notifications: a digest, because both ids may hold any character."""
+    digest = hashlib.sha256(f"{root}\0{config_id}".encode()).hexdigest()[:40]
+    return {"PK": partition(scope, thread_id), "SK": f"{PUSH}{digest}"}
 
 
 def log(scope: Scope, thread_id: str, first_seq: int) -> Key:
@@ -165,6 +172,12 @@ def user_flow(scope: Scope, workflow_id: str) -> Key:
 def user_upload(scope: Scope, thread_id: str) -> Key:
     """Return the key of the note that a user may upload files under a thread id."""
     return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
+
+
+def mcp_call(scope: Scope, session_id: str, request_id: str) -> Key:
+    """Return the key of the note of which run a call over MCP has begun. Clients choose both ids."""
+    named = hashlib.sha256(f"{session_id}\0{request_id}".encode()).hexdigest()
+    return {"PK": user_listing(scope), "SK": f"MCPCALL#{named}"}
 
 
 def own_agents(scope: Scope) -> str:

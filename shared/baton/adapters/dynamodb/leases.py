@@ -11,16 +11,23 @@ from typing import Any
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.fenced import put_fenced
-from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
+from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING, pack_conversation
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.adapters.dynamodb.thread_item import lease_mark, listed_at, thread_from_item, windows_as_item
+from baton.adapters.dynamodb.thread_item import (
+    lease_mark,
+    listed_at,
+    segments_as_item,
+    thread_from_item,
+    windows_as_item,
+)
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
-from baton.domain.thread import Run, ThreadStatus
+from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
@@ -55,6 +62,8 @@ _CREATE = (
     "idle_check_at = if_not_exists(idle_check_at, :check), "
     "listing = if_not_exists(listing, :listing), listed_at = if_not_exists(listed_at, :listed)"
 )
+_HAS_TASKS = ", has_tasks = :true"
+_NOTIFIES = ", notifies = :true"
 _FOR_RECORD = ", lease_record = :record, lease_receives = :receives"
 _FOR_NO_RECORD = " REMOVE lease_record, lease_receives"
 _END_RUN = f"{_FOR_NO_RECORD}, lease_owner, lease_until, run_id, run_message_id, run_attempt"
@@ -102,6 +111,12 @@ class Leases:
         if request.run_id is not None:
             expression += _BEGIN_RUN
             values |= {":run": request.run_id, ":message": request.message_id}
+        if request.begins_task:
+            expression += _HAS_TASKS
+            values[":true"] = True
+        if request.notifies:
+            expression += _NOTIFIES
+            values[":true"] = True
         if request.may_create:
             expression += _CREATE
             condition = f"attribute_not_exists(PK) OR ({free_and_mine})"
@@ -164,7 +179,7 @@ class Leases:
         await self._update_mine(lease, "SET run_attempt = :attempt", values)
         return replace(lease, thread=replace(lease.thread, run=again))
 
-    async def commit(self, lease: Lease, commit: Commit) -> None:
+    async def commit(self, lease: Lease, commit: Commit) -> bool:
         now = self._clock.now()
         values: Item = {
             ":fence": lease.fence,
@@ -208,6 +223,9 @@ class Leases:
         if commit.windows is not None:
             expression += ", windows = :windows"
             values[":windows"] = windows_as_item(commit.windows)
+        if lease.thread.is_branching:
+            expression += ", branch_segments = :segments"
+            values[":segments"] = segments_as_item(lease.thread.segments)
         if commit.pending is not None:
             expression += ", pending = :pending"
             values[":pending"] = PENDING.pack(commit.pending)
@@ -216,7 +234,19 @@ class Leases:
         if commit.usage.cached_input_tokens:
             end += " ADD cached_input_tokens :cached"
             values[":cached"] = commit.usage.cached_input_tokens
-        await self._update_mine(lease, expression + end, values, commits=True)
+        return "notifies" in await self._update_mine(lease, expression + end, values, commits=True)
+
+    async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
+        try:
+            item = await self._table.update(
+                keys.thread(scope, thread_id),
+                "SET notifies = :true",
+                {":true": True, ":user": scope.user_id, ":deleted": "deleted"},
+                condition=f"attribute_exists(PK) AND {_MY_THREAD}",
+            )
+        except ConditionFailed as failure:
+            raise ThreadUnavailable(is_unused=failure.item is None) from None
+        return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         values = {":pending": PENDING.pack(pending), ":fence": lease.fence, ":owner": lease.owner}
@@ -224,7 +254,7 @@ class Leases:
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
-    ) -> None:
+    ) -> bool:
         values: Item = {
             ":fence": lease.fence,
             ":owner": lease.owner,
@@ -246,6 +276,36 @@ class Leases:
             values[":conversation"] = packed
         elif lease.thread.conversation != ConversationState(lease.thread.agent_id):
             end += ", conversation"
+        return "notifies" in await self._update_mine(lease, expression + end, values, commits=True)
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        values: Item = {
+            ":fence": lease.fence,
+            ":owner": lease.owner,
+            ":next": last_seq + 1,
+            ":last": last_seq,
+            ":segments": segments_as_item(lease.thread.segments),
+            ":active": conversation.agent_id,
+            ":windows": windows_as_item(windows),
+        }
+        expression = (
+            "SET branch_segments = :segments, next_seq = :next, last_seq = :last, committed_fence = :fence, "
+            "active_agent_id = :active, windows = :windows"
+        )
+        end = _END_RUN
+        packed = pack_conversation(conversation)
+        if packed is None:
+            end += ", conversation"
+        else:
+            expression += ", conversation = :conversation"
+            values[":conversation"] = packed
         await self._update_mine(lease, expression + end, values, commits=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
@@ -272,12 +332,14 @@ class Leases:
         item = await self._table.get(keys.turn(scope, thread_id, message_id))
         return _turn(message_id, item) if item else None
 
-    async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> None:
+    async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> Item:
+        """Update the thread under the lease, and return its item. Raises ``LeaseLost``."""
+        key = keys.thread(lease.scope, lease.thread_id)
         try:
-            await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=_MINE)
+            return await self._table.update(key, expression, values, condition=_MINE)
         except ConditionFailed as failure:
-            if commits and (failure.item or {}).get("committed_fence") == lease.fence:
-                return  # an earlier try of this commit succeeded, and its response was lost
+            if commits and failure.item is not None and failure.item.get("committed_fence") == lease.fence:
+                return failure.item  # an earlier try of this commit succeeded, and its response was lost
             raise LeaseLost from None
 
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
@@ -350,6 +412,7 @@ def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> 
 
 def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
     permissions: Item = {"permissions": list(turn.permissions)} if turn.permissions else {}
+    client: Item = {"client": CLIENT_OFFER.pack(turn.client)} if turn.client is not None else {}
     return {
         **keys.turn(lease.scope, lease.thread_id, turn.message_id),
         "run_id": turn.run_id,
@@ -357,6 +420,7 @@ def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
         "first_ordinal": turn.first_ordinal,
         "fence": turn.fence,
         **permissions,
+        **client,
     }
 
 
@@ -368,4 +432,5 @@ def _turn(message_id: str, item: Item) -> TurnRecord:
         first_ordinal=item["first_ordinal"],
         fence=item["fence"],
         permissions=tuple(item.get("permissions", ())),
+        client=CLIENT_OFFER.unpack(item["client"]) if "client" in item else None,
     )

@@ -15,6 +15,7 @@ from baton.adapters.dynamodb.leases import Leases
 from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_bodies import S3Bodies
+from baton.domain.branches import MessagePath
 from baton.domain.identity import Scope
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
 from baton.domain.message import StoredMessage
@@ -24,6 +25,8 @@ from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
 
 MAX_QUERY = 200
+MAX_SKIPPED = 20
+"""Messages of other branches that are read and dropped, because another request costs more."""
 _SUMMARY = "summary#"
 """The beginning of the attributes with the summaries of what came before a message; the agent's id follows."""
 PAGE_SIZE = 1024 * 1024
@@ -53,15 +56,15 @@ class Messages(Leases):
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
-        top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
-        if top <= first_ordinal:
+        path = _wanted(thread, before).below(thread.next_ordinal, first_ordinal)
+        if not path.length:
             return ()
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
         # Somewhat more than the budget probably takes, so that one request a turn is enough for any thread.
-        limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4, top - first_ordinal)
+        limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4)
         items: list[Item] = []
         tokens = 0
-        async for page in self._backwards(scope, thread.id, top, limit, first_ordinal):
+        async for page in self._backwards(scope, thread.id, path, limit):
             for item in page:
                 items.append(item)
                 tokens += item["tokens"]
@@ -70,11 +73,11 @@ class Messages(Leases):
         return await self._messages(scope, thread.id, items[::-1])
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
-        top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
+        path = _wanted(thread, before)
         messages: list[StoredMessage] = []
         size = 0
-        if top > 0:
-            async for page in self._backwards(scope, thread.id, top, limit):
+        if path.length:
+            async for page in self._backwards(scope, thread.id, path, limit):
                 for item in page[: limit - len(messages)]:
                     messages += await self._messages(scope, thread.id, [item])
                     size += max(_size(messages[-1]), len(item.get("body", b"")))
@@ -83,7 +86,7 @@ class Messages(Leases):
                 if size >= PAGE_SIZE or len(messages) >= limit:
                     break
         messages.reverse()
-        more = bool(messages) and messages[0].ordinal > 0
+        more = bool(messages) and path.ranges[0][0] < messages[0].ordinal
         return Page(tuple(messages), messages[0].ordinal if more else None)
 
     async def run_messages(
@@ -115,16 +118,20 @@ class Messages(Leases):
                 condition="attribute_exists(PK) AND attribute_not_exists(#summary)",
             )
 
-    def _backwards(
-        self, scope: Scope, thread_id: str, top: int, limit: int, first_ordinal: int = 0
+    async def _backwards(
+        self, scope: Scope, thread_id: str, path: MessagePath, limit: int
     ) -> AsyncIterator[list[Item]]:
-        return self._table.query(
-            keys.partition(scope, thread_id),
-            first=keys.message_sort(first_ordinal),
-            last=keys.message_sort(top - 1),
-            newest_first=True,
-            limit=limit,
-        )
+        """Yield pages of the path's messages, the newest first. A request asks for ``limit`` messages at most."""
+        for span in reversed(_spans(path)):
+            first, end = span.ranges[0][0], span.ranges[-1][1]
+            async for page in self._table.query(
+                keys.partition(scope, thread_id),
+                first=keys.message_sort(first),
+                last=keys.message_sort(end - 1),
+                newest_first=True,
+                limit=min(limit, end - first),
+            ):
+                yield page if len(span.ranges) == 1 else [item for item in page if _ordinal(item) in span]
 
     async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
         elsewhere = [item for item in items if not self._bodies.is_inline(item)]
@@ -145,6 +152,23 @@ class Messages(Leases):
             if _size(message) >= LARGE:
                 await asyncio.sleep(0)
         return messages
+
+
+def _wanted(thread: Thread, before: int | None) -> MessagePath:
+    """Return the part of the thread's path below ``before``."""
+    top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
+    return thread.path.below(top)
+
+
+def _spans(path: MessagePath) -> list[MessagePath]:
+    """Return the path in parts that are read by one query each: what lies between near ranges is read too."""
+    spans: list[list[tuple[int, int]]] = []
+    for each in path.ranges:
+        if spans and each[0] - spans[-1][-1][1] <= MAX_SKIPPED:
+            spans[-1].append(each)
+        else:
+            spans.append([each])
+    return [MessagePath(tuple(ranges)) for ranges in spans]
 
 
 def _summaries(item: Item) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
 from baton.domain.capture import Capture
+from baton.domain.client_offer import ClientOffer
 from baton.domain.conversation_state import ConversationState
 from baton.domain.document import Document
 from baton.domain.episode import Fact
@@ -86,6 +87,7 @@ DOCUMENT = Shape(Document, "id", "agent_id", "revision")
 SOURCE = Shape(Source, "id", "agent_id", "revision")
 SOURCE_PAGE = Shape(SourcePage, "document_id")
 CONVERSATION = Shape(ConversationState, "agent_id")
+CLIENT_OFFER = Shape(ClientOffer)
 
 
 def load() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
+from baton.domain.branches import Segment, Segments
 from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
@@ -50,6 +51,9 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
         windows=tuple(_window(*stored) for stored in item.get("windows", ())),
+        segments=segments_from_item(item.get("branch_segments", "")),
+        has_tasks="has_tasks" in item,
+        notifies="notifies" in item,
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 
@@ -64,6 +68,17 @@ def _window(
 ) -> HistoryWindow:
     at = int(summary_at) if summary_at is not None else None
     return HistoryWindow(agent_id, session, int(first_ordinal), int(masked_below), at)
+
+
+def segments_as_item(segments: Segments) -> str:
+    """Return the attribute of segments. It is short, because each turn writes the item twice."""
+    return " ".join(f"{each.start - each.parent:x},{each.start:x}" for each in segments)
+
+
+def segments_from_item(stored: str) -> Segments:
+    """Read what ``segments_as_item`` wrote."""
+    pairs = (pair.split(",") for pair in stored.split())
+    return tuple(Segment(int(start, 16), int(start, 16) - int(back, 16)) for back, start in pairs)
 
 
 def lease_mark(item: Item) -> LeaseMark:

@@ -17,6 +17,8 @@ class A2AAccess:
     """The OpenID Connect issuers whose tokens are accepted."""
     is_open: bool = False
     """Whether calls without a token are accepted. Only in the local cloud."""
+    pushes: bool = False
+    """Whether clients can be notified of their tasks."""
     has_stage: bool = False
     """Whether API Gateway serves the API below a path of its own, which the application does not see."""
 

@@ -12,9 +12,12 @@ from baton.api.sse import Timing
 from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
+from baton.domain.push_config import Line
 
 CALLER = "baton"
 """The key of the ``A2ACaller`` in the state of a call."""
+LINE = "line"
+"""The key of its protocol line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +38,9 @@ class A2ACaller:
     """The deployment's address, as the caller knows it."""
     access: A2AAccess
 
-    def context(self) -> ServerCallContext:
-        """Return the call's context for the SDK."""
-        return ServerCallContext(state={CALLER: self})
+    def context(self, line: Line = Line.CURRENT) -> ServerCallContext:
+        """Return the context of a call of a protocol line for the SDK."""
+        return ServerCallContext(state={CALLER: self, LINE: line})
 
 
 def caller_of(context: ServerCallContext) -> A2ACaller:
@@ -45,3 +48,8 @@ def caller_of(context: ServerCallContext) -> A2ACaller:
     caller = context.state[CALLER]
     assert isinstance(caller, A2ACaller)  # noqa: S101 - set by ``context`` above
     return caller
+
+
+def line_of(context: ServerCallContext) -> Line:
+    """Return the protocol line of the call."""
+    return Line(context.state[LINE])

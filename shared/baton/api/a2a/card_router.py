@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, base_url
@@ -15,11 +15,13 @@ from baton.api.problems import responses
 from baton.api.services import ApiServices, Services
 from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.errors import NotFound, StoreUnavailable, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Scope
 
 NOBODY = Scope("public", "anonymous")
 """Who reads a card without a token: a scope without permissions."""
+MAX_KEYS_AGE = 300
+"""Seconds for which receivers may keep keys."""
 MAX_AGE = 600
 """Seconds for which clients may keep a card."""
 
@@ -75,6 +77,25 @@ async def agents_card(
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""
     return await _served(request, services, reader, agent_id, if_none_match)
+
+
+@router.get(
+    "/.well-known/jwks.json",
+    summary="Read the keys of signatures",
+    responses={
+        200: {
+            "description": "A JWK set (RFC 7517).",
+            "content": {"application/json": {"schema": {"type": "object"}, "example": {"keys": []}}},
+        },
+        **responses(NotFound, StoreUnavailable),
+    },
+)
+async def signing_keys(request: Request, services: Services) -> Response:
+    """Return the public keys with which receivers check push notifications. It needs no token."""
+    if not request.app.state.a2a.pushes:
+        raise NotFound
+    keys = await services.signing_key.public_keys()
+    return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})
 
 
 def carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> CardedAgent:

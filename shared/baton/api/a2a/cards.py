@@ -61,7 +61,7 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
         "supportedInterfaces": interfaces,
         "capabilities": {
             "streaming": True,
-            "pushNotifications": False,
+            "pushNotifications": access.pushes,
             "stateTransitionHistory": False,
             "extendedAgentCard": True,
             "extensions": [extension],

@@ -43,12 +43,14 @@ from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.envelope import Call, CallRefused, RequestId, dumped, parse_call, result
 from baton.api.a2a.errors import a2a_error
+from baton.api.a2a.given_parts import check_parts
 from baton.api.a2a.handler import A2AHandler
-from baton.domain.content import MAX_PARTS, field_path
+from baton.api.a2a.listing import check_status
+from baton.domain.content import field_path
 from baton.domain.errors import BatonError, MessageTooLarge
 from baton.domain.metrics import Metric, count
+from baton.domain.push_config import Line
 
-PART_KINDS = ("text", "file", "data")
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
 """The codes of A2A 0.3. Later ones are internal errors to its clients."""
 CURRENT: Mapping[str, type[Any]] = {
@@ -125,7 +127,7 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
         parsed = asyncio.to_thread(_parsed, call) if len(body) > LARGE else None
         method, params, is_older = await parsed if parsed is not None else _parsed(call)
         if method in STREAMS:
-            events = _STREAMS[method](params, caller.context())
+            events = _STREAMS[method](params, caller.context(_line(is_older=is_older)))
             if not is_older:
                 events = await _begun(events)
             return _frames(call.id, events, is_older=is_older, caller=caller)
@@ -149,7 +151,9 @@ def _parsed(call: Call) -> tuple[str, Any, bool]:
 
     Raises ``MethodNotFoundError`` and ``InvalidParamsError``.
     """
-    _check_parts(call.params, is_older=call.method not in CURRENT)
+    check_parts(call.params, is_older=call.method not in CURRENT)
+    if call.method == "ListTasks":
+        check_status(call.params)
     if call.method in CURRENT:
         if not isinstance(call.params, dict):
             raise InvalidParamsError("params must be an object.")
@@ -188,27 +192,11 @@ def _configure(params: SendMessageRequest, given: v03.MessageSendConfiguration |
         params.configuration.history_length = given.history_length
 
 
-def _check_parts(params: Any, *, is_older: bool) -> None:
-    """Check a message's parts before the models read them. Raises ``InvalidParamsError``.
-
-    The models read any number of parts, slowly, and would guess a ``kind`` of 0.3 that is missing or unknown.
-    """
-    message = params.get("message") if isinstance(params, dict) else None
-    parts = message.get("parts") if isinstance(message, dict) else None
-    if not isinstance(parts, list):
-        return
-    if len(parts) > MAX_PARTS:
-        raise InvalidParamsError(f"params.message.parts must have 1 to {MAX_PARTS} parts.")
-    for number, part in enumerate(parts if is_older else ()):
-        if not isinstance(part, dict) or part.get("kind") not in PART_KINDS:
-            raise InvalidParamsError(f"params.message.parts[{number}].kind must be text, file or data.")
-
-
 # What the methods return, as JSON
 
 
 async def _result(method: str, params: Any, caller: A2ACaller, *, is_older: bool) -> Any:
-    context = caller.context()
+    context = caller.context(_line(is_older=is_older))
     if method == "SendMessage":
         sent = await _handler.on_message_send(params, context)
         if is_older:
@@ -221,6 +209,10 @@ async def _result(method: str, params: Any, caller: A2ACaller, *, is_older: bool
     if not is_older:
         return await asyncio.to_thread(MessageToDict, value) if value is not None else None
     return await asyncio.to_thread(_OLDER_RESULTS[method], value)
+
+
+def _line(*, is_older: bool) -> Line:
+    return Line.OLDER if is_older else Line.CURRENT
 
 
 def _older_sent(sent: Task | Message) -> Any:

@@ -8,7 +8,11 @@ from typing import Any, NoReturn
 
 from a2a.utils.errors import A2AError, InvalidRequestError, JSONParseError
 
+from baton.domain.json_values import count_values
+
 RequestId = str | int | None
+MAX_VALUES = 100_000
+"""Values of a body. A parser holds the interpreter's lock until it is done, some 10 ms for so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ def parse_call(body: bytes) -> Call:
 
     Calls without an id are answered too, with the id null: clients of A2A expect a response to every request.
     """
+    if count_values(body) > MAX_VALUES:
+        raise CallRefused(InvalidRequestError(f"The body has more than {MAX_VALUES} values."))
     try:
         call = json.loads(body.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

@@ -30,18 +30,20 @@ from a2a.types import (
 )
 from a2a.utils.errors import (
     InvalidParamsError,
-    PushNotificationNotSupportedError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
 
-from baton.api.a2a.caller import A2ACaller, caller_of
+from baton.api.a2a import push
+from baton.api.a2a.caller import A2ACaller, caller_of, line_of
 from baton.api.a2a.card_router import card_of
+from baton.api.a2a.listing import list_tasks
+from baton.api.a2a.push import check_wish, prepared
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.tasks import A2ATask, TaskReader
 from baton.api.a2a.updates import ENDS, Updates
-from baton.api.a2a.wire import task_of
+from baton.api.a2a.wire import shown
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
 from baton.domain.errors import ThreadUnavailable, TokenExpired
@@ -64,9 +66,9 @@ class A2AHandler(RequestHandler):
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         caller = caller_of(context)
         history = _history_length(params.configuration)
-        _refuse_push(params)
+        check_wish(caller, params)
         sender = Sender(caller)
-        sending = await sender.prepare(params.message)
+        sending = await prepared(sender, caller, params, line_of(context))
         if sending.is_repeat:
             pass
         elif params.configuration.return_immediately:
@@ -81,9 +83,9 @@ class A2AHandler(RequestHandler):
     ) -> AsyncGenerator[A2AEvent, None]:
         caller = caller_of(context)
         history = _history_length(params.configuration)
-        _refuse_push(params)
+        check_wish(caller, params)
         sender = Sender(caller)
-        sending = await sender.prepare(params.message)
+        sending = await prepared(sender, caller, params, line_of(context))
         if sending.is_repeat:
             async for update in self._follow(caller, sending.task, history):
                 yield update
@@ -96,7 +98,7 @@ class A2AHandler(RequestHandler):
                 if not is_told:
                     is_told = True
                     state = TaskState.SUBMITTED if event is None else TaskState.WORKING
-                    yield _begun(caller, sending, state, history)
+                    yield await _begun(caller, sending, state, history)
                 if event is None:
                     continue
                 run_id = event.run_id or run_id
@@ -108,7 +110,7 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         if not is_told:
-            yield task_of(task, caller.agents.describe, history=history)
+            yield await shown(task, caller.agents.describe, history=history)
         for update in updates.rest(task, run_id):
             yield update
         yield updates.end(task)
@@ -118,8 +120,8 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         if not sending.is_repeat and isinstance(sending.request, MessageRequest):
-            return _with_message(caller, sending, task, history)
-        return task_of(task, caller.agents.describe, history=history)
+            return await _with_message(caller, sending, task, history)
+        return await shown(task, caller.agents.describe, history=history)
 
     # Tasks
 
@@ -127,10 +129,10 @@ class A2AHandler(RequestHandler):
         caller = caller_of(context)
         history = _history_length(params)
         task = await _found(caller, params.id)
-        return task_of(task, caller.agents.describe, history=history)
+        return await shown(task, caller.agents.describe, history=history)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        raise UnsupportedOperationError("Tasks cannot be listed. GET /v1/threads lists conversations.")
+        return await list_tasks(caller_of(context), params, _history_length(params))
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         caller = caller_of(context)
@@ -138,6 +140,8 @@ class A2AHandler(RequestHandler):
         task = await _found(caller, params.id)
         if task.user_id != scope.user_id:
             raise TaskNotFoundError
+        if task.state is TaskState.CANCELED:
+            await _tell_mark(caller, task)  # an earlier request may have died before it did
         if task.state.is_terminal:
             raise TaskNotCancelableError(f"The task is {task.state.value} already.")
         mark = TaskMark(
@@ -148,11 +152,12 @@ class A2AHandler(RequestHandler):
         )
         # The mark first, so that a message of the task that is still in the queue starts no turn.
         await services.a2a_tasks.mark(scope, task.id.thread_id, mark)
+        await _tell_mark(caller, task)
         cancelled = await self._stopped(caller, task)
         await services.audit.record(
             scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
         )
-        return task_of(cancelled, caller.agents.describe)
+        return await shown(cancelled, caller.agents.describe)
 
     async def _stopped(self, caller: A2ACaller, task: A2ATask) -> A2ATask:
         """Stop the task's run and wait until it has ended."""
@@ -198,7 +203,7 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         services = caller.services
-        yield task_of(task, caller.agents.describe, history=history)
+        yield await shown(task, caller.agents.describe, history=history)
         reader, until = TaskReader(services), asyncio.get_running_loop().time() + TURN_SECONDS
         pause = POLL_SECONDS
         while task.state in (TaskState.SUBMITTED, TaskState.WORKING):
@@ -254,22 +259,22 @@ class A2AHandler(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        raise PushNotificationNotSupportedError
+        return await push.create(caller_of(context), params, line_of(context))
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        raise PushNotificationNotSupportedError
+        return await push.get(caller_of(context), params)
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        raise PushNotificationNotSupportedError
+        return await push.listed(caller_of(context), params)
 
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        raise PushNotificationNotSupportedError
+        await push.delete(caller_of(context), params)
 
     # Cards
 
@@ -288,15 +293,15 @@ async def _found(caller: A2ACaller, text: str) -> A2ATask:
     return task
 
 
-def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
+async def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
     """Return the task as it is when its message has been taken: what was said before, and the message."""
     before, now = sending.task, caller.services.clock.now()
     thread, messages = (before.thread, before.messages) if before is not None else (None, ())
     task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
-    return _with_message(caller, sending, task, history)
+    return await _with_message(caller, sending, task, history)
 
 
-def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> Task:
+async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> Task:
     """Return the task with the message that was sent to it, which may still be in the queue."""
     request = sending.request
     if isinstance(request, MessageRequest) and not task.has_message(sending.message_id):
@@ -311,7 +316,7 @@ def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: i
             a2a_task=sending.task_id.root,
         )
         task = replace(task, messages=(*task.messages, asked))
-    return task_of(task, caller.agents.describe, history=history)
+    return await shown(task, caller.agents.describe, history=history)
 
 
 def _history_length(params: object) -> int | None:
@@ -324,9 +329,10 @@ def _history_length(params: object) -> int | None:
     return length
 
 
-def _refuse_push(params: SendMessageRequest) -> None:
-    if params.configuration.HasField("task_push_notification_config"):
-        raise PushNotificationNotSupportedError
+async def _tell_mark(caller: A2ACaller, task: A2ATask) -> None:
+    """Let clients be notified that the task was cancelled, if any want to be."""
+    if caller.access.pushes and (task.thread is None or task.thread.notifies):
+        await caller.services.task_news.marked(caller.scope, task.id.thread_id, task.id.root)
 
 
 def _check_token(caller: A2ACaller) -> None:

@@ -76,7 +76,7 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     that says only yes or no. Without ``interruptId`` it is the answer to everything that is open. Everything else is an
     ordinary message, and there is none.
     """
-    everything = [interrupt.id for interrupt in pending.open]
+    everything = [interrupt.id for interrupt in pending.open if not interrupt.is_client_call]
     found: dict[str, tuple[str, str, Any]] = {}
     for part in message.parts:
         told = _json(part.data) if part.HasField("data") else None

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
-from baton.api.services import ApiServices
 from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
+from baton.ports.a2a_tasks import A2ATasks
+from baton.ports.audit import AuditLog
+from baton.ports.thread_store import ThreadStore
 from baton.requests.thread_access import audit_read
 
 MAX_HISTORY = 200
 """The newest messages of a thread that a task is read from, beside those of its first turn."""
+MAX_TASKS = 100
+"""The newest tasks of a thread that are listed."""
+AT_ONCE = 10
+"""Of them, those that are read at the same time."""
 MAX_PAGES = 3
 """Pages in which they are read. A page of long messages ends after a megabyte (``ThreadStore.read_messages``)."""
 
@@ -58,10 +65,21 @@ class A2ATask:
         return any(message.id == message_id and message.role is Role.USER for message in self.messages)
 
 
+class TaskStores(Protocol):
+    """The ports that tasks are read from."""
+
+    @property
+    def store(self) -> ThreadStore: ...
+    @property
+    def a2a_tasks(self) -> A2ATasks: ...
+    @property
+    def audit(self) -> AuditLog: ...
+
+
 class TaskReader:
     """Reads tasks within a caller's scope."""
 
-    def __init__(self, services: ApiServices) -> None:
+    def __init__(self, services: TaskStores) -> None:
         self._services = services
 
     async def find(self, scope: Scope, text: str) -> A2ATask | None:
@@ -103,6 +121,40 @@ class TaskReader:
             return None  # a message of the conversation that began no task
         is_waiting = await self._is_waiting(scope, task)
         return _with_state(task, is_waiting=is_waiting)
+
+    async def of_thread(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
+        """Return the tasks that the newest messages of the thread belong to, the latest state first."""
+        messages = await self._messages(scope, thread, 0)
+        question = await self._question(scope, thread)
+        seen = [*messages, *([question] if question is not None else [])]
+        roots = [root for root in dict.fromkeys(message.a2a_task for message in reversed(seen)) if root is not None]
+        whole = {message.id for message in seen if message.id == message.a2a_task}
+        found: list[A2ATask | None] = []
+        for start in range(0, min(len(roots), MAX_TASKS), AT_ONCE):
+            found += await gather_all(
+                *(
+                    self._listed(scope, TaskId(thread.id, root), thread, messages, question)
+                    if root in whole
+                    else self.read(scope, TaskId(thread.id, root))
+                    for root in roots[start : min(start + AT_ONCE, MAX_TASKS)]
+                )
+            )
+        return sorted(
+            (task for task in found if task is not None), key=lambda task: (task.at, task.id.root), reverse=True
+        )
+
+    async def _listed(
+        self,
+        scope: Scope,
+        task_id: TaskId,
+        thread: Thread,
+        messages: Sequence[StoredMessage],
+        question: StoredMessage | None,
+    ) -> A2ATask:
+        """Return a task of a thread whose messages are read already."""
+        mark = await self._services.a2a_tasks.get(scope, thread.id, task_id.root)
+        task = _assembled(task_id, thread, mark, messages, question)
+        return _with_state(task, is_waiting=await self._is_waiting(scope, task))
 
     async def still_waits(self, scope: Scope, task: A2ATask) -> bool:
         """Return whether the message that waited when ``task`` was read does so still.
@@ -148,7 +200,7 @@ class TaskReader:
             if before is None or before <= first_ordinal:
                 break
         found = [message for message in found if message.ordinal >= first_ordinal]
-        if found and found[0].ordinal > first_ordinal:
+        if found and found[0].ordinal > first_ordinal and first_ordinal in thread.path:
             first = await store.run_messages(scope, thread.id, first_ordinal=first_ordinal, below=found[0].ordinal)
             found = [*first, *found]
         return found

@@ -23,6 +23,7 @@ from baton.domain.errors import error_from_code
 from baton.domain.message import Content, OutcomeType, StoredMessage
 from baton.domain.message import Role as StoredRole
 from baton.domain.thread_state import Describe, thread_state
+from baton.off_loop import off_loop
 
 STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
 """Each state by its number in protobuf."""
@@ -40,6 +41,12 @@ def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) ->
         artifacts=[artifact_of(message) for message in said if message.role is StoredRole.ASSISTANT],
         metadata=struct({EXTENSION_URI: conversation_of(task, describe)}),
     )
+
+
+async def shown(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
+    """Return ``task_of`` the task. A long one is made in a thread: other streams of the process must not wait."""
+    size = sum(len(message.text) for message in task.messages)
+    return await off_loop(size, task_of, task, describe, history=history)
 
 
 def status_of(task: A2ATask) -> TaskStatus:

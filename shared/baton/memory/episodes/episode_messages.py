@@ -23,7 +23,8 @@ class EpisodeMessages:
 
     async def windows(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> AsyncIterator[list[EpisodeMessage]]:
         """Yield the messages in order, a few at a time. Raises ``StoreUnavailable``."""
-        async for window in message_windows(self.store, scope, thread, ref.first_ordinal, ref.end_ordinal):
+        there = ref.selected(thread)
+        async for window in message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal):
             shown = [message for message in window if is_part_of_episode(message)]
             if shown:
                 first, last = shown[0].ordinal, shown[-1].ordinal
@@ -40,7 +41,8 @@ class EpisodeMessages:
         top = ref.end_ordinal if before is None else min(before, ref.end_ordinal)
         if top <= ref.first_ordinal:
             return (), None
-        page = await self.store.read_messages(scope, thread, limit=min(limit, top - ref.first_ordinal), before=top)
+        there = ref.selected(thread)
+        page = await self.store.read_messages(scope, there, limit=min(limit, top - ref.first_ordinal), before=top)
         shown = [each for each in page.messages if each.ordinal >= ref.first_ordinal and is_part_of_episode(each)]
         redacted = await self.episodes.redactions(
             scope, thread.id, first_ordinal=page.messages[0].ordinal if page.messages else top, end_ordinal=top
@@ -63,7 +65,7 @@ def is_remembered(message: EpisodeMessage) -> bool:
 
 def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMessage:
     return EpisodeMessage(
-        id=message.id,
+        id=message.shown_id,
         ordinal=message.ordinal,
         role=message.role,
         content=message.text,

@@ -35,7 +35,9 @@ class EpisodeWriter:
         redactor = Redactor(self.detector)
         agents: dict[str, None] = {}
         usage, count, started_at = Usage(), 0, ref.ended_at
-        async for window in message_windows(self.store, scope, thread, ref.first_ordinal, ref.end_ordinal):
+        async for window in message_windows(
+            self.store, scope, ref.selected(thread), ref.first_ordinal, ref.end_ordinal
+        ):
             for message in window:
                 started_at = min(started_at, message.timestamp) if count else message.timestamp
                 count += 1

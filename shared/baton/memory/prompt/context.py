@@ -122,6 +122,7 @@ def assemble(
         agent.id,
         shows_calls=shows_calls,
         masked_below=windowed.window.masked_below,
+        later=current,
     )
     head = _marked([Prompt(Role.SYSTEM, system_prompt(agent)), *blocks.steady, *known])
     tail = [*blocks.changing, *as_prompts(current, agent.id, shows_calls=shows_calls)]

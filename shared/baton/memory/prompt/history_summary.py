@@ -60,6 +60,7 @@ class HistorySummaries:
             return False  # deleted meanwhile
         if thread.user_id != scope.user_id or due.below >= thread.next_ordinal:
             return False
+        thread = thread.continued_from(due.below)  # the user may have selected another branch since
         here = HistoryWindow(due.agent_id, summary_at=due.below)
         if await stored_summary(self._store, scope, thread, here) is not None:
             return True

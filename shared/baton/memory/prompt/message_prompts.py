@@ -23,15 +23,20 @@ REPORTED = (
 
 
 def as_prompts(
-    messages: Sequence[StoredMessage], agent_id: str, *, shows_calls: bool = False, masked_below: int = 0
+    messages: Sequence[StoredMessage],
+    agent_id: str,
+    *,
+    shows_calls: bool = False,
+    masked_below: int = 0,
+    later: Sequence[StoredMessage] = (),
 ) -> list[Prompt]:
     """Convert messages to prompts for the model of ``agent_id``.
 
     Its own tool calls come with their results, in the order of the calls. Calls of other agents are left out, or become
     plain text with ``shows_calls``. A specialist's final report is given to the other agents. Of results below the
-    ordinal ``masked_below`` only the length is told.
+    ordinal ``masked_below`` only the length is told. Results may also stand in ``later`` messages.
     """
-    results = {message.tool_call_id: message for message in messages if message.role is Role.TOOL}
+    results = {message.tool_call_id: message for message in (*messages, *later) if message.role is Role.TOOL}
     prompts: list[Prompt] = []
     for message in messages:
         if message.role is Role.TOOL:

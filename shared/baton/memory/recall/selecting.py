@@ -72,7 +72,7 @@ class SentHistory:
     def of(cls, thread_id: str, messages: Sequence[StoredMessage]) -> SentHistory:
         """Return the history of a prompt in a thread."""
         since = min((message.timestamp for message in messages), default=None)
-        return cls(thread_id, frozenset(message.id for message in messages), since)
+        return cls(thread_id, frozenset(message.shown_id for message in messages), since)
 
     def covers(self, item: FoundItem) -> bool:
         """Return whether everything that the item consists of, or was taken from, is in the prompt."""

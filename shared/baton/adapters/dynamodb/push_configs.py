@@ -1,0 +1,77 @@
+"""Configurations of push notifications on DynamoDB: one item each, in the partition of their thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import Table
+from baton.domain.errors import InvalidRequest
+from baton.domain.identity import Scope
+from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_OF_THREAD, Line, PushConfig
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+
+TOO_MANY = f"A task has at most {MAX_CONFIGS} push notification configurations, a context {MAX_OF_THREAD}."
+
+
+class DynamoPushConfigs:
+    """``PushConfigs`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
+        # Two calls at the same time may both pass: the limit protects the table, and is no promise.
+        others = [
+            each for each in await self.of_thread(scope, thread_id) if (each.root, each.id) != (config.root, config.id)
+        ]
+        if len(others) >= MAX_OF_THREAD or sum(each.root == config.root for each in others) >= MAX_CONFIGS:
+            raise InvalidRequest(TOO_MANY)
+        item: Item = {
+            **keys.push_config(scope, thread_id, config.root, config.id),
+            "root": config.root,
+            "config_id": config.id,
+            "user_id": config.user_id,
+            "url": config.url,
+            "line": config.line.value,
+            "set_at": to_millis(config.set_at),
+            "expires_at": int((config.set_at + LIFETIME).timestamp()),
+        }
+        optional = {"token": config.token, "scheme": config.scheme, "credentials": config.credentials}
+        await self._table.put(item | {name: value for name, value in optional.items() if value is not None})
+
+    async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
+        item = await self._table.get(keys.push_config(scope, thread_id, root, config_id))
+        return self._config(scope, item) if item is not None else None
+
+    async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
+        found = [each for each in await self.of_thread(scope, thread_id) if each.root == root]
+        return sorted(found, key=lambda config: config.id)
+
+    async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
+        found: list[PushConfig] = []
+        async for page in self._table.query(keys.partition(scope, thread_id), prefix=keys.PUSH):
+            found += [config for item in page if (config := self._config(scope, item)) is not None]
+        return found
+
+    async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
+        await self._table.delete(keys.push_config(scope, thread_id, root, config_id))
+
+    def _config(self, scope: Scope, item: Item) -> PushConfig | None:
+        set_at = from_millis(item["set_at"])
+        if item["user_id"] != scope.user_id or set_at + LIFETIME <= self._clock.now():
+            return None
+        return PushConfig(
+            root=item["root"],
+            id=item["config_id"],
+            user_id=item["user_id"],
+            url=item["url"],
+            line=Line(item["line"]),
+            set_at=set_at,
+            token=item.get("token"),
+            scheme=item.get("scheme"),
+            credentials=item.get("credentials"),
+        )

@@ -1,0 +1,72 @@
+"""The deployment's signing key: an EC key (P-256) that is derived from a secret, and JWTs signed with it (ES256).
+
+CloudFormation makes random text but no keys. A key that is derived from it needs nobody to make one and put it there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, derive_private_key
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from jwt.algorithms import ECAlgorithm
+
+from baton.domain.errors import BatonError, InternalError
+from baton.ports.secrets import Secrets
+
+ALGORITHM = "ES256"
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""Of the group of P-256."""
+PURPOSE = b"baton push notifications ES256"
+MIN_SECRET = 32
+"""Characters of a secret that cannot be guessed."""
+
+
+class DerivedSigningKey:
+    """``SigningKey`` from the text of a secret. A changed secret is another key within five minutes."""
+
+    def __init__(self, secrets: Secrets, name: str, *, accepts_short: bool = False) -> None:
+        """``accepts_short`` is for the local cloud, whose secrets are no secrets."""
+        self._secrets = secrets
+        self._name = name
+        self._accepts_short = accepts_short
+
+    async def sign(self, claims: Mapping[str, Any]) -> str:
+        key = await self._key()
+        return jwt.encode(dict(claims), key, algorithm=ALGORITHM, headers={"kid": _public(key)["kid"]})
+
+    async def public_keys(self) -> Mapping[str, Any]:
+        return {"keys": [_public(await self._key())]}
+
+    async def _key(self) -> EllipticCurvePrivateKey:
+        try:
+            secret = await asyncio.to_thread(self._secrets.get, self._name)
+        except BatonError as error:
+            raise InternalError(f"The key for signatures cannot be read: {error.detail}") from error
+        if len(secret) < MIN_SECRET and not self._accepts_short:
+            raise InternalError(f"The secret {self._name} must have at least {MIN_SECRET} random characters.")
+        return _derived(secret)
+
+
+@lru_cache(maxsize=4)
+def _derived(secret: str) -> EllipticCurvePrivateKey:
+    """Return the key. 48 bytes for a group of 32: the bias of the remainder is nothing (FIPS 186-5, A.2.1)."""
+    material = HKDF(hashes.SHA256(), 48, salt=None, info=PURPOSE).derive(secret.encode())
+    return derive_private_key(int.from_bytes(material, "big") % (ORDER - 1) + 1, SECP256R1())
+
+
+def _public(key: EllipticCurvePrivateKey) -> dict[str, Any]:
+    """Return the public key as a JWK. Its id is its thumbprint (RFC 7638)."""
+    jwk = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    members = {name: jwk[name] for name in ("crv", "kty", "x", "y")}
+    digest = hashlib.sha256(json.dumps(members, separators=(",", ":"), sort_keys=True).encode()).digest()
+    thumbprint = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return {**members, "use": "sig", "alg": ALGORITHM, "kid": thumbprint}

@@ -1,0 +1,183 @@
+"""The list of a caller's tasks, read from the conversations that have some."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from a2a.types import ListTasksRequest, ListTasksResponse, Task
+from a2a.types import TaskState as WireState
+from a2a.utils.errors import InvalidParamsError
+
+from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.a2a.wire import STATES, shown
+from baton.domain.cursors import decode, encode
+from baton.domain.errors import InvalidRequest, ThreadUnavailable
+from baton.domain.identity import imported_thread_ref
+from baton.domain.thread import Thread
+from baton.requests.parsing import named_thread
+
+DEFAULT_SIZE = 50
+MAX_SIZE = 100
+THREADS_A_PAGE = 50
+MAX_LISTED = 500
+"""Conversations that one call looks at."""
+MAX_READ = 30
+"""Of them, those with tasks, whose messages it reads."""
+MAX_BYTES = 2 * 1024 * 1024
+"""A page of long tasks ends early."""
+
+
+def check_status(params: Any) -> None:
+    """Raise ``InvalidParamsError`` for a state that does not exist: the SDK's parser would ignore the filter."""
+    status = params.get("status") if isinstance(params, dict) else None
+    if isinstance(status, str) and status not in dict(WireState.items()):
+        raise InvalidParamsError("status must be a state of a task, such as TASK_STATE_WORKING.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a page begins: after a task of a conversation on a page of the list of conversations."""
+
+    cursor: str | None = None
+    """Of that page."""
+    thread_id: str | None = None
+    root: str | None = None
+    """The last task of the conversation that was shown; None if it is done."""
+    shown: int = 0
+    """Tasks on all pages before."""
+
+    def token(self) -> str:
+        return encode({"c": self.cursor, "t": self.thread_id, "r": self.root, "n": self.shown})
+
+    @classmethod
+    def of(cls, token: str) -> _Place:
+        """Read a token. Raises ``InvalidParamsError``."""
+        try:
+            told = decode(token)
+        except InvalidRequest:
+            told = {}
+        cursor, thread_id, root, shown = (told.get(name) for name in ("c", "t", "r", "n"))
+        are_texts = all(each is None or isinstance(each, str) for each in (cursor, thread_id, root))
+        if are_texts and isinstance(shown, int) and 0 <= shown < 10**9:
+            return cls(cursor, thread_id, root, shown)  # type: ignore[arg-type]
+        raise InvalidParamsError("pageToken was not handed out by this list.")
+
+
+async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int | None) -> ListTasksResponse:
+    """Return a page of the caller's tasks, those of the conversation with the latest activity first.
+
+    ``history`` is the number of messages that each has; None for none. Raises ``InvalidParamsError``.
+    """
+    size = params.page_size if params.HasField("page_size") else DEFAULT_SIZE
+    if not 1 <= size <= MAX_SIZE:
+        raise InvalidParamsError(f"pageSize must be 1 to {MAX_SIZE}.")
+    begin = _Place.of(params.page_token) if params.page_token else _Place()
+    tasks: list[Task] = []
+    next_place: _Place | None = None
+    room = MAX_BYTES
+    async for task, before in _tasks(caller, params, begin):
+        if task is None:
+            next_place = before
+            break
+        if not _is_wanted(task, params):
+            continue
+        told = await shown(task, caller.agents.describe, history=history or 0)
+        if not params.include_artifacts:
+            del told.artifacts[:]
+        room -= told.ByteSize()
+        if tasks and (len(tasks) == size or room < 0):
+            next_place = before
+            break
+        tasks.append(told)
+    total = begin.shown + len(tasks) + (1 if next_place is not None else 0)
+    token = ""
+    if next_place is not None:
+        place = next_place
+        token = _Place(place.cursor, place.thread_id, place.root, begin.shown + len(tasks)).token()
+    return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
+
+
+async def _tasks(
+    caller: A2ACaller, params: ListTasksRequest, begin: _Place
+) -> AsyncIterator[tuple[A2ATask | None, _Place]]:
+    """Yield each task with the place after the task before it; no task where this call has looked at enough."""
+    reader, last = TaskReader(caller.services), begin
+    read = 0
+    async for thread, cursor in _threads(caller, params, begin):
+        if thread is None:
+            yield None, _Place(cursor)
+            return
+        if not thread.has_tasks:
+            continue
+        if read == MAX_READ:
+            yield None, last
+            return
+        read += 1
+        tasks = await reader.of_thread(caller.scope, thread)
+        if thread.id == begin.thread_id and begin.root is not None:
+            known = [task.id.root for task in tasks]
+            tasks = tasks[known.index(begin.root) + 1 :] if begin.root in known else tasks
+        for task in tasks:
+            yield task, last
+            last = _Place(cursor, thread.id, task.id.root)
+        last = _Place(cursor, thread.id)
+
+
+async def _threads(
+    caller: A2ACaller, params: ListTasksRequest, begin: _Place
+) -> AsyncIterator[tuple[Thread | None, str | None]]:
+    """Yield the caller's conversations from a place on, each with the cursor of its page; None after many."""
+    if params.context_id:
+        thread = await _named(caller, params.context_id)
+        if thread is not None and not (thread.id == begin.thread_id and begin.root is None):
+            yield thread, None
+        return
+    cursor, listed = begin.cursor, 0
+    while True:
+        try:
+            threads, following = await caller.services.store.list_threads(
+                caller.scope, limit=THREADS_A_PAGE, cursor=cursor
+            )
+        except InvalidRequest:
+            raise InvalidParamsError("pageToken was not handed out by this list.") from None
+        ids = [thread.id for thread in threads]
+        if cursor == begin.cursor and begin.thread_id in ids:
+            threads = threads[ids.index(begin.thread_id) + (1 if begin.root is None else 0) :]
+        for thread in threads:
+            if thread.user_id == caller.scope.user_id:
+                yield thread, cursor
+        listed += len(ids)
+        if following is None:
+            return
+        cursor = following
+        if listed >= MAX_LISTED:
+            yield None, cursor
+            return
+
+
+async def _named(caller: A2ACaller, context: str) -> Thread | None:
+    """Return the caller's own conversation by its id or by that of a conversation elsewhere; None if there is none."""
+    try:
+        ids = dict.fromkeys((named_thread(caller.scope, context).id, imported_thread_ref(caller.scope, context).id))
+    except InvalidRequest as error:
+        raise InvalidParamsError(f"contextId: {error.detail}") from None
+    for thread_id in ids:
+        try:
+            thread = await caller.services.store.get_thread(caller.scope, thread_id)
+        except ThreadUnavailable:
+            continue
+        if thread.user_id == caller.scope.user_id:
+            return thread
+    return None
+
+
+def _is_wanted(task: A2ATask, params: ListTasksRequest) -> bool:
+    if params.status != WireState.TASK_STATE_UNSPECIFIED and STATES[task.state] != params.status:
+        return False
+    if not params.HasField("status_timestamp_after"):
+        return True
+    after = params.status_timestamp_after
+    return bool(task.at.timestamp() >= after.seconds + after.nanos / 1e9)

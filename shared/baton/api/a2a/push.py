@@ -1,0 +1,167 @@
+"""Configurations of push notifications, as clients set, read and remove them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from a2a.types import (
+    AuthenticationInfo,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    SendMessageRequest,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import InvalidParamsError, PushNotificationNotSupportedError, TaskNotFoundError
+
+from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.sending import Sender, Sending
+from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.domain.a2a_task import TaskId
+from baton.domain.errors import StoreUnavailable, ThreadUnavailable
+from baton.domain.push_config import DEFAULT_ID, Line, PushConfig
+from baton.requests.turn_requests import MessageRequest
+
+BEGUN_SECONDS = 3.0
+"""How long setting a configuration waits for the turn that begins the task's conversation."""
+POLL_SECONDS = 0.1
+
+
+async def create(caller: A2ACaller, given: TaskPushNotificationConfig, line: Line) -> TaskPushNotificationConfig:
+    """Keep a configuration. Raises ``A2AError`` and ``BatonError``."""
+    _check_on(caller)
+    task = await _own_task(caller, given.task_id)
+    config = parsed(caller, given, task.id, line)
+    services, thread_id = caller.services, task.id.thread_id
+    await services.push_configs.put(caller.scope, thread_id, config)
+    await _let_thread_notify(caller, task)
+    return shown(config, task.id)
+
+
+async def get(caller: A2ACaller, params: GetTaskPushNotificationConfigRequest) -> TaskPushNotificationConfig:
+    """Return a configuration; without an id the default one, or the first. Raises ``TaskNotFoundError``."""
+    _check_on(caller)
+    task = await _own_task(caller, params.task_id)
+    configs = await caller.services.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
+    wanted = _config_id(params.id, task.id)
+    found = next((each for each in configs if each.id == wanted), configs[0] if configs and not params.id else None)
+    if found is None:
+        raise TaskNotFoundError("The task has no such push notification configuration.")
+    return shown(found, task.id)
+
+
+async def listed(
+    caller: A2ACaller, params: ListTaskPushNotificationConfigsRequest
+) -> ListTaskPushNotificationConfigsResponse:
+    """Return all configurations of a task, which are few: there is one page."""
+    _check_on(caller)
+    if params.page_token:
+        raise InvalidParamsError("pageToken was not handed out by this list.")
+    task = await _own_task(caller, params.task_id)
+    configs = await caller.services.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
+    return ListTaskPushNotificationConfigsResponse(configs=[shown(each, task.id) for each in configs])
+
+
+async def delete(caller: A2ACaller, params: DeleteTaskPushNotificationConfigRequest) -> None:
+    """Remove a configuration. One that is not there is no error."""
+    _check_on(caller)
+    task = await _own_task(caller, params.task_id)
+    config_id = _config_id(params.id, task.id)
+    await caller.services.push_configs.delete(caller.scope, task.id.thread_id, task.id.root, config_id)
+
+
+def check_wish(caller: A2ACaller, params: SendMessageRequest) -> None:
+    """Raise ``PushNotificationNotSupportedError`` for a message with a configuration where there are none."""
+    if params.configuration.HasField("task_push_notification_config"):
+        _check_on(caller)
+
+
+async def prepared(sender: Sender, caller: A2ACaller, params: SendMessageRequest, line: Line) -> Sending:
+    """Check a message, and keep the configuration that came with it, before its turn begins.
+
+    Raises what ``Sender.prepare`` raises, and ``InvalidParamsError`` for the configuration.
+    """
+    sending = await sender.prepare(params.message)
+    if not params.configuration.HasField("task_push_notification_config"):
+        return sending
+    config = parsed(caller, params.configuration.task_push_notification_config, sending.task_id, line)
+    services, thread_id = caller.services, sending.task_id.thread_id
+    await services.push_configs.put(caller.scope, thread_id, config)
+    try:
+        await services.store.want_notifications(caller.scope, thread_id)
+    except ThreadUnavailable as refusal:
+        if not refusal.is_unused:
+            raise
+        if isinstance(sending.request, MessageRequest):  # the turn that begins the conversation remembers it
+            return replace(sending, request=replace(sending.request, notifies=True))
+    return sending
+
+
+def parsed(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId, line: Line) -> PushConfig:
+    """Return a client's configuration. Raises ``InvalidParamsError``, and if there are no notifications here."""
+    _check_on(caller)
+    authentication = given.authentication if given.HasField("authentication") else AuthenticationInfo()
+    config = PushConfig(
+        root=task_id.root,
+        id=_config_id(given.id, task_id),
+        user_id=caller.scope.user_id,
+        url=given.url,
+        line=line,
+        set_at=caller.services.clock.now(),
+        token=given.token or None,
+        scheme=authentication.scheme or None,
+        credentials=authentication.credentials or None,
+    )
+    problem = config.problem or caller.services.webhooks.refusal(config.url)
+    if problem is not None:
+        raise InvalidParamsError(f"push notification configuration: {problem}")
+    return config
+
+
+def shown(config: PushConfig, task_id: TaskId) -> TaskPushNotificationConfig:
+    """Return a configuration as its client sees it."""
+    told = TaskPushNotificationConfig(task_id=str(task_id), id=config.id, url=config.url, token=config.token or "")
+    if config.scheme is not None or config.credentials is not None:
+        told.authentication.scheme = config.scheme or ""
+        told.authentication.credentials = config.credentials or ""
+    return told
+
+
+def _config_id(given: str, task_id: TaskId) -> str:
+    """Return the id of a configuration. The id of the task stands for the default: some clients use it so."""
+    return DEFAULT_ID if given in ("", str(task_id)) else given
+
+
+def _check_on(caller: A2ACaller) -> None:
+    if not caller.access.pushes:
+        raise PushNotificationNotSupportedError
+
+
+async def _own_task(caller: A2ACaller, text: str) -> A2ATask:
+    """Return a task of the caller's own: who may read all conversations may not send them elsewhere."""
+    task = await TaskReader(caller.services).find(caller.scope, text)
+    if task is None or task.user_id != caller.scope.user_id:
+        raise TaskNotFoundError
+    return task
+
+
+async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
+    """Let the thread's runs tell of themselves. What has ended while the configuration was written is told here.
+
+    Raises ``StoreUnavailable`` if the task's first message still waits in the queue.
+    """
+    services, thread_id = caller.services, task.id.thread_id
+    loop = asyncio.get_running_loop()
+    until = loop.time() + BEGUN_SECONDS
+    while True:
+        try:
+            thread = await services.store.want_notifications(caller.scope, thread_id)
+            break
+        except ThreadUnavailable as refusal:
+            if not refusal.is_unused or loop.time() >= until:
+                raise StoreUnavailable("The task has not begun yet. Please try again in a moment.") from None
+            await asyncio.sleep(POLL_SECONDS)
+    if task.thread is None or thread.next_ordinal != task.thread.next_ordinal or thread.episode != task.thread.episode:
+        await services.task_news.marked(caller.scope, thread_id, task.id.root)

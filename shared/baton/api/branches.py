@@ -1,0 +1,115 @@
+"""Branches of a thread: list its alternatives, and select the one that goes on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from baton.api.authentication import Caller
+from baton.api.paths import ThreadId
+from baton.api.problems import responses
+from baton.api.schemas import Branch, Listing, SelectedBranch
+from baton.api.services import Services
+from baton.api.threads import Cursor, Limit
+from baton.api.threads_access import readable_thread
+from baton.domain.branches import Alternative, alternatives
+from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.errors import (
+    ApprovalsWaiting,
+    BranchCrossesHandoff,
+    BranchUnavailable,
+    InvalidRequest,
+    RunInProgress,
+    StoreUnavailable,
+    ThreadLed,
+    ThreadUnavailable,
+    TokenExpired,
+    TooManyBranches,
+    Unauthorized,
+)
+from baton.domain.identity import thread_ref
+from baton.domain.message import StoredMessage
+from baton.domain.thread import Thread
+from baton.gather_all import gather_all
+
+MAX_TEXT = 200
+"""Characters of a message that a list of branches shows."""
+
+router = APIRouter(prefix="/threads/{thread_id}/branches", tags=["threads"])
+
+BranchId = Annotated[str, Path(max_length=32, examples=["b4"])]
+
+
+@router.get(
+    "",
+    summary="List branches",
+    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
+)
+async def list_branches(
+    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[Branch]:
+    """Return the user's messages that have alternatives, in the order in which they were said.
+
+    A conversation without regenerated answers and edited messages has none.
+    """
+    first = decode_ordinal(cursor) if cursor else 0
+    thread = await readable_thread(services, caller, thread_id)
+    found = [each for each in alternatives(thread.segments, thread.next_ordinal) if each.ordinal >= first]
+    shown, rest = found[:limit], found[limit:]
+
+    async def message(ordinal: int) -> StoredMessage | None:
+        stored = await services.store.run_messages(caller, thread.id, first_ordinal=ordinal, below=ordinal + 1)
+        return stored[0] if stored else None
+
+    async def after(parent: int) -> str | None:
+        return await services.branch_selection.last_shown(caller, thread.continued_from(parent))
+
+    parents = sorted({each.parent for each in shown})
+    messages = await gather_all(*(message(each.ordinal) for each in shown))
+    ids = dict(zip(parents, await gather_all(*map(after, parents)), strict=True))
+    items = [
+        _branch(thread, alternative, begun, ids[alternative.parent])
+        for alternative, begun in zip(shown, messages, strict=True)
+        if begun is not None
+    ]
+    return Listing[Branch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
+
+
+def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, after: str | None) -> Branch:
+    return Branch(
+        branch_id=alternative.id,
+        message_id=message.shown_id,
+        after=after,
+        regenerate=message.branch is not None and message.branch.is_regenerate,
+        selected=alternative.ordinal in thread.path,
+        started_at=message.timestamp,
+        text=message.text[:MAX_TEXT],
+    )
+
+
+@router.post(
+    "/{branch_id}/select",
+    summary="Select a branch",
+    responses=responses(
+        Unauthorized,
+        TokenExpired,
+        ThreadUnavailable,
+        BranchUnavailable,
+        BranchCrossesHandoff,
+        TooManyBranches,
+        RunInProgress,
+        ApprovalsWaiting,
+        ThreadLed,
+        InvalidRequest,
+        StoreUnavailable,
+    ),
+)
+async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, services: Services) -> SelectedBranch:
+    """Continue the conversation with another branch, as far as that one has come.
+
+    Every tab is told by `branch_selected`. Refused while the conversation is answering, or waits for an approval. A
+    branch that is selected already stays so.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    return SelectedBranch.of(await services.branch_selection.select(scope, canonical, branch_id))

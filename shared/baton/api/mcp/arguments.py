@@ -1,0 +1,176 @@
+"""The arguments of a call, and the turn that it asks for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import mcp_types as types
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from baton.api.mcp.caller import McpCaller
+from baton.api.mcp.results import is_approval
+from baton.domain.agent import AgentDefinition
+from baton.domain.content import field_path
+from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
+from baton.domain.identity import Scope
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.thread import Thread
+from baton.domain.tool import IDEMPOTENCY_KEY
+from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.thread_access import own_thread
+from baton.requests.turn_requests import TurnRequest
+
+MAX_KEY = 1_024
+"""Characters of an idempotency key."""
+INTERRUPT_ID = "interrupt_id"
+
+
+class _Arguments(BaseModel):
+    """The arguments, as ``tools.INPUT_SCHEMA`` describes them."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    message: str | None = None
+    thread_id: Annotated[str, Field(min_length=1)] | None = None
+    answer: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A turn to run."""
+
+    request: TurnRequest
+    owner: Scope
+    """In whose scope the turn runs: that of the caller, or of interrupted turns that an answer continues."""
+    is_kept: bool
+    """Whether the client may call again for the result: it has given an idempotency key."""
+
+
+async def asked(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> Asked:
+    """Return the turn that a call asks for. Raises the ``BatonError`` that refuses it."""
+    key = _key(params.meta)
+    if params.input_responses is not None and params.request_state is not None:
+        given = _elicited(params.input_responses)
+        return await _answering(caller, agent, params.request_state, given, is_kept=key is not None)
+    arguments = _arguments(params.arguments)
+    if arguments.answer is not None:
+        if arguments.message is not None:
+            raise InvalidRequest("Give either message or answer, not both.")
+        if arguments.thread_id is None:
+            raise InvalidRequest("thread_id is required with answer.")
+        answers = dict(arguments.answer)
+        named = answers.pop(INTERRUPT_ID, None)
+        if named is not None and not isinstance(named, str):
+            raise InvalidRequest("answer.interrupt_id must be the id of a question.")
+        given = {named: (AnswerStatus.RESOLVED, answers or None)}
+        return await _answering(caller, agent, arguments.thread_id, given, is_kept=key is not None)
+    return _message(caller, agent, arguments, key)
+
+
+async def dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
+    """Return the conversation whose forms the user has closed without a decision; None for any other call.
+
+    Raises ``ThreadUnavailable`` and ``InvalidRequest``.
+    """
+    if params.input_responses is None or params.request_state is None or _elicited(params.input_responses):
+        return None
+    return await _own(caller, named_thread(caller.scope, params.request_state).id)
+
+
+def _message(caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, key: str | None) -> Asked:
+    if arguments.message is None:
+        raise InvalidRequest("message is required.")
+    # A name of its own, so that a key meets no message id that another transport was given.
+    keyed = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
+    request = message_request(
+        caller.scope,
+        thread_id=arguments.thread_id,
+        message_id=keyed or caller.services.clock.new_id(),
+        content=arguments.message,
+        agent_id=agent.id,
+        content_field="message",
+    )
+    if arguments.thread_id is not None:
+        request = replace(request, thread=replace(request.thread, may_create=False))
+    return Asked(request, caller.scope, key is not None)
+
+
+async def _answering(
+    caller: McpCaller,
+    agent: AgentDefinition,
+    thread_id: str,
+    given: Mapping[str | None, tuple[AnswerStatus, Any]],
+    *,
+    is_kept: bool,
+) -> Asked:
+    """Return the turn that continues an interrupted one. Without an interrupt's id, everything open is answered."""
+    thread = await _own(caller, named_thread(caller.scope, thread_id).id)
+    if thread.agent_id != agent.id:
+        raise AgentMismatch
+    user_id = caller.scope.user_id
+    answers: list[InterruptAnswer] = []
+    for named, (status, payload) in given.items():
+        ids = [named] if named is not None else _open(thread)
+        _check_decision(thread, ids, payload)
+        answers += [interrupt_answer(each, status.value, payload, user_id) for each in ids]
+    if not answers:
+        raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
+    owner = await caller.services.approvals.owner(caller.scope, thread.id, answers)
+    return Asked(answer_request(thread.id, answers), owner, is_kept)
+
+
+def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
+    """Raise ``InvalidRequest`` for an answer to an approval that says neither yes nor no: silence is no consent."""
+    decides = isinstance(payload, dict) and isinstance(payload.get("approved"), bool)
+    asked = [thread.pending.get(each) for each in ids] if thread.pending is not None else []
+    if not decides and any(each is not None and is_approval(each) for each in asked):
+        raise InvalidRequest("answer.approved must be true or false.")
+
+
+async def _own(caller: McpCaller, thread_id: str) -> Thread:
+    """Return the caller's own thread. Raises ``ThreadUnavailable``, which is audited."""
+    services = caller.services
+    try:
+        return await own_thread(services.store, caller.scope, thread_id)
+    except ThreadUnavailable as refusal:
+        await services.audit.record(
+            caller.scope, "tool.approve", thread_id=thread_id, outcome=refusal.audited_as, detail={}
+        )
+        raise
+
+
+def _open(thread: Thread) -> Sequence[str]:
+    """Return the approvals that are open. The result of a call of the user's application must name the call."""
+    return [each.id for each in thread.pending.open if is_approval(each)] if thread.pending is not None else []
+
+
+def _elicited(responses: types.InputResponses) -> dict[str | None, tuple[AnswerStatus, Any]]:
+    """Return the decisions in a user's responses to forms. A form that was dismissed decides nothing."""
+    given: dict[str | None, tuple[AnswerStatus, Any]] = {}
+    for interrupt_id, response in responses.items():
+        if not isinstance(response, types.ElicitResult):
+            raise InvalidRequest("inputResponses must be the responses to the forms that were asked for.")
+        if response.action == "accept":
+            given[interrupt_id] = (AnswerStatus.RESOLVED, response.content or None)
+        elif response.action == "decline":
+            given[interrupt_id] = (AnswerStatus.RESOLVED, {"approved": False})
+    return given
+
+
+def _arguments(given: dict[str, Any] | None) -> _Arguments:
+    try:
+        return _Arguments.model_validate(given or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidRequest(f"{field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
+
+
+def _key(meta: Mapping[str, Any] | None) -> str | None:
+    """Return the call's idempotency key. Raises ``InvalidRequest``."""
+    key = meta.get(IDEMPOTENCY_KEY) if meta is not None else None
+    if key is None or (isinstance(key, str) and 1 <= len(key) <= MAX_KEY and key.isprintable()):
+        return key
+    raise InvalidRequest(f"_meta: {IDEMPOTENCY_KEY} must be 1 to {MAX_KEY} printable characters.")

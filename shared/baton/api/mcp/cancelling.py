@@ -1,0 +1,60 @@
+"""Cancelling runs by ``notifications/cancelled``, which may reach another process than the call did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.api.mcp.caller import McpCaller
+from baton.domain.errors import StoreUnavailable, ThreadUnavailable
+from baton.ports.mcp_calls import McpCall
+from baton.requests.turn_requests import TurnRequest
+
+MAX_REQUEST_ID = 256
+"""Characters of a request id that can be cancelled."""
+
+logger = Logger(child=True)
+
+
+async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) -> None:
+    """Remember which run the call has begun. Without a session its id says nothing."""
+    key = _key(request_id)
+    if caller.session_id is None or key is None:
+        return
+    try:
+        call = McpCall(caller.session_id, key, request.thread.id, request.run_id)
+        await caller.services.mcp_calls.begun(caller.scope, call)
+    except StoreUnavailable:
+        logger.warning("a call cannot be cancelled, because it could not be noted")
+
+
+async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
+    """Cancel the run of the call that ``message`` names, if it is ``notifications/cancelled``.
+
+    A call that is unknown or over is passed over, as the protocol permits.
+    """
+    if message.get("method") != "notifications/cancelled" or "id" in message or caller.session_id is None:
+        return
+    params = message.get("params")
+    key = _key(params.get("requestId")) if isinstance(params, dict) else None
+    if key is None:
+        return
+    try:
+        call = await caller.services.mcp_calls.find(caller.scope, caller.session_id, key)
+        if call is not None:
+            await caller.services.controls.cancel(caller.scope, call.thread_id, call.run_id)
+    except (StoreUnavailable, ThreadUnavailable):
+        logger.warning("a call was not cancelled")
+
+
+def _key(request_id: Any) -> str | None:
+    """Return a request id as text; None for what is none."""
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int):
+        return None
+    if isinstance(request_id, int) and not -(2**63) <= request_id < 2**63:
+        return None
+    key = json.dumps(request_id)
+    return key if len(key) <= MAX_REQUEST_ID else None

@@ -1,0 +1,120 @@
+"""The results of calls: what the agent said, what it asks, and why it failed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import mcp_types as types
+
+from baton.domain.errors import AgentMismatch, BatonError, error_from_code
+from baton.domain.interrupt import Interrupt
+from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.turns.committing import FinishedRun
+
+MAX_ARGUMENTS = 4_000
+"""Characters of a tool's arguments in a question."""
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean", "title": "Permit it"},
+        "comment": {"type": "string", "title": "Comment", "description": "For the agent."},
+    },
+    "required": ["approved"],
+}
+"""The form of an approval."""
+STATES = {
+    OutcomeType.SUCCESS: "completed",
+    OutcomeType.CANCELLED: "cancelled",
+    OutcomeType.INTERRUPT: "input_required",
+}
+
+
+def result_of(finished: FinishedRun) -> types.CallToolResult:
+    """Return the result of a run. Raises the ``BatonError`` that it ended with."""
+    end = finished.messages[-1].end
+    outcome = end.outcome if end is not None else OutcomeType.SUCCESS
+    if end is not None and outcome is OutcomeType.ERROR:
+        raise error_from_code(end.error_code or "", end.error_detail)
+    said = [message for message in finished.messages if message.role is Role.ASSISTANT and message.is_said]
+    told: dict[str, Any] = {
+        "thread_id": finished.thread.id,
+        "message": "\n\n".join(message.text for message in said),
+        "state": STATES[outcome],
+    }
+    if outcome is OutcomeType.INTERRUPT:
+        told["questions"] = _questions(interrupts_of(finished), finished.messages)
+    sources = [dict(source) for message in said for source in message.sources]
+    if sources:
+        told["sources"] = sources
+    return _complete(told)
+
+
+def still_asked(thread_id: str, interrupts: Sequence[Interrupt]) -> types.CallToolResult:
+    """Return the result of an answer after which other questions are open."""
+    told = {"thread_id": thread_id, "message": "", "state": "input_required", "questions": _questions(interrupts, ())}
+    return _complete(told)
+
+
+def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:
+    """Return what the run asks; nothing unless it waits for a person."""
+    end = finished.messages[-1].end
+    return end.interrupts if end is not None and end.outcome is OutcomeType.INTERRUPT else ()
+
+
+def is_approval(interrupt: Interrupt) -> bool:
+    """Return whether a yes or no is asked, and not the result of a call that the user's application carries out."""
+    return not interrupt.is_client_call
+
+
+def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
+    """Return the run's questions as forms for the user; None if it asks nothing, or what no form can ask."""
+    interrupts = interrupts_of(finished)
+    if not interrupts or not all(map(is_approval, interrupts)):
+        return None
+    requests: dict[str, Any] = {}
+    for question in _questions(interrupts, finished.messages):
+        lines = [question["message"], f"{question.get('tool', '')} {question.get('arguments', '')}".strip()]
+        text = "\n".join(line for line in lines if line)
+        form = types.ElicitRequestFormParams(message=text, requested_schema=FORM)
+        requests[question["interrupt_id"]] = types.ElicitRequest(params=form)
+    # The state is no secret and proves nothing: whoever sends it back is checked like any caller.
+    return types.InputRequiredResult(input_requests=requests, request_state=finished.thread.id)
+
+
+def failed(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
+    """Return the result for an error: what the caller can do, and a code for programs."""
+    detail = error.detail
+    if isinstance(error, AgentMismatch):
+        detail = "This conversation belongs to another agent. Call that agent's tool, or leave thread_id out."
+    told: dict[str, Any] = {"message": detail, "state": "failed", "code": error.code, "retryable": error.retryable}
+    if thread_id is not None:
+        told["thread_id"] = thread_id
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=detail)], structured_content=told, is_error=True
+    )
+
+
+def _complete(told: dict[str, Any]) -> types.CallToolResult:
+    # The protocol asks for the structured content as text too, for clients that know text only.
+    text = json.dumps(told, ensure_ascii=False)
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=told)
+
+
+def _questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage]) -> list[dict[str, Any]]:
+    calls = {call.id: call.arguments for message in messages for call in message.tool_calls}
+    questions = []
+    for interrupt in interrupts:
+        shown = interrupt.as_ag_ui()
+        question = {
+            "interrupt_id": interrupt.id,
+            "message": shown.message or "",
+            "tool": interrupt.tool_name,
+            "schema": shown.response_schema or {},
+            "expires_at": shown.expires_at or "",
+        }
+        if interrupt.tool_call_id in calls:
+            question["arguments"] = calls[interrupt.tool_call_id][:MAX_ARGUMENTS]
+        questions.append(question)
+    return questions

@@ -1,0 +1,94 @@
+"""The address of MCP: streamable HTTP at /mcp, without sessions on the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+from fastapi.security import HTTPAuthorizationCredentials
+
+from baton.api import sse
+from baton.api.a2a.access import base_url
+from baton.api.authentication import bearer, caller
+from baton.api.mcp.access import PATH, challenge
+from baton.api.problems import responses
+from baton.api.services import Services
+from baton.domain.errors import MessageTooLarge, OriginRefused, TokenExpired, Unauthorized
+from baton.domain.identity import Scope
+
+EXAMPLE_CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "assistant", "arguments": {"message": "What can you do?"}},
+}
+EXAMPLE_ANSWER = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {
+        "content": [{"type": "text", "text": '{"thread_id": "550e8400-...", "message": "I ..."}'}],
+        "structuredContent": {
+            "thread_id": "550e8400-e29b-41d4-a716-446655440000",
+            "message": "I ...",
+            "state": "completed",
+        },
+        "isError": False,
+    },
+}
+CALL = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_CALL}},
+    }
+}
+ANSWERED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The JSON-RPC response, alone or as the last of a stream of server-sent events.",
+        "content": {
+            "application/json": {"schema": {"type": "object"}, "example": EXAMPLE_ANSWER},
+            sse.MEDIA_TYPE: {"example": f"event: message\ndata: {json.dumps(EXAMPLE_ANSWER)}\n\n"},
+        },
+    },
+    202: {"description": "A notification was taken."},
+}
+
+router = APIRouter(tags=["mcp"])
+
+
+# Not async, like ``caller``.
+def mcp_caller(
+    request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope:
+    """Return the scope of the token. Raises ``OriginRefused``, ``Unauthorized`` and ``TokenExpired``."""
+    state = request.app.state
+    state.mcp.check(request.headers.get("origin"))
+    request.state.challenge = challenge(base_url(request, state.a2a), has_token=credentials is not None)
+    return caller(request, services, credentials)
+
+
+@router.post(
+    PATH,
+    summary="Ask agents over MCP",
+    responses={**ANSWERED, **responses(Unauthorized, TokenExpired, OriginRefused, MessageTooLarge)},
+    openapi_extra=CALL,
+)
+async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], services: Services) -> Response:
+    """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
+    # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
+    from baton.api.mcp.caller import McpCaller, named_session
+    from baton.api.mcp.exchange import Exchange
+
+    expires_at: datetime = request.state.token_expires_at
+    token_seconds = (expires_at - services.clock.now()).total_seconds()
+    who = McpCaller(
+        scope=scope,
+        services=services,
+        timing=sse.timing(request),
+        ends_at=asyncio.get_running_loop().time() + token_seconds,
+        session_id=named_session(request.headers.get("mcp-session-id")),
+    )
+    return Exchange(who, await request.body())

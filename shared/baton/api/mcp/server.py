@@ -1,0 +1,191 @@
+"""The MCP server: its tools are the agents that the caller may ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import mcp_types as types
+from aws_lambda_powertools import Logger
+from mcp import MCPError
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from baton import __version__
+from baton.api.mcp.arguments import Asked, asked, dismissed
+from baton.api.mcp.caller import McpCaller, caller_of
+from baton.api.mcp.cancelling import note_call
+from baton.api.mcp.progress import told
+from baton.api.mcp.results import failed, form_of, result_of, still_asked
+from baton.api.mcp.running import RunningTurn
+from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, offered, tool_of
+from baton.domain.agent import AgentDefinition
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    InvalidRequest,
+    StoreUnavailable,
+    ThreadUnavailable,
+    UnknownAgent,
+)
+from baton.domain.events import Event
+from baton.domain.metrics import Metric, count
+from baton.requests.thread_access import own_thread
+
+INSTRUCTIONS = (
+    "Each tool is an agent. A call without thread_id begins a conversation; give the thread_id of its result to go on. "
+    "When a result's state is input_required, ask the user, and call the same tool with thread_id and answer."
+)
+LIST_MILLISECONDS = 60_000
+"""How long clients may keep the list of tools. Definitions of agents are cached as long."""
+
+Context = ServerRequestContext[Any, Request]
+
+logger = Logger(child=True)
+
+
+async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    """Return the agents with ``mcp: true`` that the caller may talk to, by id."""
+    with _guarded():
+        return await _listed(caller_of(context.request), params.cursor if params is not None else None)
+
+
+async def call_tool(
+    context: Context, params: types.CallToolRequestParams
+) -> types.CallToolResult | types.InputRequiredResult:
+    """Ask an agent. A failure that the caller can act on is a result; an unknown tool is an error of the protocol."""
+    with _guarded():
+        return await _asked(context, caller_of(context.request), params)
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Raise ``MCPError`` for a fault of ours. The library would tell older clients what is wrong inside."""
+    try:
+        yield
+    except MCPError:
+        raise
+    except Exception as error:
+        logger.exception("request failed")
+        count(Metric.INTERNAL_FAULTS)
+        raise MCPError(types.INTERNAL_ERROR, InternalError.detail) from error
+
+
+async def _listed(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
+    try:
+        after = decode_text(cursor) if cursor is not None else ""
+    except InvalidRequest as error:
+        raise MCPError(types.INVALID_PARAMS, error.detail) from None
+    try:
+        visible = (await caller.services.agents.of(caller.scope)).visible(caller.scope)
+    except StoreUnavailable as error:
+        count(Metric.REQUESTS_FAILED)
+        raise MCPError(types.INTERNAL_ERROR, error.detail) from None
+    rest = [agent for agent in offered(visible) if agent.id > after]
+    tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
+    return types.ListToolsResult(tools=tools, next_cursor=encode_text(tools[-1].name) if len(rest) > PAGE else None)
+
+
+async def _asked(
+    context: Context, caller: McpCaller, params: types.CallToolRequestParams
+) -> types.CallToolResult | types.InputRequiredResult:
+    try:
+        agent = await _agent(caller, params.name)
+        thread = await dismissed(caller, params)
+        if thread is not None:
+            return still_asked(thread.id, thread.pending.open if thread.pending is not None else ())
+        turn = await asked(caller, agent, params)
+    except BatonError as error:
+        return _failed(error)
+    try:
+        return await _run(context, caller, turn)
+    except BatonError as error:
+        is_unknown = isinstance(error, ThreadUnavailable | UnknownAgent)
+        return _failed(error, None if is_unknown else turn.request.thread.id)
+
+
+def _failed(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
+    if error.status >= 500:
+        count(Metric.REQUESTS_FAILED)
+    return failed(error, thread_id)
+
+
+async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
+    """Return the agent that is the tool ``name``. Raises ``MCPError``; it does not tell why there is none."""
+    try:
+        agent = await caller.services.agents.get(caller.scope, name)
+    except UnknownAgent:
+        agent = None
+    if agent is None or not agent.mcp:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:64]}")
+    return agent
+
+
+async def _run(context: Context, caller: McpCaller, turn: Asked) -> types.CallToolResult | types.InputRequiredResult:
+    running = RunningTurn(caller, turn)
+    await note_call(caller, context.request_id, turn.request)
+    progress = Progress(context)
+    try:
+        finished = await running.finished(progress.tell)
+    except asyncio.CancelledError:
+        # Since 2026-07-28, closing the stream is how a client cancels. Before, it was no more than a lost connection.
+        if caller.hung_up.is_set() and _is_modern(context) and not turn.is_kept:
+            running.stop()
+        raise
+    if finished is None:
+        thread = await own_thread(caller.services.store, caller.scope, turn.request.thread.id)
+        return still_asked(thread.id, thread.pending.open if thread.pending is not None else ())
+    form = form_of(finished) if _shows_forms(context) else None
+    return form or result_of(finished)
+
+
+class Progress:
+    """The progress notifications of a call, for clients that asked for them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._steps = 0
+        self._message = "The agent is working."
+
+    async def tell(self, event: Event | None) -> None:
+        """Tell of the event if it is a step of the work, and say again what is done when nothing has happened."""
+        message = self._message if event is None else told(event)
+        if event is not None and event.type == "RUN_STARTED":
+            message = self._message
+        if message is None:
+            return
+        self._message = message
+        self._steps += 1
+        await self._context.session.report_progress(self._steps, None, message)
+
+
+def _is_modern(context: Context) -> bool:
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _shows_forms(context: Context) -> bool:
+    """Return whether the client shows forms to its user, and can bring the answer to any process."""
+    capabilities = context.session.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    if elicitation is None or not _is_modern(context):
+        return False
+    return elicitation.form is not None or elicitation.url is None
+
+
+SERVER: Server[Any] = Server(
+    "baton",
+    version=__version__,
+    title="Baton",
+    instructions=INSTRUCTIONS,
+    cache_hints={"tools/list": CacheHint(ttl_ms=LIST_MILLISECONDS)},
+    # The same for every tool, so that it need not be looked up in a list.
+    get_tool_input_schema=lambda name: INPUT_SCHEMA,
+    on_list_tools=list_tools,
+    on_call_tool=call_tool,
+)

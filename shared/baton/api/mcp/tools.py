@@ -1,0 +1,113 @@
+"""Agents as MCP tools: names, descriptions and schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mcp_types as types
+
+from baton.domain.agent import AgentDefinition
+
+PAGE = 100
+"""Tools of one page of ``tools/list``."""
+
+INPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "message": {
+            "type": "string",
+            "description": "What to say to the agent. Required unless `answer` is given.",
+        },
+        "thread_id": {
+            "type": "string",
+            "description": "The conversation to continue: `thread_id` of an earlier result. Leave it out to begin one.",
+        },
+        "answer": {
+            "type": "object",
+            "description": (
+                "The user's answer to what a result with the state `input_required` asks. Give `thread_id` with it, "
+                "and no `message`. Ask the user; do not decide for them."
+            ),
+            "properties": {
+                "interrupt_id": {
+                    "type": "string",
+                    "description": "Which question it answers. Without it, the answer is to all open questions.",
+                },
+                "approved": {"type": "boolean", "description": "Whether the user permits what was asked."},
+                "comment": {"type": "string", "description": "The user's comment, for the agent."},
+            },
+        },
+    },
+    "additionalProperties": False,
+}
+OUTPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "thread_id": {"type": "string", "description": "The conversation. Give it with the next message."},
+        "message": {"type": "string", "description": "What the agent said."},
+        "state": {
+            "type": "string",
+            "enum": ["completed", "input_required", "cancelled"],
+            "description": "`input_required`: the agent waits for an `answer` to `questions`.",
+        },
+        "questions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "interrupt_id": {"type": "string"},
+                    "message": {"type": "string"},
+                    "tool": {"type": "string"},
+                    "arguments": {"type": "string", "description": "What the tool would be called with, as JSON."},
+                    "schema": {"type": "object", "description": "The JSON Schema of the answer."},
+                    "expires_at": {"type": "string"},
+                },
+                "required": ["interrupt_id", "message"],
+            },
+        },
+        "sources": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "What the answer is based on: `{kind, id, title, url?}`.",
+        },
+    },
+    "required": ["thread_id", "message", "state"],
+}
+
+
+def offered(agents: Sequence[AgentDefinition]) -> list[AgentDefinition]:
+    """Return those of ``agents`` that are tools."""
+    return [agent for agent in agents if agent.mcp]
+
+
+def tool_of(agent: AgentDefinition, known: Sequence[AgentDefinition]) -> types.Tool:
+    """Return the agent as a tool. ``known`` are the agents that the caller may talk to."""
+    return types.Tool(
+        name=agent.id,
+        title=agent.name,
+        description=agent.description,
+        input_schema=INPUT_SCHEMA,
+        output_schema=OUTPUT_SCHEMA,
+        annotations=annotations_of(agent, {each.id: each for each in known}),
+    )
+
+
+def annotations_of(agent: AgentDefinition, known: dict[str, AgentDefinition]) -> types.ToolAnnotations:
+    """Return what may be said of every call.
+
+    A call always writes a conversation, and the same message again is another turn: it is neither read-only nor
+    idempotent. What its tools do is theirs to know, so that it may be destructive and reach the open world if it, or an
+    agent that it asks or hands over to, has any tool or is remote.
+    """
+    reached, waiting = {agent.id: agent}, [agent]
+    while waiting:
+        each = waiting.pop()
+        for other in (*each.sub_agents, *(handoff.agent for handoff in each.handoffs)):
+            if other in known and other not in reached:
+                reached[other] = known[other]
+                waiting.append(known[other])
+    acts = any(each.tools or each.remote is not None for each in reached.values())
+    return types.ToolAnnotations(
+        title=agent.name, read_only_hint=False, destructive_hint=acts, idempotent_hint=False, open_world_hint=acts
+    )

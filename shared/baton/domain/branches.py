@@ -1,0 +1,197 @@
+"""Branches of a thread: which of its messages are the conversation that goes on.
+
+Messages are stored in the order in which they were said, and never removed. A branch begins at the thread's pointer and
+continues from an earlier message, so the messages form a tree, and the conversation is the path from the root to the
+newest message of the selected branch. The tree is described by its segments: runs of ordinals in which every message
+continues from the one before it. A thread without branches has none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.errors import BranchUnavailable, TooManyBranches
+
+ROOT = -1
+"""The ``parent`` of a segment that begins the conversation anew."""
+MAX_SEGMENTS = 100
+"""Segments of one thread. The thread's item holds them, and every turn writes that item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Messages that follow each other, up to the start of the next segment."""
+
+    start: int
+    """The ordinal of its first message. It may be the thread's pointer: then the next message begins it."""
+    parent: int
+    """The ordinal of the message that it continues from, or ``ROOT``."""
+
+
+Segments = tuple[Segment, ...]
+"""All segments but the first, which begins at 0, in the order of their starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchWish:
+    """A client's wish for another answer to a message of the user's, or for another message in its place."""
+
+    from_id: str
+    """The id of that message, as clients see it."""
+    is_regenerate: bool
+    """Whether the message is answered again; otherwise the request's content replaces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchStart:
+    """What the first message of a branch keeps of the wish for it."""
+
+    from_id: str
+    """The id of the message that it replaces or repeats, as clients see it."""
+    is_regenerate: bool
+    """Whether it repeats that message, to have it answered again."""
+    after_id: str | None = None
+    """The last message that clients show before it; None if it begins the conversation anew."""
+
+    @property
+    def wish(self) -> BranchWish:
+        return BranchWish(self.from_id, self.is_regenerate)
+
+    def shown(self, ordinal: int) -> dict[str, Any]:
+        """Return what clients are told of the branch that begins at ``ordinal``."""
+        return {
+            "branchId": branch_id(ordinal),
+            "from": self.from_id,
+            "regenerate": self.is_regenerate,
+            "after": self.after_id,
+        }
+
+
+def branch_id(ordinal: int) -> str:
+    """Return the id of the branch that begins with the message ``ordinal``."""
+    return f"b{ordinal}"
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePath:
+    """The messages of one conversation: ranges of ordinals, in order, each as its first ordinal and its end."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+    def __contains__(self, ordinal: int) -> bool:
+        at = bisect_right(self.ranges, ordinal, key=lambda each: each[0]) - 1
+        return at >= 0 and ordinal < self.ranges[at][1]
+
+    def below(self, top: int, first: int = 0) -> MessagePath:
+        """Return the part of it from ordinal ``first`` up to, but without, ``top``."""
+        cut = ((max(start, first), min(end, top)) for start, end in self.ranges)
+        return MessagePath(tuple((start, end) for start, end in cut if start < end))
+
+    @property
+    def last(self) -> int:
+        """The ordinal of its last message, or ``ROOT``."""
+        return max((end - 1 for start, end in self.ranges if start < end), default=ROOT)
+
+    @property
+    def length(self) -> int:
+        """The number of its messages."""
+        return sum(end - start for start, end in self.ranges)
+
+    def before(self, ordinal: int) -> int:
+        """Return the ordinal of the message that comes before ``ordinal``, or ``ROOT``."""
+        return self.below(ordinal).last
+
+
+def path_of(segments: Segments, next_ordinal: int) -> MessagePath:
+    """Return the path that the next message, at the pointer ``next_ordinal``, continues."""
+    ranges: list[tuple[int, int]] = []
+    end, at = next_ordinal, len(segments)
+    while end > 0:
+        start = segments[at - 1].start if at else 0
+        if start < end:
+            ranges.append((start, end))
+        if not at:
+            break
+        end = segments[at - 1].parent + 1
+        # A parent lies in an earlier segment.
+        while at and segments[at - 1].start >= end:
+            at -= 1
+    return MessagePath(tuple(reversed(ranges)))
+
+
+def continued_from(segments: Segments, next_ordinal: int, parent: int) -> Segments:
+    """Return the segments with which the next message, at the pointer, continues from the message ``parent``."""
+    kept = segments[:-1] if segments and segments[-1].start == next_ordinal else segments
+    if parent == next_ordinal - 1:
+        return kept
+    return (*kept, Segment(next_ordinal, parent))
+
+
+def check_room(segments: Segments, next_ordinal: int) -> None:
+    """Raise ``TooManyBranches`` if the thread has as many segments as its item may hold.
+
+    A selected branch whose next message is still to come has its segment already, so a conversation never stops here.
+    """
+    if len([each for each in segments if each.start < next_ordinal]) >= MAX_SEGMENTS:
+        raise TooManyBranches
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of several messages that continue from the same message."""
+
+    ordinal: int
+    """Its first message."""
+    parent: int
+    """The message that it continues from, or ``ROOT``."""
+
+    @property
+    def id(self) -> str:
+        """The id of the branch that begins with it."""
+        return branch_id(self.ordinal)
+
+
+def alternatives(segments: Segments, next_ordinal: int) -> list[Alternative]:
+    """Return every message that has alternatives, in order."""
+    begun = [each for each in segments if each.start < next_ordinal]
+    starts = {each.start for each in begun}
+    children: dict[int, set[int]] = {}
+    for segment in begun:
+        children.setdefault(segment.parent, set()).add(segment.start)
+    for parent, firsts in children.items():
+        following = parent + 1
+        if following < next_ordinal and following not in starts:
+            firsts.add(following)
+    found = [
+        Alternative(ordinal, parent) for parent, firsts in children.items() if len(firsts) > 1 for ordinal in firsts
+    ]
+    return sorted(found, key=lambda each: each.ordinal)
+
+
+def branch_named(segments: Segments, next_ordinal: int, branch_id: str) -> Alternative:
+    """Return the alternative with this id. Raises ``BranchUnavailable``."""
+    found = (each for each in alternatives(segments, next_ordinal) if each.id == branch_id)
+    alternative = next(found, None)
+    if alternative is None:
+        raise BranchUnavailable
+    return alternative
+
+
+def tip_of(segments: Segments, next_ordinal: int, alternative: Alternative) -> int:
+    """Return the newest message that was said in a branch."""
+    for last in _lasts(segments, next_ordinal):
+        if alternative.ordinal in path_of(continued_from(segments, next_ordinal, last), next_ordinal):
+            return last
+    return alternative.ordinal
+
+
+def _lasts(segments: Sequence[Segment], next_ordinal: int) -> Iterator[int]:
+    """Yield the last message of each segment, the newest first."""
+    end = next_ordinal
+    for segment in (*reversed(segments), Segment(0, ROOT)):
+        if segment.start < end:
+            yield end - 1
+            end = segment.start

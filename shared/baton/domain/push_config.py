@@ -1,0 +1,161 @@
+"""Push notifications of A2A tasks: where a client wants to hear of a task's states, and the records of their queue."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from baton.domain.a2a_task import TaskId
+from baton.domain.identity import MAX_MESSAGE_ID, Scope, is_printable
+from baton.domain.web_url import is_web_url
+
+DEFAULT_ID = "default"
+"""The id of a configuration whose client gave none."""
+MAX_CONFIGS = 10
+"""Configurations of one task."""
+MAX_OF_THREAD = 100
+"""Configurations of all tasks of a thread."""
+MAX_URL = 2_048
+MAX_TOKEN = 1_024
+MAX_SCHEME = 64
+MAX_CREDENTIALS = 4_096
+LIFETIME = timedelta(days=90)
+"""How long a configuration is kept after it was set. It may hold credentials."""
+MAX_RECEIVES = 12
+"""Deliveries of a notification, after which it becomes a dead letter. The queue's redrive policy says the same."""
+MAX_PAUSE_SECONDS = 900
+
+_SCHEME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110, section 5.6.2."""
+
+
+class Line(StrEnum):
+    """The protocol line of a client, in which it gets notifications."""
+
+    OLDER = "0.3"
+    CURRENT = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class PushConfig:
+    """Where notifications of one task go."""
+
+    root: str
+    """The message that began the task."""
+    id: str
+    user_id: str
+    url: str
+    line: Line
+    set_at: datetime
+    token: str | None = field(default=None, repr=False)
+    """Sent as ``X-A2A-Notification-Token``, so that the receiver knows the notification is its own."""
+    scheme: str | None = None
+    """The HTTP authentication scheme of the ``Authorization`` header."""
+    credentials: str | None = field(default=None, repr=False)
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with it, for its client; None if nothing is."""
+        if not is_printable(self.id, MAX_MESSAGE_ID):
+            return f"id must be 1 to {MAX_MESSAGE_ID} printable characters."
+        if len(self.url) > MAX_URL or not self.url.isascii() or not is_web_url(self.url):
+            return f"url must be an absolute https address of at most {MAX_URL} ASCII characters."
+        if "@" in self.url.split("://", 1)[1].split("/", 1)[0].split("?", 1)[0].split("#", 1)[0]:
+            return "url must not contain a user name or password. Use authentication."
+        if self.token is not None and not _is_header_value(self.token, MAX_TOKEN):
+            return f"token must be 1 to {MAX_TOKEN} printable ASCII characters."
+        if self.scheme is not None and not (len(self.scheme) <= MAX_SCHEME and _SCHEME.fullmatch(self.scheme)):
+            return "authentication: the scheme must be the name of an HTTP authentication scheme."
+        if self.credentials is not None and not _is_header_value(self.credentials, MAX_CREDENTIALS):
+            return f"authentication: credentials must be 1 to {MAX_CREDENTIALS} printable ASCII characters."
+        return None
+
+
+class ChangeKind(StrEnum):
+    """What has happened to tasks of a thread."""
+
+    BEGAN = "began"
+    """A run has begun."""
+    ENDED = "ended"
+    """A run ends: it has been committed, or will be in a moment."""
+    CLOSED = "closed"
+    """The session ends, likewise."""
+    MARKED = "marked"
+    """A task was cancelled, or its message refused."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+    tenant_id: str
+    user_id: str
+    """The thread's user."""
+    thread_id: str
+    kind: ChangeKind
+    run_id: str | None = None
+    """The run of ``BEGAN`` and ``ENDED``."""
+    first_ordinal: int | None = None
+    """Where the session that ends had begun; also of a run that ends the conversation."""
+    root: str | None = None
+    """The task of ``MARKED``; of a run that ends no session, its task, if that is known."""
+    fence: int = 0
+    """The fence of the lease under which it happens."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the thread's user, without permissions."""
+        return Scope(self.tenant_id, self.user_id)
+
+
+class TaskChange(_Record):
+    """A change of a thread that has configurations, to be told to those that it concerns."""
+
+    record: Literal["change"] = "change"
+
+    @property
+    def group(self) -> str:
+        """What it is queued behind: earlier changes of the thread."""
+        return f"{self.tenant_id}#{self.thread_id}"
+
+    @property
+    def name(self) -> str:
+        """Its name in its group. Repeated within minutes, it is dropped."""
+        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.fence}"
+
+
+class PushNotice(_Record):
+    """A notification on its way to one configuration. It has no content: that is read when it is sent."""
+
+    record: Literal["notice"] = "notice"
+    task: str
+    """The message that began the task."""
+    config_id: str
+
+    @property
+    def task_id(self) -> TaskId:
+        return TaskId(self.thread_id, self.task)
+
+    @property
+    def group(self) -> str:
+        """What it is queued behind: earlier notifications to the same configuration."""
+        return f"{self.tenant_id}#{self.thread_id}#{self.task}#{self.config_id}"
+
+    @property
+    def name(self) -> str:
+        """Its name in its group, and part of the id of the notification's token."""
+        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.fence}"
+
+
+def pause_after(receives: int) -> int:
+    """Return the seconds until a notification that failed is delivered again: twice as many each time."""
+    return min(1 << min(receives, 16), MAX_PAUSE_SECONDS)
+
+
+def _is_header_value(text: str, longest: int) -> bool:
+    return is_printable(text, longest) and text.isascii() and text == text.strip()

@@ -1,0 +1,90 @@
+"""News of A2A tasks for clients that want to be notified: what happens to a thread is queued for those who tell it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
+from baton.domain.push_config import ChangeKind, TaskChange
+from baton.ports.push_queue import PushQueue
+from baton.ports.thread_store import Lease
+
+SECONDS = 2.0
+"""How long a turn waits for the queue at most."""
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNews:
+    """Queues changes. None of its methods raises: a turn never fails for a notification.
+
+    Ends are queued before they are committed, so that a worker that dies in between loses none: who tells them waits
+    for the commit.
+    """
+
+    queue: Callable[[], PushQueue]
+    """Returns the queue. Only threads with configurations need it."""
+
+    async def run_began(self, lease: Lease, run_id: str, root: str | None) -> bool:
+        """Queue that a run has begun, of the task ``root`` if that is known. Return whether the queue has it."""
+        return await self._send(_under(lease, ChangeKind.BEGAN, run_id=run_id, root=root))
+
+    async def run_ended(self, lease: Lease, run_id: str, root: str | None, *, ends_session: bool) -> bool:
+        """Queue that a run ends, and with it perhaps the session, which concerns other tasks too."""
+        if not ends_session:
+            return await self._send(_under(lease, ChangeKind.ENDED, run_id=run_id, root=root))
+        first = lease.thread.episode_first_ordinal
+        return await self._send(_under(lease, ChangeKind.ENDED, run_id=run_id, first_ordinal=first))
+
+    async def session_closed(self, lease: Lease) -> bool:
+        """Queue that the session ends."""
+        return await self._send(_under(lease, ChangeKind.CLOSED, first_ordinal=lease.thread.episode_first_ordinal))
+
+    async def marked(self, scope: Scope, thread_id: str, root: str) -> bool:
+        """Queue that a task was cancelled, or that its message was refused."""
+        return await self._send(
+            TaskChange(
+                tenant_id=scope.tenant_id,
+                user_id=scope.user_id,
+                thread_id=thread_id,
+                kind=ChangeKind.MARKED,
+                root=root,
+            )
+        )
+
+    async def _send(self, change: TaskChange) -> bool:
+        try:
+            async with asyncio.timeout(SECONDS):
+                await self.queue().send(change)
+        except (StoreUnavailable, TimeoutError):
+            logger.warning("change of a task not queued", thread_id=change.thread_id, kind=change.kind.value)
+            count(Metric.NOTIFICATIONS_NOT_QUEUED)
+            return False
+        return True
+
+
+def _under(
+    lease: Lease,
+    kind: ChangeKind,
+    *,
+    run_id: str | None = None,
+    first_ordinal: int | None = None,
+    root: str | None = None,
+) -> TaskChange:
+    return TaskChange(
+        tenant_id=lease.scope.tenant_id,
+        user_id=lease.thread.user_id,
+        thread_id=lease.thread_id,
+        kind=kind,
+        run_id=run_id,
+        first_ordinal=first_ordinal,
+        root=root,
+        fence=lease.fence,
+    )

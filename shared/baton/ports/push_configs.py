@@ -1,0 +1,39 @@
+"""Where clients want to hear of their A2A tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from baton.domain.identity import Scope
+from baton.domain.push_config import PushConfig
+
+
+class PushConfigs(Protocol):
+    """Configurations of push notifications, in the partitions of their tasks' threads.
+
+    Every method raises ``StoreUnavailable``. The caller has checked that the task is the scope's user's.
+    """
+
+    async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
+        """Keep ``config`` in place of the task's one with the same id.
+
+        Raises ``InvalidRequest`` if the task or the thread has as many as it may have.
+        """
+        ...
+
+    async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
+        """Return a configuration; None if there is none with this id, or if it is another user's."""
+        ...
+
+    async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
+        """Return the configurations of a task, in the order of their ids."""
+        ...
+
+    async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
+        """Return the configurations of all tasks of a thread, in no order."""
+        ...
+
+    async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
+        """Remove a configuration. A missing one is no error."""
+        ...

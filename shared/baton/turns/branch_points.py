@@ -1,0 +1,137 @@
+"""Where branches begin: the conversation's messages, windows and state as they were at a message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from baton.domain.branches import ROOT, BranchStart, BranchWish, check_room
+from baton.domain.conversation_state import ConversationState
+from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable
+from baton.domain.handoff import ContextMode, HandoffOutcome
+from baton.domain.history_window import on_path
+from baton.domain.identity import Scope
+from baton.domain.message import Content, Role, StoredMessage
+from baton.domain.running_conversation import RunningConversation
+from baton.domain.thread import Thread
+from baton.handoffs.conversation_states import ConversationStates
+from baton.ports.thread_store import ThreadStore
+
+PAGE = 20
+MAX_PAGES = 10
+"""Pages that are read to find out who was active at a message, or to find a message that began no turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPoint:
+    """A thread as the next message finds it when it continues from an earlier message."""
+
+    thread: Thread
+    after_id: str | None
+    """The last message that clients show of what both branches have in common; None if there is none."""
+    left: RunningConversation | None = None
+    """The conversation after it has left a handoff that began later; None if there was none to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchOpening:
+    """What a run that begins a branch starts with."""
+
+    point: BranchPoint
+    start: BranchStart
+    content: Content
+    a2a_task: str | None
+
+
+class BranchPoints:
+    """Finds the points of a thread that branches begin at and end at."""
+
+    def __init__(self, store: ThreadStore, conversations: ConversationStates) -> None:
+        self._store = store
+        self._conversations = conversations
+
+    async def opening(self, scope: Scope, thread: Thread, wish: BranchWish, content: Content) -> BranchOpening:
+        """Return how the run begins that a wish asks for.
+
+        Raises ``BranchUnavailable``, ``TooManyBranches`` and ``BranchCrossesHandoff``.
+        """
+        message = await self._message(scope, thread, wish.from_id)
+        check_room(thread.segments, thread.next_ordinal)
+        point = await self.after(scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal))
+        start = BranchStart(message.shown_id, wish.is_regenerate, point.after_id)
+        if wish.is_regenerate:
+            return BranchOpening(point, start, message.content, message.a2a_task)
+        return BranchOpening(point, start, content, None)
+
+    async def after(self, scope: Scope, thread: Thread, ordinal: int) -> BranchPoint:
+        """Return the thread as it is when the next message continues from ``ordinal``.
+
+        A specialist that became active later is left: the main agent answers, and the workflow can be continued. Raises
+        ``BranchCrossesHandoff`` if a specialist was active there whose work has gone on, or cannot be taken up again.
+        """
+        there = thread.continued_from(ordinal)
+        there = replace(there, windows=on_path(thread.windows, there.path))
+        after_id, state = await self._found(scope, there)
+        now = thread.conversation
+        if state is None:
+            raise BranchCrossesHandoff
+        if (state.handoff, state.workflow) == (now.handoff, now.workflow):
+            if now.handoff is not None and _keeps_its_own(await self._conversations.load(thread, scope)):
+                raise BranchCrossesHandoff
+            return BranchPoint(there, after_id)
+        if state.handoff is not None:
+            raise BranchCrossesHandoff
+        running = await self._conversations.load(thread, scope)
+        left = self._conversations.leave(running, HandoffOutcome.CLOSED)
+        return BranchPoint(replace(there, conversation=left.to_store), after_id, left)
+
+    async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
+        """Return the id of the last message of the path that clients show; None if there is none."""
+        after_id, _ = await self._found(scope, thread)
+        return after_id
+
+    async def _message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
+        """Return a user's message of the thread. Raises ``BranchUnavailable``."""
+        turn = await self._store.get_turn(scope, thread.id, message_id)
+        if turn is not None and turn.first_ordinal < thread.next_ordinal:
+            first = turn.first_ordinal
+            stored = await self._store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
+            if stored and stored[0].id == message_id and stored[0].role is Role.USER:
+                return stored[0]
+        before: int | None = None
+        for _ in range(MAX_PAGES):  # imported messages and those of a fork's parent began no turn here
+            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+            for message in page.messages:
+                if message.id == message_id and message.role is Role.USER:
+                    return message
+            before = page.next_before
+            if before is None:
+                break
+        raise BranchUnavailable
+
+    async def _found(self, scope: Scope, thread: Thread) -> tuple[str | None, ConversationState | None]:
+        """Return the last shown message of the path, and who was active after it; None if that cannot be told."""
+        after_id: str | None = None
+        main = replace(thread.conversation, agent_id=thread.agent_id, handoff=None, workflow=None)
+        is_main_alone = True
+        before: int | None = None
+        for _ in range(MAX_PAGES if thread.path.last != ROOT else 0):
+            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+            for message in reversed(page.messages):
+                if after_id is None and message.is_shown:
+                    after_id = message.shown_id
+                if message.end is not None and message.end.change is not None:
+                    return after_id, message.end.change.conversation
+                if message.agent_id == thread.agent_id and after_id is not None:
+                    return after_id, main  # the run of an agent that changes nothing leaves that agent active
+                is_main_alone = is_main_alone and message.agent_id is None
+            before = page.next_before
+            if before is None:
+                return after_id, main
+        return after_id, main if is_main_alone else None
+
+
+def _keeps_its_own(conversation: RunningConversation) -> bool:
+    """Return whether the active specialist keeps what was said in a place of its own: a fork, or its own system."""
+    handoff = conversation.handoff
+    is_forked = handoff is not None and handoff.context_mode is ContextMode.FORKED
+    return is_forked or conversation.agent.remote is not None

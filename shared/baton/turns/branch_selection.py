@@ -1,0 +1,122 @@
+"""Selecting a branch: which of a thread's alternatives goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import BaseEvent
+
+from baton.domain.branches import branch_named, check_room, tip_of
+from baton.domain.errors import ApprovalsWaiting, RunInProgress, ThreadLed, ThreadUnavailable
+from baton.domain.events import Event, RunStamp, branch_selected
+from baton.domain.identity import Scope
+from baton.domain.thread import Thread
+from baton.handoffs.forks import is_led_by_parent
+from baton.leases.holding import give_back, holding
+from baton.outbox.delivery import Delivery, announce
+from baton.outbox.event_log import EventLog, jump_from
+from baton.ports.audit import AuditLog
+from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.requests.thread_access import distinguish_unavailable
+from baton.turns.admission import BRANCH_REFUSALS
+from baton.turns.branch_points import BranchPoints
+from baton.turns.turn_services import TurnServices
+
+REFUSALS = (*BRANCH_REFUSALS, ApprovalsWaiting, RunInProgress, ThreadLed)
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The result of selecting a branch."""
+
+    thread_id: str
+    branch_id: str
+    last_seq: int
+    """The sequence number of ``branch_selected``, or of the thread's last event if nothing changed."""
+
+
+class BranchSelection:
+    """Makes a branch of a thread the one that goes on."""
+
+    def __init__(self, services: TurnServices, audit: AuditLog) -> None:
+        self._services = services
+        self._store = services.store
+        self._audit = audit
+        self._points = BranchPoints(services.store, services.conversations)
+
+    async def select(self, scope: Scope, thread_id: str, branch_id: str) -> Selected:
+        """Select the branch as far as it has come, and tell every connection. A repetition changes nothing.
+
+        Raises ``BranchUnavailable``, ``RunInProgress``, ``ApprovalsWaiting``, ``BranchCrossesHandoff``,
+        ``TooManyBranches``, ``ThreadLed`` and ``ThreadUnavailable`` (audited).
+        """
+        try:
+            lease = await self._store.acquire(scope, LeaseRequest(thread_id))
+        except LeaseBusy:
+            raise RunInProgress from None
+        except (ThreadUnavailable, NoSuchThread) as error:
+            refusal = await distinguish_unavailable(self._store, scope, thread_id, error)
+            await self._audit.record(
+                scope, "thread.write", thread_id=thread_id, outcome=refusal.audited_as, detail={"branchId": branch_id}
+            )
+            raise refusal from None
+        if lease.thread.run is not None:
+            await self._store.abandon(lease)  # its worker died: the next one finishes the run
+            raise RunInProgress
+        async with holding(self._store, lease, refusals=REFUSALS):
+            return await self._select(lease, branch_id)
+
+    async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
+        """Return the id of the last message that clients show of the thread; None if there is none."""
+        return await self._points.last_shown(scope, thread)
+
+    async def _select(self, lease: Lease, branch_id: str) -> Selected:
+        thread, scope = lease.thread, lease.scope
+        chosen = branch_named(thread.segments, thread.next_ordinal, branch_id)
+        if is_led_by_parent(thread):
+            raise ThreadLed
+        if chosen.ordinal in thread.path:
+            await give_back(self._store, lease)
+            return Selected(thread.id, branch_id, thread.last_seq)
+        if thread.pending is not None and thread.pending.open:
+            raise ApprovalsWaiting("This branch waits for answers to its interrupts. Answer them or send a message.")
+        tip = tip_of(thread.segments, thread.next_ordinal, chosen)
+        if tip != thread.next_ordinal - 1:
+            check_room(thread.segments, thread.next_ordinal)
+        before = await self._points.after(scope, thread, tip)
+        common = thread.continued_from(chosen.parent)
+        after_id = await self._points.last_shown(scope, common)
+        conversation = before.thread.conversation
+        changes: list[BaseEvent] = []
+        change = before.left.change if before.left is not None else None
+        if change is not None:
+            conversation = await self._services.conversations.keep(lease, change)
+            changes = list(await self._services.conversations.news(scope, thread, conversation))
+        log = EventLog(self._services.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
+        bodies = [branch_selected(branch_id, after_id), *changes]
+        jump = jump_from(lease)
+        if jump is not None:
+            bodies[0].metadata = {"previousSeq": jump}
+        events = [log.number(body) for body in bodies]
+        await log.write_piece(lease)
+        await self._store.select(
+            replace(lease, thread=before.thread),
+            last_seq=log.last_seq,
+            conversation=conversation,
+            windows=before.thread.windows,
+        )
+        await self._tell(lease, events, log.logged_seq)
+        return Selected(thread.id, branch_id, log.last_seq)
+
+    async def _tell(self, lease: Lease, events: Sequence[Event], logged_seq: int) -> None:
+        services = self._services
+        delivery = Delivery(
+            lease.scope,
+            lease.thread_id,
+            live=services.live,
+            connections=services.connections,
+            clock=services.agents.clock,
+            lease_until=lambda: lease.until,
+        )
+        await announce(delivery, events, logged_seq)

@@ -1,0 +1,24 @@
+"""Calls over MCP in memory."""
+
+from __future__ import annotations
+
+from baton.adapters.dynamodb.mcp_calls import KEPT_SECONDS
+from baton.domain.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.mcp_calls import McpCall
+
+
+class FakeMcpCalls:
+    """``ports.mcp_calls.McpCalls``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.calls: dict[tuple[str, str, str, str], tuple[McpCall, float]] = {}
+
+    async def begun(self, scope: Scope, call: McpCall) -> None:
+        key = (scope.tenant_id, scope.user_id, call.session_id, call.request_id)
+        self.calls[key] = (call, self._clock.now().timestamp() + KEPT_SECONDS)
+
+    async def find(self, scope: Scope, session_id: str, request_id: str) -> McpCall | None:
+        kept = self.calls.get((scope.tenant_id, scope.user_id, session_id, request_id))
+        return kept[0] if kept is not None and kept[1] > self._clock.now().timestamp() else None

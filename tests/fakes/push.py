@@ -1,0 +1,116 @@
+"""Push notifications in memory: configurations, their queue, receivers, and a key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton.adapters.signing_key import DerivedSigningKey
+from baton.domain.errors import InvalidRequest, StoreUnavailable
+from baton.domain.identity import Scope
+from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_OF_THREAD, PushConfig, PushNotice, TaskChange
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock, SystemClock
+from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
+
+
+class FakePushConfigs:
+    """``ports.push_configs.PushConfigs``."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self.configs: dict[tuple[str, str, str, str], PushConfig] = {}
+
+    async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
+        key = (scope.tenant_id, thread_id, config.root, config.id)
+        others = [known for known in self.configs if known[:2] == key[:2] and known != key]
+        if len(others) >= MAX_OF_THREAD or sum(known[2] == config.root for known in others) >= MAX_CONFIGS:
+            raise InvalidRequest(f"A task has at most {MAX_CONFIGS} push notification configurations.")
+        self.configs[key] = config
+
+    async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
+        found = self.configs.get((scope.tenant_id, thread_id, root, config_id))
+        return found if found is not None and self._is_shown(scope, found) else None
+
+    async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
+        found = [each for each in await self.of_thread(scope, thread_id) if each.root == root]
+        return sorted(found, key=lambda config: config.id)
+
+    async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
+        place = (scope.tenant_id, thread_id)
+        return [each for key, each in self.configs.items() if key[:2] == place and self._is_shown(scope, each)]
+
+    async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
+        self.configs.pop((scope.tenant_id, thread_id, root, config_id), None)
+
+    def _is_shown(self, scope: Scope, config: PushConfig) -> bool:
+        is_kept = from_millis(to_millis(config.set_at)) + LIFETIME > self._clock.now()
+        return is_kept and config.user_id == scope.user_id
+
+
+@dataclass
+class FakePushQueue:
+    """``ports.push_queue.PushQueue``: in order, one of each name in a group."""
+
+    sent: list[TaskChange | PushNotice] = field(default_factory=list)
+    postponed: list[tuple[str, int]] = field(default_factory=list)
+    is_down: bool = False
+    _names: set[tuple[str, str, str]] = field(default_factory=set)
+
+    async def send(self, record: TaskChange | PushNotice) -> None:
+        if self.is_down:
+            raise StoreUnavailable
+        name = (record.record, record.group, record.name)
+        if name not in self._names:
+            self._names.add(name)
+            self.sent.append(record)
+
+    async def retry(self, receipt_handle: str, seconds: int) -> None:
+        self.postponed.append((receipt_handle, seconds))
+
+
+@dataclass(frozen=True)
+class Posted:
+    """One request that a receiver got."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass
+class FakeWebhooks:
+    """``ports.webhooks.Webhooks``: receivers that answer as told."""
+
+    is_on: bool = True
+    refused: set[str] = field(default_factory=set)
+    """Hosts that the deployment does not call."""
+    answers: list[int | type[WebhookRefused | WebhookUnreachable]] = field(default_factory=list)
+    """What the next requests get; 200 when there are no more."""
+    posted: list[Posted] = field(default_factory=list)
+
+    def refusal(self, url: str) -> str | None:
+        is_refused = not url.startswith("https://") or any(host in url for host in self.refused)
+        return "url: not here." if is_refused else None
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        await asyncio.sleep(0)
+        self.posted.append(Posted(url, body, headers))
+        answer = self.answers.pop(0) if self.answers else 200
+        if isinstance(answer, int):
+            return answer
+        raise answer("told to")
+
+
+class _KnownSecret:
+    def get(self, name: str) -> str:
+        return "a secret of more than thirty-two characters"
+
+    renewed: Callable[[Any, str], str] = get
+
+
+def known_key() -> DerivedSigningKey:
+    """A real key from a known secret."""
+    return DerivedSigningKey(_KnownSecret(), "test/key")  # type: ignore[arg-type]

@@ -1,0 +1,52 @@
+"""A page whose tools the assistant may call, beside one of its own that needs approval."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.tool_call import ToolCall
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import Harness, Said
+
+COLOUR = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
+PAINT = ClientTool("paint", "Paints the background.", COLOUR)
+ASK_USER = ClientTool("choose", "Shows a dialog.", {"type": "object", "properties": {}})
+PAGE = ClientOffer((PAINT, ASK_USER), (ContextItem("The page", "Cart with 3 items"),))
+
+
+def paint(colour: str = "red") -> ToolCall:
+    """A call of the page's tool."""
+    return ToolCall(f"call-{colour}", "paint", json.dumps({"colour": colour}))
+
+
+def choose() -> ToolCall:
+    """A call of the page's other tool."""
+    return ToolCall("call-choose", "choose", "{}")
+
+
+async def waiting(harness: Harness, *calls: ToolCall, **fields: Any) -> list[dict[str, Any]]:
+    """A run that waits for the page; its interrupts."""
+    harness.model.script(Answer.calling(*(calls or (paint(),)), text="Let me see."))
+    said = await harness.say("m1", "Make it red.", **{"client": PAGE} | fields)
+    assert said.last["outcome"]["type"] == "interrupt"
+    interrupts: list[dict[str, Any]] = said.last["outcome"]["interrupts"]
+    return interrupts
+
+
+def result(interrupt: dict[str, Any], payload: Any = "It is red now.", **fields: Any) -> InterruptAnswer:
+    """What the page answers."""
+    return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, "ada", **fields)
+
+
+def offered(harness: Harness, time: int = -1) -> list[str]:
+    """The names of the tools that the model was offered, in their order."""
+    return [spec.name for spec in harness.model.asked[time].tools]
+
+
+def told(said: Said) -> list[tuple[str, str]]:
+    """The results of calls in a run's events, with how they ended."""
+    results = [event.body for event in said.events if event.type == "TOOL_CALL_RESULT"]
+    return [(each["content"], each["metadata"]["outcome"]) for each in results]
