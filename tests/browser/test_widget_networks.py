@@ -1,4 +1,4 @@
-"""The widget over networks that swallow packets, and servers that die."""
+"""The widget over networks that swallow packets."""
 
 from __future__ import annotations
 
@@ -78,15 +78,3 @@ async def test_what_is_said_without_a_network_is_sent_once_when_it_is_back(
     await expect(widget.said("user")).to_have_text(["Hello", "Anybody?"])
     await expect(widget.page.locator("article.user .mark")).to_have_count(0)
     assert len(model.requests) == 2
-
-
-async def test_a_worker_that_dies_is_followed_by_another(
-    widget: Widget, cloud: RunningCloud, model: FaultModel
-) -> None:
-    gate = await half_a_story(widget, model)
-    model.script(gate.behaviour)
-    assert cloud.kill_workers() > 0
-    gate.open()
-    await expect(widget.said("assistant")).to_have_text([gate.text])
-    await expect(widget.said("user")).to_have_text(["Tell me a story"])
-    await expect(widget.stop).to_be_hidden()
