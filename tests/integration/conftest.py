@@ -8,11 +8,12 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 FIRST = (
+    "tests/integration/make_run",
+    "tests/integration/privacy",
     "tests/integration/store",
+    "tests/integration/search",
     "tests/integration/local",
     "tests/integration/local/test_engines.py",
-    "tests/integration/make_run",
-    "tests/integration/search",
 )
 """What takes longest. Begun last, it would keep one process busy when the others have ended."""
 BY_THEMSELVES = {"test_engines.py"}
