@@ -2,9 +2,23 @@
 
 import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
+const TARGETS = ["chrome123", "firefox121", "safari17.5"];
 const DIST = new URL("dist/", import.meta.url);
+
+/** Style sheets stand in template literals, which a bundler leaves as they are. */
+const smallStyles = {
+  name: "small-styles",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /widget\/src\/styles\/\w+\.ts$/ }, async ({ path }) => {
+      const source = await readFile(path, "utf8");
+      const [, before, sheet, after] = /^([\s\S]*css`)([^`]*)(`[\s\S]*)$/.exec(source) ?? [];
+      if (sheet === undefined) return { contents: source, loader: "ts" };
+      const { code } = await transform(sheet, { loader: "css", minify: true, target: TARGETS });
+      return { contents: before + code.trim().replaceAll("\\", "\\\\") + after, loader: "ts" };
+    }),
+};
 
 await rm(DIST, { recursive: true, force: true });
 await build({
@@ -14,7 +28,8 @@ await build({
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   format: "esm",
-  target: ["chrome111", "firefox115", "safari16.4"],
+  target: TARGETS,
+  plugins: [smallStyles],
   minify: true,
   sourcemap: true,
   legalComments: "linked",

@@ -14,10 +14,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton.composition import authorizer
 from baton.composition.metrics import counted
 from baton.domain.errors import Unauthorized
-from baton.domain.identity import SUBPROTOCOL
+from baton.domain.identity import SUBPROTOCOL, Scope
 from baton.domain.metrics import Metric, count
 
 HEADER = "sec-websocket-protocol"
+MAX_SUBJECT = 6_500
+"""Characters of a sealed token and of the permissions. API Gateway takes 8 KB of context, with names and ids."""
 
 logger = Logger()
 verifier = authorizer()  # built once per execution environment
@@ -46,8 +48,19 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             "user": scope.user_id,
             "permissions": " ".join(sorted(scope.permissions)),
             "expires": str(int(identity.expires_at.timestamp())),
+            **_subject(scope),
         },
     }
+
+
+def _subject(scope: Scope) -> dict[str, str]:
+    """Return the sealed token for the connection's turns, unless it is too long for the context."""
+    if scope.subject_token is None:
+        return {}
+    if len(scope.subject_token) + sum(map(len, scope.permissions)) > MAX_SUBJECT:
+        logger.warning("The user's token is too long to be passed on from a WebSocket")
+        return {}
+    return {"subject": scope.subject_token}
 
 
 def _token(event: dict[str, Any]) -> str:

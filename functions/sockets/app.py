@@ -38,7 +38,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def _caller(request: dict[str, Any]) -> Caller:
     identity = request["authorizer"]
     return Caller(
-        scope=Scope(identity["tenant"], identity["user"], frozenset(identity["permissions"].split())),
+        scope=Scope(
+            identity["tenant"],
+            identity["user"],
+            frozenset(identity["permissions"].split()),
+            identity.get("subject"),
+        ),
         connection_id=request["connectionId"],
         request_id=request["requestId"],
         token_expires_at=datetime.fromtimestamp(int(identity["expires"]), UTC),

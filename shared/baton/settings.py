@@ -78,6 +78,24 @@ class IdentitySettings(_Settings):
         return self.stage == "local"
 
 
+class CardSettings(_Settings):
+    """The keys that sign agent cards. Without any, cards are not signed."""
+
+    keys: SecretStr | None = Field(default=None, validation_alias="BATON_CARD_KEYS")
+    """A JWK set, for the local cloud and other places without Secrets Manager."""
+    keys_secret: str | None = Field(default=None, validation_alias="BATON_CARD_KEYS_SECRET")
+    """The name of a secret with the JWK set. Its first key signs, the others are published only."""
+
+
+class DelegationSettings(_Settings):
+    """The keys that seal users' tokens for calls that act for them. Without any, such calls fail."""
+
+    keys: SecretStr | None = Field(default=None, validation_alias="BATON_DELEGATION_KEYS")
+    """Fernet keys, parted by commas, for the local cloud and other places without Secrets Manager."""
+    keys_secret: str | None = Field(default=None, validation_alias="BATON_DELEGATION_KEYS_SECRET")
+    """The name of a secret with the keys. The first seals, all of them open."""
+
+
 class StoreSettings(_Settings):
     """The table and the bucket."""
 
@@ -335,6 +353,8 @@ class ApiSettings(_Settings):
 
     allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
     """Comma-separated origins of web pages that may call the API."""
+    public_url: Url | None = Field(default=None, validation_alias="BATON_PUBLIC_URL")
+    """The API's own address, which agent cards name. Default: the one of API Gateway's stage or custom domain."""
     stage: Name = Field(validation_alias="BATON_STAGE")
     open_a2a: bool = Field(default=False, validation_alias="BATON_LOCAL_OPEN_A2A")
     """Whether A2A calls without a token act as the user ``a2a`` of the tenant ``demo``. Only in the local cloud."""

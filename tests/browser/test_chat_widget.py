@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Response, Route, expect
 
 from local import web
 from tests.browser.widget import ForeignSite, Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
-from tests.fault_model import FaultModel, answers, unauthorized
+from tests.fault_model import FaultModel, answers, calls_tools, unauthorized
 
 expect.set_options(timeout=60_000)
 
@@ -95,7 +97,206 @@ async def test_another_window_shows_the_same(widget: Widget, site: ForeignSite, 
     await expect(widget.said("user")).to_have_text(["Tell me a story", "Thanks"])
 
 
-async def test_a_failed_answer_can_be_asked_for_again(widget: Widget, model: FaultModel) -> None:
+async def test_a_failed_answer_says_why_and_the_next_one_is_shown(widget: Widget, model: FaultModel) -> None:
     model.script(unauthorized(), answers("Here I am."))
     await widget.say("Anybody there?")
     await expect(widget.page.locator("[part=failure]")).to_contain_text("The model did not accept the request.")
+    await widget.say("And now?")
+    await expect(widget.said("assistant")).to_have_text(["Here I am."])
+
+
+MARKDOWN = """\
+Three **steps**, and a [link](https://example.com/handbook).
+
+1. Open *Settings*.
+   - one
+   - two
+2. Save.
+
+| Plan | Price |
+| --- | ---: |
+| Team | $12 and $14 |
+
+```python
+def greet() -> str:
+    return "Hello"
+```
+
+The area is $A = \\pi r^2$.
+"""
+
+
+async def test_markdown_is_shown_with_code_and_formulas(widget: Widget, model: FaultModel) -> None:
+    model.script(answers(MARKDOWN))
+    await widget.say("How?")
+    answer = widget.said("assistant")
+    await expect(answer.locator("ol > li > ul > li")).to_have_text(["one", "two"])
+    await expect(answer.locator("td")).to_have_text(["Team", "$12 and $14"])
+    await expect(answer.locator("pre .hljs-keyword")).to_have_text(["def", "return"])
+    await expect(answer.locator("math")).to_be_visible()
+    await expect(answer.get_by_role("link", name="link")).to_have_attribute("rel", "noopener noreferrer nofollow")
+
+
+HOSTILE = """\
+<img src=x onerror="document.title = 'run'"><script>document.title = 'run'</script>
+
+[a](javascript:document.title='run') [b](data:text/html,<script>document.title='run'</script>)
+
+![cat](https://evil.test/cat.png) <img src="https://evil.test/dog.png"> <iframe src="https://evil.test/"></iframe>
+
+<p style="position:fixed;inset:0" class="panel" id="send">All of the page</p> <form action="https://evil.test"><button>x</button></form>
+
+<svg><a xlink:href="javascript:document.title='run'"><text>svg</text></a></svg> &lt;b&gt;bold&lt;/b&gt; <b>really</b>
+
+$\\href{javascript:document.title='run'}{x}$ $\\includegraphics{https://evil.test/i.png}$
+"""
+
+
+async def test_what_a_model_says_neither_runs_nor_calls_home(widget: Widget, model: FaultModel) -> None:
+    asked: list[str] = []
+    widget.page.on("request", lambda request: asked.append(request.url))
+    model.script(answers(HOSTILE), answers("Good."))
+    await widget.say("Be evil")
+    answer = widget.said("assistant").first
+    await expect(answer.locator("b")).to_have_text(["really"])
+    await expect(answer).to_contain_text("<b>bold</b>")
+    await widget.say("Be good")
+    await expect(widget.said("assistant").last).to_have_text("Good.")
+    assert await widget.page.title() == "Order 4711"
+    assert [url for url in asked if "evil.test" in url] == []
+    for what in ["img", "script", "iframe", "form", "svg", "[style]", "[class=panel]", "#send", "a[href^=javascript]"]:
+        await expect(answer.locator(what)).to_have_count(0)
+    await expect(answer.locator("a[data-image]")).to_have_text(["cat", "https://evil.test/dog.png"])
+
+
+@pytest.mark.parametrize(("button", "made"), [("Approve", True), ("Refuse", False)])
+async def test_a_call_waits_for_an_answer_also_after_a_reload(
+    page: Page, site: ForeignSite, cloud: RunningCloud, model: FaultModel, button: str, made: bool
+) -> None:
+    model.script(calls_tools(("delete_page", {"page": "p-1"}), text="One moment."), answers("That is settled."))
+    authorization = {"Authorization": f"Bearer {site.token}"}
+    begun = {"sessionId": site.session_id, "message": "Delete page 1", "agentId": "careful"}
+    async with httpx.AsyncClient(base_url=cloud.url, headers=authorization, timeout=60, trust_env=False) as product:
+        assert (await product.post("/v1/messages", json=begun)).json()["outcome"]["type"] == "interrupt"
+        widget = Widget(page, site.url)
+        await widget.open()
+        await page.get_by_role("button", name=button, exact=True).click()
+        await expect(widget.said("assistant")).to_contain_text(["One moment.", "That is settled."])
+        await expect(page.get_by_role("button", name=button, exact=True)).to_be_hidden()
+        calls = (await product.get(f"/v1/threads/{site.session_id}/tool-calls")).json()["items"]
+    assert [call["toolName"] for call in calls] == ["delete_page"]
+    assert ("refused" in (calls[0]["errorMessage"] or "")) is not made
+
+
+async def test_earlier_messages_come_when_the_reader_scrolls_up(
+    page: Page, site: ForeignSite, cloud: RunningCloud, model: FaultModel
+) -> None:
+    authorization = {"Authorization": f"Bearer {site.token}"}
+    said = [f"Message {number}" for number in range(70)]
+    messages = [
+        {"role": role, "content": text, "timestamp": f"2026-03-14T10:{number // 60:02}:{number % 60:02}Z"}
+        for number, text in enumerate(said)
+        for role in ["user" if number % 2 == 0 else "assistant"]
+    ]
+    async with httpx.AsyncClient(base_url=cloud.url, headers=authorization, timeout=60, trust_env=False) as product:
+        imported = {"sessionId": site.session_id, "messages": messages}
+        assert (await product.post("/v1/episodes/import", json=imported)).status_code == 202
+    widget = Widget(page, site.url)
+    await widget.open()
+    await expect(widget.said("assistant").last).to_have_text("Message 69")
+    await expect(page.locator("article")).to_have_count(50)
+    await page.locator(".scroller").evaluate("box => box.scrollTop = 0")
+    await expect(page.locator("article")).to_have_count(70)
+    assert await page.locator("article .body").all_text_contents() == said
+
+
+async def test_files_travel_with_a_message(widget: Widget, model: FaultModel) -> None:
+    model.script(answers("A shopping list."))
+    chooser = widget.page.locator("input.chooser")
+    await chooser.set_input_files(
+        [
+            {"name": "list.txt", "mimeType": "text/plain", "buffer": b"Milk, eggs, flour"},
+            {"name": "wrong.txt", "mimeType": "text/plain", "buffer": b"Oops"},
+        ]
+    )
+    await widget.page.get_by_role("button", name="Remove wrong.txt").click()
+    await widget.say("What is this?")
+    await expect(widget.said("assistant")).to_have_text(["A shopping list."])
+    await expect(widget.page.locator("article.user [part=file]")).to_have_text(["list.txt"])
+    assert "Milk, eggs, flour" in str(model.requests[-1].prompts[-1])
+
+
+async def test_the_widget_is_accessible_and_announces_an_answer_once(
+    page: Page, widget: Widget, model: FaultModel
+) -> None:
+    announced = "document.querySelector('baton-chat').shadowRoot.querySelector('[aria-live=polite]')"
+    await page.evaluate(
+        f"window.heard = []; new MutationObserver(() => heard.push({announced}.textContent))"
+        f".observe({announced}, {{childList: true, characterData: true, subtree: true}})"
+    )
+    model.script(answers(MARKDOWN))
+    await widget.say("How?")
+    await expect(widget.said("assistant").locator("math")).to_be_visible()
+    assert await page.evaluate("heard.length") == 1
+    for scheme in ["light", "dark"]:
+        await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert await violations(page) == []
+
+
+async def violations(page: Page) -> list[str]:
+    """What axe finds against the widget."""
+    await page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
+    found = await page.evaluate("axe.run('baton-chat')")
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize(("locale", "button"), [("de", "Senden"), ("es", "Enviar"), ("zh-CN", "发送"), ("ar", "إرسال")])
+async def test_the_widget_speaks_the_language_of_the_page(
+    page: Page, site: ForeignSite, locale: str, button: str
+) -> None:
+    await page.goto(site.url)
+    await page.evaluate("locale => document.querySelector('baton-chat').locale = locale", locale)
+    await page.locator("[part=launcher]").click()
+    await expect(page.get_by_role("button", name=button)).to_be_visible()
+    direction = "rtl" if locale == "ar" else "ltr"
+    await expect(page.locator("baton-chat .root")).to_have_attribute("dir", direction)
+
+
+async def test_a_first_answer_takes_at_most_60_kb(page: Page, site: ForeignSite, model: FaultModel) -> None:
+    loaded: dict[str, int] = {}
+
+    async def weigh(response: Response) -> None:
+        if "/widget/" in response.url:
+            loaded[response.url] = len(gzip.compress(await response.body(), 9))
+
+    page.on("response", weigh)
+    model.script(answers("**Hello**"))
+    widget = Widget(page, site.url)
+    await widget.open()
+    await widget.say("Hi")
+    await expect(widget.said("assistant").locator("strong")).to_have_text("Hello")
+    assert sum(loaded.values()) <= 60 * 1024, loaded
+
+
+async def test_a_token_route_that_fails_is_asked_again(page: Page, site: ForeignSite, model: FaultModel) -> None:
+    fails = True
+
+    async def answer(route: Route) -> None:
+        await (route.fulfill(status=500) if fails else route.fallback())
+
+    await page.route("**/baton-token", answer)
+    await page.goto(site.url)
+    await page.evaluate(
+        "window.told = []; addEventListener('baton-token-error', ({ detail }) => told.push(detail.code))"
+    )
+    await page.get_by_role("button", name="Open chat").click()
+    await page.wait_for_function("told.includes('token_failed')")
+    fails = False
+    widget = Widget(page, site.url)
+    await widget.connected()
+    await widget.say("Hello")
+    await expect(widget.said("assistant")).to_have_text(["Hello"])

@@ -119,7 +119,7 @@ async def dead_run(cloud: RunningCloud, user: User, socket: SocketClient, model:
 
 def ends_second_attempt(event: dict[str, Any]) -> bool:
     """Whether the event ends a run that was taken over; those of its first attempt may come more than once."""
-    return event["type"] == "RUN_FINISHED" and event["metadata"]["attempt"] == 2
+    return event["type"] == "RUN_FINISHED" and bool(event["metadata"]["attempt"] == 2)
 
 
 def thread_items(table: DynamoDBClient, name: str, partition: str) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.announcements import Announcements
 from baton.ports.audit import AuditLog
 from baton.ports.captures import Captures, CaptureStore
+from baton.ports.card_signer import CardSigner
 from baton.ports.chat_model import ChatModel
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -146,6 +147,7 @@ class FakePorts:
     agent_client: AgentClient = field(default_factory=ScriptedAgentClient)
     verifier: TokenVerifier = None  # type: ignore[assignment]
     """One that takes a token's word, unless given: it needs the clock."""
+    card_signer: CardSigner | None = None
 
     def __post_init__(self) -> None:
         self.verifier = self.verifier or OpenVerifier(self.clock)

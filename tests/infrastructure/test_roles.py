@@ -42,11 +42,11 @@ ALLOWED = {
     "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
 READ_SECRETS = {
-    "AuthorizerFunction": {"EmbedKeysSecret"},
-    "TurnsFunction": {"ModelKeySecret", "Stage"},
-    "StreamsFunction": {"EmbedKeysSecret", "ModelKeySecret", "Stage"},
+    "AuthorizerFunction": {"DelegationKeysSecret", "EmbedKeysSecret"},
+    "TurnsFunction": {"DelegationKeysSecret", "ModelKeySecret", "Stage"},
+    "StreamsFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret", "Stage"},
     "SearchFunction": {"ModelKeySecret"},
-    "HttpFunction": {"EmbedKeysSecret", "ModelKeySecret"},
+    "HttpFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret"},
     "ClosingFunction": {"ModelKeySecret"},
     "LearningFunction": {"ModelKeySecret"},
     "IngestionFunction": {"ModelKeySecret"},

@@ -9,6 +9,9 @@ from tests.infrastructure.stack import Stack, referred, text
 STREAMED = {
     ("POST", "/a2a"),
     ("POST", "/a2a/{agent_id}"),
+    ("POST", "/a2a/v1"),
+    ("ANY", "/a2a/v1/{proxy+}"),
+    ("ANY", "/a2a/{agent_id}/v1/{proxy+}"),
     ("POST", "/mcp"),
     ("POST", "/v1/runs"),
     ("POST", "/v1/messages"),
@@ -46,6 +49,14 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
 @pytest.mark.parametrize(
     ("method", "path", "function"),
     [
+        ("POST", "/a2a", "StreamsFunction"),
+        ("POST", "/a2a/assistant", "StreamsFunction"),
+        ("POST", "/a2a/v1/message:stream", "StreamsFunction"),
+        ("GET", "/a2a/v1/tasks/t1", "StreamsFunction"),
+        ("POST", "/a2a/assistant/v1/tasks/t1:cancel", "StreamsFunction"),
+        ("GET", "/a2a/assistant/.well-known/agent-card.json", "HttpFunction"),
+        ("GET", "/a2a/v1", "HttpFunction"),
+        ("GET", "/a2a/assistant/v1", "HttpFunction"),
         ("POST", "/v1/runs", "StreamsFunction"),
         ("POST", "/v1/messages", "StreamsFunction"),
         ("GET", "/v1/threads/t1/events", "StreamsFunction"),

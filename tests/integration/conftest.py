@@ -5,13 +5,32 @@ from __future__ import annotations
 import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
+
+FIRST = (
+    "tests/integration/store",
+    "tests/integration/local",
+    "tests/integration/local/test_engines.py",
+    "tests/integration/make_run",
+    "tests/integration/search",
+)
+"""What takes longest. Begun last, it would keep one process busy when the others have ended."""
+BY_THEMSELVES = {"test_engines.py"}
+"""Files that share nothing with their folder and take long."""
 
 
 class FolderByFolder(LoadScopeScheduling):  # type: ignore[misc]
     """Under pytest-xdist: the tests of a folder stay together and in their order."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "/".join(nodeid.split("/")[:3])
+        parts = nodeid.partition("::")[0].split("/")
+        return "/".join(parts[: 4 if parts[3] in BY_THEMSELVES else 3])
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        waiting = [scope for scope in FIRST if scope in self.workqueue]
+        if waiting:
+            self.workqueue.move_to_end(waiting[0], last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,11 +7,17 @@ import json
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from baton.domain.errors import NotFound
-from baton.domain.secret import HeaderValue, SecretReference
+from baton.adapters.bounded import Bounded
+from baton.adapters.tokens.exchange import TokenExchanges
+from baton.adapters.tokens.subject_tokens import ABSENT
+from baton.domain.errors import NotFound, Unauthorized
+from baton.domain.identity import Scope
+from baton.domain.secret import HeaderValue, SecretReference, TokenExchange
 from baton.ports.secrets import Secrets
 
 HIDDEN = "[secret]"
+MAX_EXCHANGED = 96
+"""Forms of users' exchanged tokens that are redacted: those of the newest calls."""
 SHORTEST = 4
 """Shorter values are not redacted, because they would match everywhere."""
 
@@ -19,28 +25,47 @@ SHORTEST = 4
 class HeaderValues:
     """Resolves references in headers and remembers the secrets for redaction."""
 
-    def __init__(self, secrets: Secrets, parameters: Secrets, stage: str) -> None:
+    def __init__(
+        self, secrets: Secrets, parameters: Secrets, stage: str, exchanges: TokenExchanges | None = None
+    ) -> None:
+        """``exchanges``: where users' tokens are exchanged; without it calls that act for a user fail."""
+        self._exchanges = exchanges
+        self._exchanged: dict[str, None] = Bounded(MAX_EXCHANGED)
         self._secrets = secrets
         self._parameters = parameters
         self._stage = stage
         self._given: dict[str, None] = {}
 
-    async def resolve(self, headers: Mapping[str, HeaderValue]) -> dict[str, str]:
+    async def resolve(self, headers: Mapping[str, HeaderValue], scope: Scope | None = None) -> dict[str, str]:
         """Return the headers with their values; secrets are at most some minutes old.
 
-        Raises ``NotFound`` for a reference to nothing, ``InternalError`` for one that may not be read, and
-        ``StoreUnavailable``.
+        ``scope`` is the user's for whom the call is made. Raises ``NotFound`` for a reference to nothing,
+        ``InternalError`` for one that may not be read, ``StoreUnavailable``, and ``Unauthorized`` if a header acts for
+        the user and there is no token of the user's to exchange.
         """
         references = {name: value for name, value in headers.items() if isinstance(value, SecretReference)}
         resolved = await asyncio.gather(
             *(asyncio.to_thread(self._value, reference) for reference in references.values())
         )
         values = dict(zip(references, resolved, strict=True))
+        for name, value in headers.items():
+            if isinstance(value, TokenExchange):
+                values[name] = await self._exchanged_value(value, scope)
         return {name: value if isinstance(value, str) else values[name] for name, value in headers.items()}
+
+    async def _exchanged_value(self, value: TokenExchange, scope: Scope | None) -> str:
+        if self._exchanges is None or scope is None:
+            raise Unauthorized(ABSENT)
+        target = value.token_exchange
+        secret = await asyncio.to_thread(self._value, target.client_secret)
+        token = await self._exchanges.token(scope, target, secret)
+        for form in _forms(token):
+            self._exchanged[form] = None
+        return value.format.replace("{}", token)
 
     def redacted(self, text: str) -> str:
         """Return ``text`` without the resolved secrets, because a peer may echo them."""
-        for form in sorted(self._given, key=len, reverse=True):
+        for form in sorted([*self._given, *self._exchanged], key=len, reverse=True):
             text = text.replace(form, HIDDEN)
         return text
 
@@ -54,9 +79,14 @@ class HeaderValues:
         if not secret or not secret.isascii() or not secret.isprintable():
             raise NotFound(f"The value of {place} cannot be sent in a header.")
         if len(secret) >= SHORTEST:
-            for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe="")):
+            for form in _forms(secret):
                 self._given[form] = None
         return reference.format.replace("{}", secret)
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """Return how a peer may write a secret."""
+    return secret, json.dumps(secret)[1:-1], quote(secret, safe="")
 
 
 def _field(text: str, key: str, place: str) -> str:

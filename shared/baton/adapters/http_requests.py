@@ -12,6 +12,7 @@ import httpx
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.tool_source import GRACE_SECONDS, Unreachable
+from baton.domain.identity import Scope
 from baton.domain.secret import HeaderValue
 from baton.ports.tools import ToolFailed, ToolResult
 
@@ -44,14 +45,20 @@ class HttpRequests:
         self._headers = headers
 
     async def send(
-        self, call: HttpCall, headers: Mapping[str, HeaderValue], *, idempotency_key: str, timeout_seconds: float
+        self,
+        call: HttpCall,
+        headers: Mapping[str, HeaderValue],
+        *,
+        scope: Scope,
+        idempotency_key: str,
+        timeout_seconds: float,
     ) -> ToolResult:
-        """Return the answer's text.
+        """Return the answer's text. ``scope`` is the user's for whom the call is made.
 
         Raises ``ToolFailed`` for a refusal of the service, ``Unreachable`` for a failure, and the errors of
         ``HeaderValues.resolve``.
         """
-        own = await self._headers.resolve(headers)
+        own = await self._headers.resolve(headers, scope)
         async with self._make_client(timeout_seconds + GRACE_SECONDS) as client:
             try:
                 request = client.build_request(

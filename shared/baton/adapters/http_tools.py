@@ -55,6 +55,7 @@ class HttpTools:
         return await self._requests.send(
             _call(definition, arguments),
             definition.headers,
+            scope=context.scope,
             idempotency_key=context.idempotency_key,
             timeout_seconds=definition.timeout_seconds,
         )

@@ -78,6 +78,7 @@ class OpenApiTools:
         return await self._requests.send(
             _call(operation, arguments),
             definition.headers,
+            scope=context.scope,
             idempotency_key=context.idempotency_key,
             timeout_seconds=definition.timeout_seconds,
         )

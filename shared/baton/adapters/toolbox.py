@@ -22,7 +22,7 @@ from baton.adapters.tool_listings import Listings
 from baton.adapters.tool_names import assigned, prefixed
 from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.tool import McpServer, ToolDefinition
@@ -56,8 +56,9 @@ class _Entry:
 class Toolbox:
     """``Tools`` over one source for each kind of definition, created when an agent first has such a tool.
 
-    ``makers`` run in a thread, because the libraries of some sources take seconds to load. Methods raise ``ToolFailed``
-    only. Secrets that ``headers`` resolved are redacted in results and in the log.
+    ``makers`` run in a thread, because the libraries of some sources take seconds to load. Methods raise
+    ``ToolFailed``, and ``call`` ``Unauthorized``. Secrets that ``headers`` resolved are redacted in results and in the
+    log.
     """
 
     def __init__(
@@ -102,6 +103,8 @@ class Toolbox:
         try:
             work = source.call(definition, entry.own.own_name, arguments, context)
             result = await self._guarded(_circuit(source, definition), work, definition.timeout_seconds)
+        except Unauthorized:
+            raise  # the tool acts for the user, who must sign in again
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
             raise self._failure(error, name, definition) from None
         return replace(
@@ -183,7 +186,7 @@ class Toolbox:
             guard: AbstractAsyncContextManager[Any] = nullcontext()
         else:
             guard = self._guards.guard(endpoint)
-        refusal: ToolFailed | None = None
+        refusal: ToolFailed | Unauthorized | None = None
         try:
             async with guard:
                 try:
@@ -193,7 +196,7 @@ class Toolbox:
                     raise Unreachable(f"The tool did not answer within {seconds:g} seconds.") from error
                 except Unreachable:
                     raise
-                except ToolFailed as error:
+                except (ToolFailed, Unauthorized) as error:
                     refusal = error
         finally:
             work.close()  # an open circuit has not started it

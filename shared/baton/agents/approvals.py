@@ -89,7 +89,8 @@ class Approvals:
             missing = [each.id for each in thread.pending.open if each.id not in given and not each.is_client_call]
             if missing and any(thread.pending.get(each) is not None for each in given):
                 raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
-        return Scope(scope.tenant_id, thread.user_id)
+        # Sealed: it is of no use to a run of another user's.
+        return Scope(scope.tenant_id, thread.user_id, subject_token=scope.subject_token)
 
 
 def _reader(scope: Scope) -> Scope:

@@ -19,7 +19,7 @@ from baton.agents.tool_calls import agent_source
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, count
 from baton.domain.task import Task, TaskMessage, TaskStatus
@@ -124,7 +124,7 @@ class Consultations:
                 await (self._ask_remote if agent.remote else self._ask_local)(agent, task, work)
         except TimeoutError:
             return TaskStatus.TIMED_OUT, "it took too long."
-        except (LeaseLost, StoreUnavailable):
+        except (LeaseLost, StoreUnavailable, Unauthorized):
             raise
         except AgentFailed as failure:
             return TaskStatus.FAILED, failure.reason

@@ -19,7 +19,7 @@ from baton.agents.progress import ProgressIndicator
 from baton.agents.run_context import Budget, EmitAgentEvent, RunContext
 from baton.agents.tool_kit import BadCall, Offer, OutOfReach, ToolKit
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.json_values import count_values
 from baton.domain.metrics import Metric, count
 from baton.domain.task import TaskStatus
@@ -155,7 +155,7 @@ class ToolCalls:
                 self.context.writes.add(self._record(call, CallOutcome.failed(OVER), began))
                 raise
             outcome = CallOutcome.failed(STOPPED)
-        except (LeaseLost, StoreUnavailable) as error:
+        except (LeaseLost, StoreUnavailable, Unauthorized) as error:
             self._fatal = error
             return
         except Exception:

@@ -34,7 +34,7 @@ from baton.api import (
     turns,
     workflows,
 )
-from baton.api.a2a import card_router
+from baton.api.a2a import card_router, rest_router
 from baton.api.a2a import router as a2a_router
 from baton.api.a2a.access import A2AAccess
 from baton.api.body_limit import BodyLimit
@@ -138,6 +138,7 @@ def create_app(
         app.include_router(router, prefix="/v1")
     app.include_router(health.router)
     app.include_router(a2a_router.router)
+    app.include_router(rest_router.router)
     app.include_router(card_router.router)
     app.include_router(mcp_router.router)
     app.include_router(protected_resource.router)

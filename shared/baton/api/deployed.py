@@ -25,6 +25,7 @@ def deployed_app() -> CountedRequests:
     access = A2AAccess(
         issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
         is_open=settings.open_a2a,
+        public_url=settings.public_url.rstrip("/") if settings.public_url is not None else None,
         pushes=bool(PushSettings().egress.hosts),
         has_stage=not settings.is_local,
     )
@@ -34,4 +35,4 @@ def deployed_app() -> CountedRequests:
 
 def prepare_streams() -> None:
     """Load what the first stream needs, in the function that serves streams."""
-    preload("sse_starlette", "baton.api.a2a.dispatch", "baton.api.mcp.exchange")
+    preload("sse_starlette", "baton.api.a2a.dispatch", "baton.api.a2a.rest", "baton.api.mcp.exchange")

@@ -27,6 +27,7 @@ from baton.outbox.task_news import TaskNews
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.audit import AuditLog
+from baton.ports.card_signer import CardSigner
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.erasure import Erasure
@@ -81,6 +82,8 @@ class ApiServices:
     clock: Clock
     queue: TurnQueue
     a2a_tasks: A2ATasks
+    card_signer: CardSigner | None
+    """None in deployments that do not sign their agents' cards."""
     push_configs: PushConfigs
     task_news: TaskNews
     mcp_calls: McpCalls
@@ -124,6 +127,7 @@ class ApiServices:
             clock=ports.clock,
             queue=ports.queue,
             a2a_tasks=ports.a2a_tasks,
+            card_signer=ports.card_signer,
             push_configs=ports.push_configs,
             task_news=app.task_news,
             mcp_calls=ports.mcp_calls,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from baton.composition.aws_stores import StorePorts
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
+    from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.composition.outside import Outside
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
+    from baton.ports.card_signer import CardSigner
     from baton.ports.chat_model import ChatModel
     from baton.ports.tools import Tools
     from baton.settings import ModelSettings
@@ -99,7 +101,7 @@ class AgentPorts(StorePorts):
         """Tools and remote agents, called through guarded HTTP clients."""
         from baton.composition.outside import Outside
 
-        return Outside(self.agent_files, self.secrets)
+        return Outside(self.agent_files, self.secrets, self.subject_tokens)
 
     @cached_property
     def tools(self) -> Tools:
@@ -131,4 +133,36 @@ class AgentPorts(StorePorts):
         if settings.embed_keys_secret is not None:
             preload("baton.adapters.aws")  # the secret is read with the first token
             keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
-        return JwtVerifier(settings.token_issuers, keys, allow_http=settings.is_local)
+        return JwtVerifier(
+            settings.token_issuers, keys, allow_http=settings.is_local, subject_tokens=self.subject_tokens
+        )
+
+    @cached_property
+    def subject_tokens(self) -> SubjectTokens | None:
+        """What seals users' tokens, in deployments with keys for it."""
+        from baton.settings import DelegationSettings
+
+        settings = DelegationSettings()
+        read: Callable[[], str]
+        if settings.keys is not None:
+            read = settings.keys.get_secret_value
+        elif settings.keys_secret is not None:
+            read = partial(self.secrets.get, settings.keys_secret)
+        else:
+            return None
+        from baton.adapters.tokens.subject_tokens import SubjectTokens
+
+        return SubjectTokens(read)
+
+    @cached_property
+    def card_signer(self) -> CardSigner | None:
+        """The signer of agent cards, in deployments with keys for it."""
+        from baton.adapters.card_signer import JwkCardSigner
+        from baton.settings import CardSettings
+
+        settings = CardSettings()
+        if settings.keys is not None:
+            return JwkCardSigner(settings.keys.get_secret_value)
+        if settings.keys_secret is not None:
+            return JwkCardSigner(partial(self.secrets.get, settings.keys_secret))
+        return None

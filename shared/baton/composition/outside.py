@@ -12,16 +12,22 @@ if TYPE_CHECKING:
     from baton.adapters.a2a import RemoteAgents
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.header_values import HeaderValues
+    from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.adapters.tool_source import ToolSource
     from baton.adapters.toolbox import Toolbox
     from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
     from baton.ports.secrets import Secrets
 
 
+EXCHANGE_SECONDS = 5.0
+"""How long a call that acts for a user waits for a token endpoint."""
+
+
 class Outside:
     """Clients of the tools and remote agents in the agents' files, built on first use."""
 
-    def __init__(self, agent_files: AgentFiles, secrets: Secrets) -> None:
+    def __init__(self, agent_files: AgentFiles, secrets: Secrets, subject_tokens: SubjectTokens | None = None) -> None:
+        self._subject_tokens = subject_tokens
         self._agent_files = agent_files
         self._secrets = secrets
 
@@ -89,8 +95,17 @@ class Outside:
     @cached_property
     def header_values(self) -> HeaderValues:
         """The resolver of secrets in the headers of tools and remote agents."""
+        from baton.adapters import egress
         from baton.adapters.header_values import HeaderValues
         from baton.adapters.secrets import ParameterStore
+        from baton.adapters.tokens.exchange import TokenExchanges
         from baton.settings import OutsideSettings
 
-        return HeaderValues(self._secrets, ParameterStore(), OutsideSettings().stage)
+        settings, exchanges = OutsideSettings(), None
+        if self._subject_tokens is not None:
+
+            def make_client() -> httpx.AsyncClient:
+                return egress.http_client(settings.egress, timeout_seconds=EXCHANGE_SECONDS)
+
+            exchanges = TokenExchanges(make_client, self._subject_tokens)
+        return HeaderValues(self._secrets, ParameterStore(), settings.stage, exchanges)

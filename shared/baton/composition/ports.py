@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from baton.ports.announcements import Announcements
     from baton.ports.audit import AuditLog
     from baton.ports.captures import Captures, CaptureStore
+    from baton.ports.card_signer import CardSigner
     from baton.ports.chat_model import ChatModel
     from baton.ports.clock import Clock
     from baton.ports.connections import Connections
@@ -366,4 +367,9 @@ class Ports(Protocol):
     @property
     def verifier(self) -> TokenVerifier:
         """The verifier of tokens."""
+        ...
+
+    @property
+    def card_signer(self) -> CardSigner | None:
+        """The signer of agent cards; None where they are not signed."""
         ...

@@ -12,7 +12,6 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Permission
-from baton.domain.secret import SecretReference
 from baton.domain.sentences import SENTENCES
 from baton.domain.tool import OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
@@ -116,7 +115,7 @@ def _plain_http(place: int, tool: ToolDefinition) -> Iterator[Problem]:
 
 def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
     for name, value in headers.items():
-        if isinstance(value, SecretReference):
+        if not isinstance(value, str):
             yield Problem((*place, name), _REFERENCE)
 
 

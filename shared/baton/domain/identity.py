@@ -50,6 +50,8 @@ class Scope:
     tenant_id: str
     user_id: str
     permissions: frozenset[str] = field(default_factory=frozenset)
+    subject_token: str | None = field(default=None, compare=False, repr=False)
+    """The token of the request, sealed, for calls that act for the user; None if there is none to pass on."""
 
     def __post_init__(self) -> None:
         if not TENANT_ID.fullmatch(self.tenant_id):

@@ -39,6 +39,8 @@ class _Queued(BaseModel):
     """Epoch seconds at which the connection's token expires. Nothing is posted to it afterwards."""
     request_id: str
     thread_id: str
+    subject_token: str | None = Field(default=None, repr=False)
+    """The user's token, sealed (``Scope.subject_token``)."""
 
     @property
     def group(self) -> str:
@@ -47,7 +49,7 @@ class _Queued(BaseModel):
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.tenant_id, self.user_id, frozenset(self.permissions))
+        return Scope(self.tenant_id, self.user_id, frozenset(self.permissions), self.subject_token)
 
 
 class QueuedMessage(_Queued):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_serializer, model_validator
 
@@ -67,7 +67,43 @@ class SecretReference(BaseModel):
         return {name: value for name, value in self if value is not None}
 
 
-HeaderValue = str | SecretReference
+class ExchangeTarget(BaseModel):
+    """Where a user's token is exchanged for a narrower one, and for which use (RFC 8693)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token_url: str = Field(
+        pattern=r"^(https://[A-Za-z0-9.\[\]:_-]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[!\"$->@-~]*)?$",
+        max_length=2_000,
+    )
+    """The token endpoint. Its host must be allowed (``BATON_ALLOWED_HOSTS``)."""
+    client_id: str = Field(min_length=1, max_length=200)
+    client_secret: SecretReference
+    """The secret of Baton's own client at the token endpoint."""
+    audience: str | None = Field(default=None, min_length=1, max_length=500)
+    resource: str | None = Field(default=None, pattern=r"^https?://[!-~]+$", max_length=2_000)
+    scope: str | None = Field(default=None, pattern=r"^[!#-\[\]-~]+( [!#-\[\]-~]+)*$", max_length=1_000)
+    subject_token_type: Literal["access_token", "id_token", "jwt"] = "access_token"  # noqa: S105 - a kind of token
+    """What the users' tokens are to the token endpoint."""
+
+    @model_validator(mode="after")
+    def _is_narrower(self) -> ExchangeTarget:
+        if self.audience is None and self.resource is None and self.scope is None:
+            raise ValueError("give an audience, a resource or a scope: the new token must be narrower than the user's")
+        return self
+
+
+class TokenExchange(BaseModel):
+    """A header's value that acts for the user: a token that the user's own is exchanged for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token_exchange: ExchangeTarget
+    format: Literal["Bearer {}", "{}"] = "Bearer {}"
+    """The header's value, with ``{}`` where the token goes."""
+
+
+HeaderValue = str | SecretReference | TokenExchange
 
 
 def _checked(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
@@ -79,7 +115,7 @@ def _checked(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
         if lower in seen:
             raise ValueError(f"the header {name} is there twice")
         seen.add(lower)
-        if isinstance(value, SecretReference):
+        if not isinstance(value, str):
             continue
         if lower in CREDENTIAL_HEADERS:
             raise ValueError(f"{name} holds a credential: refer to a secret or a parameter instead of writing it down")

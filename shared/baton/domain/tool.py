@@ -6,11 +6,11 @@ import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
 from baton.domain.definition import Definition
 from baton.domain.identity import PermissionName
-from baton.domain.secret import Headers
+from baton.domain.secret import Headers, HeaderValue, TokenExchange
 from baton.domain.web_url import is_web_url
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -84,6 +84,14 @@ class McpServer(_Tool):
     """The offered tools, by the server's names; absent for all."""
     requires_approval: bool | tuple[str, ...] = False
     """Whether each call needs approval: of all tools, or of those listed by the server's names."""
+
+    @field_validator("headers")
+    @classmethod
+    def _acts_for_no_user(cls, headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
+        # A server's tools are listed once for all users.
+        if any(isinstance(value, TokenExchange) for value in headers.values()):
+            raise ValueError("token_exchange is for http and openapi tools and remote agents, not for MCP servers")
+        return headers
 
     def needs_approval(self, tool: str) -> bool:
         """Return whether calls of ``tool``, the server's name, need approval."""

@@ -101,6 +101,7 @@ class AgentClient(Protocol):
 
         Closing the generator asks the remote agent to stop. Raises ``TaskLost``, before anything is sent, if
         ``remote_task_id`` accepts no more messages. Raises ``AgentFailed`` for every other failure: unreachable,
-        refused, not A2A, too large, a forbidden address. The caller limits the total time.
+        refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything is sent, if the agent
+        acts for the user and there is no token of the user's for it. The caller limits the total time.
         """
         ...

@@ -89,6 +89,7 @@ class Tools(Protocol):
     ) -> ToolResult:
         """Call a tool that was offered, with arguments that fit its schema.
 
-        Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout.
+        Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout, and ``Unauthorized`` if
+        the tool acts for the user and there is no token of the user's for it.
         """
         ...

@@ -35,7 +35,7 @@ class Orphan:
 
     request: TurnRequest
     scope: Scope
-    """The user's scope, with the permissions that the request came with."""
+    """The user's scope, with the permissions that the request came with. Its token is not stored."""
 
 
 async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
@@ -53,7 +53,8 @@ async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
     request = _again(lease.thread, run, messages[0], known.client)
     if request is None or request.digest != known.digest:
         return None
-    return Orphan(request, replace(lease.scope, permissions=frozenset(known.permissions)))
+    # The token at hand came with another request, and may be wider than the one that the run began with.
+    return Orphan(request, replace(lease.scope, permissions=frozenset(known.permissions), subject_token=None))
 
 
 def _again(thread: Thread, run: Run, opening: StoredMessage, client: ClientOffer | None) -> TurnRequest | None:

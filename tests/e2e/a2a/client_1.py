@@ -1,8 +1,9 @@
-"""The reference client of A2A 1.x as a program."""
+"""The reference client of A2A 1.x as a program. Its argument is the binding; without one it is JSON-RPC."""
 
 # mypy: ignore-errors
 
 import asyncio
+import sys
 import uuid
 
 import httpx
@@ -28,6 +29,7 @@ from conversing import Program
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
+BINDINGS = sys.argv[1:] or ["JSONRPC"]
 STATES = {number: name.removeprefix("TASK_STATE_").lower().replace("_", "-") for name, number in TaskState.items()}
 
 
@@ -84,7 +86,7 @@ class Current(Program):
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
             card = await A2ACardResolver(http, url).get_agent_card()
-            config = ClientConfig(streaming=streaming, httpx_client=http)
+            config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=BINDINGS)
             if hook is not None and do == "say":
                 config.push_notification_config = TaskPushNotificationConfig(url=hook, token="its token")
             client = ClientFactory(config).create(card)

@@ -18,7 +18,8 @@ from tests.e2e.sockets import PATIENCE_SECONDS
 from tests.e2e.users import Json, User
 
 HERE = Path(__file__).parent
-LINES = ("0.3", "1.x")
+LINES = ("0.3", "1.x", "1.x HTTP+JSON")
+"""The clients: the line of the protocol, and its binding if it is not JSON-RPC."""
 MAX_LINE = 64 * 1024 * 1024
 
 
@@ -84,6 +85,7 @@ async def started(line: str) -> A2AClient:
     process = await asyncio.create_subprocess_exec(
         str(python),
         str(HERE / program),
+        *line.split()[1:],
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=MAX_LINE,

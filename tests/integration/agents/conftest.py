@@ -12,6 +12,7 @@ from baton.adapters.a2a import RemoteAgents
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent import RemoteAgent as RemoteDefinition
+from baton.domain.identity import Scope
 from baton.domain.secret import HeaderValue
 from tests.integration.agents.remote_agent import RemoteAgent
 from tests.integration.agents.serving import served
@@ -26,7 +27,7 @@ def http() -> httpx.AsyncClient:
     return httpx.AsyncClient(verify=_TLS)
 
 
-async def resolve(headers: Mapping[str, HeaderValue]) -> dict[str, str]:
+async def resolve(headers: Mapping[str, HeaderValue], scope: Scope | None = None) -> dict[str, str]:
     """Every reference leads to the same token."""
     return {name: value if isinstance(value, str) else TOKEN for name, value in headers.items()}
 

@@ -187,7 +187,7 @@ async def test_secrets_are_kept_out_of_reasons_words_and_logs(
 
 
 async def test_headers_that_cannot_be_read_stop_the_call(publish: Publish) -> None:
-    async def nothing_there(headers: object) -> dict[str, str]:
+    async def nothing_there(headers: object, scope: object) -> dict[str, str]:
         raise NotFound
 
     agent = RogueAgent(rogue.result({}))

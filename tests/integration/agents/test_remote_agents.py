@@ -11,10 +11,11 @@ import pytest
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.a2a.cards import AgentCards
 from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.agent import AgentDefinition
+from baton.domain.agent import AgentDefinition, CardSignature
 from baton.domain.secret import SecretReference
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
+from tests.card_keys import private_jwk, public_jwk
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import TOKEN, defined, http, resolve
 from tests.integration.agents.remote_agent import RemoteAgent
@@ -187,3 +188,17 @@ async def test_a_silent_stream_is_stopped_before_its_askers_time_is_over(client:
     said, told = await fail(client, defined(serve(remote), consult_seconds=1), "hang One")
     assert (said, told) == ("One", "The agent did not answer in time.")
     assert await asyncio.to_thread(remote.cancelled.wait, 10)
+
+
+async def test_an_agent_whose_card_must_be_signed_is_asked_nothing_without_a_signature(
+    client: RemoteAgents, serve: Serve
+) -> None:
+    remote = RemoteAgent()
+    agent = defined(serve(remote))
+    assert agent.remote is not None
+    demand = CardSignature(keys=(public_jwk(private_jwk()),))
+    agent = agent.model_copy(update={"remote": agent.remote.model_copy(update={"card_signature": demand})})
+    _, reason = await fail(client, agent, "say Hello.")
+    assert reason == "The card of the agent remote cannot be trusted: it is not signed."
+    assert remote.messages == []
+    assert await client.check(agent) == reason

@@ -19,6 +19,8 @@ from baton.ports.files import Files, Upload
 from tests.fakes.files import FakeFiles
 
 ADA = Scope("acme", "ada")
+BUCKET = "contract-files"
+"""Of no other test: all of moto's servers in a process share their buckets."""
 THREAD = "0d1f6a5e-93a5-4b52-8a0e-2f6f1f8a7b11"
 OTHER_THREAD = "0d1f6a5e-93a5-4b52-8a0e-2f6f1f8a7b12"
 UNKNOWN = "file_" + "0" * 32
@@ -53,10 +55,10 @@ def s3_client_of_moto(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[An
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     client = s3_client(moto)
-    client.create_bucket(Bucket="files", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     yield client
-    boto3.resource("s3", endpoint_url=moto).Bucket("files").objects.delete()
-    client.delete_bucket(Bucket="files")
+    boto3.resource("s3", endpoint_url=moto).Bucket(BUCKET).objects.delete()
+    client.delete_bucket(Bucket=BUCKET)
     client.close()
 
 
@@ -79,9 +81,9 @@ def s3(client: Any) -> Store:
         assert answer.status_code == 200
 
     def plant(file_id: str, body: bytes) -> None:
-        client.put_object(Bucket="files", Key=f"acme/{THREAD}/files/{file_id}", Body=body)
+        client.put_object(Bucket=BUCKET, Key=f"acme/{THREAD}/files/{file_id}", Body=body)
 
-    return Store(S3Files(client, "files"), put, plant)
+    return Store(S3Files(client, BUCKET), put, plant)
 
 
 async def test_what_was_put_is_read(store: Store) -> None:

@@ -149,13 +149,17 @@ def test_a_capture_that_is_settled_ends_with_its_step(cloud: LocalCloud, stepfun
 
 
 @pytest.mark.parametrize("step", ["detect", "announce"])
-def test_a_step_of_a_capture_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any, step: str) -> None:
+def test_a_step_of_a_capture_that_fails_is_tried_again(
+    cloud: LocalCloud, stepfunctions: Any, pauses: list[float], step: str
+) -> None:
     found, called = captured(stepfunctions, cloud, f"fails-{step}-1")
     assert found["status"] == "SUCCEEDED"
     assert called == {**dict.fromkeys(STEPS, 1), step: 2, "fail": 0}
 
 
-def test_a_capture_whose_step_keeps_failing_is_marked(cloud: LocalCloud, stepfunctions: Any) -> None:
+def test_a_capture_whose_step_keeps_failing_is_marked(
+    cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
+) -> None:
     found, called = captured(stepfunctions, cloud, "fails-store-99")
     assert (found["status"], found["error"]) == ("FAILED", "NotCarriedOut")
     assert (called["store"], called["announce"], called["fail"]) == (4, 0, 1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ConnectionClosedError
@@ -20,7 +22,10 @@ class Losses:
 
 @contextmanager
 def lost_answers(client: Any, operation: str, *, every: bool = False) -> Iterator[Losses]:
-    """Lose the answer to the client's next ``operation``, or to every one; the request itself gets through."""
+    """Lose the answer to the client's next ``operation``, or to every one; the request itself gets through.
+
+    The client sends it again without a pause.
+    """
     losses = Losses()
     event = f"before-send.{client.meta.service_model.service_id.hyphenize()}.{operation}"
 
@@ -33,6 +38,7 @@ def lost_answers(client: Any, operation: str, *, every: bool = False) -> Iterato
 
     client.meta.events.register(event, lose)
     try:
-        yield losses
+        with mock.patch("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None)):
+            yield losses
     finally:
         client.meta.events.unregister(event, lose)

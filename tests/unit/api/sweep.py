@@ -81,10 +81,10 @@ class Sweep:
                     for query, headers in queries if number == 0 else self._queries(route, wrong=False):
                         await self._ask(client, route, path, query, headers)
 
-    async def ask_as(self, caller: str) -> None:
-        """Ask every route for everything, and for what is not there, as somebody else."""
+    async def ask_as(self, caller: str, *, wrong: bool = True) -> None:
+        """Ask every route for everything as somebody else, and with ``wrong`` also for what is not there."""
         async with self._client("the user, who may do everything") as client:
-            paths = {route: await self._paths(client, route) for route in self.routes}
+            paths = {route: await self._paths(client, route, wrong=wrong) for route in self.routes}
         async with self._client(caller) as client:
             for route, found in paths.items():
                 for path in found:

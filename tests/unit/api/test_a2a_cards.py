@@ -6,14 +6,18 @@ import json
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 from fastapi import Request
 
+from baton.adapters.a2a.signatures import public_keys, verify_card
+from baton.adapters.card_signer import JwkCardSigner
 from baton.api.a2a.access import A2AAccess, base_url
 from baton.api.application import create_app
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.agent import AgentDefinition
 from tests.a2a_schema import check_card
+from tests.card_keys import key_set, private_jwk, public_jwk
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.a2a_client import A2AServed, Json
 
@@ -72,8 +76,17 @@ async def card(served: A2AServed, *arguments: Any, **fields: Any) -> Json:
 async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -> None:
     told = await card(served)
     assert (told["name"], told["protocolVersion"], told["url"]) == ("Assistant", "0.3.0", "https://baton.test/a2a")
-    assert [each["protocolVersion"] for each in told["supportedInterfaces"]] == ["1.0", "0.3.0"]
-    assert {each["url"] for each in told["supportedInterfaces"]} == {told["url"]}
+    interfaces = told["supportedInterfaces"]
+    assert [(each["protocolBinding"], each["protocolVersion"], each["url"]) for each in interfaces] == [
+        ("JSONRPC", "1.0", told["url"]),
+        ("JSONRPC", "0.3.0", told["url"]),
+        ("HTTP+JSON", "1.0", f"{told['url']}/v1"),
+        ("HTTP+JSON", "0.3.0", told["url"]),
+    ]
+    assert told["additionalInterfaces"] == [
+        {"url": told["url"], "transport": "JSONRPC"},
+        {"url": told["url"], "transport": "HTTP+JSON"},
+    ]
     assert [each["id"] for each in told["skills"]] == ["assistant", "desk"]
     assert told["capabilities"]["streaming"] is True
     assert told["capabilities"]["pushNotifications"] is True
@@ -169,3 +182,68 @@ def test_the_address_is_that_by_which_the_client_came(context: Any, has_stage: b
     address = base_url(Request(scope), A2AAccess(has_stage=has_stage))
     wanted = f"https://{context['domainName']}{expected}" if expected is not None else "http://inside:8000"
     assert address == wanted
+
+
+# Signatures
+
+KEY = private_jwk()
+
+
+def signing(**access: Any) -> A2AServed:
+    """The API of a deployment that signs its cards."""
+    harness = Harness()
+    harness.ports.card_signer = JwkCardSigner(lambda: key_set(KEY))
+    served = A2AServed(harness)
+    served.app.state.a2a = A2AAccess(**access)
+    return served
+
+
+async def test_a_card_is_signed_at_an_address_that_the_deployment_vouches_for() -> None:
+    served = signing(public_url="https://api.example.com/v")
+    told = await card(served)
+    assert told["url"] == "https://api.example.com/v/a2a"
+    verify_card(told, public_keys({"keys": [public_jwk(KEY)]}))
+    header = jwt.utils.base64url_decode(told["signatures"][0]["protected"])
+    assert json.loads(header)["jku"] == "https://api.example.com/v/.well-known/agent-card-keys.json"
+    keys = (await read(served, "/.well-known/agent-card-keys.json")).json()
+    verify_card(told, public_keys(keys))
+
+
+async def test_nothing_is_signed_that_only_the_requests_host_says() -> None:
+    served = signing()
+    assert "signatures" not in await card(served)
+    extended = await served.call("GetExtendedAgentCard", {})
+    assert "signatures" not in extended["result"]
+
+
+async def test_the_extended_card_is_signed_too() -> None:
+    served = signing(public_url="https://api.example.com")
+    extended = (await served.call("GetExtendedAgentCard", {}))["result"]
+    verify_card(extended, public_keys({"keys": [public_jwk(KEY)]}))
+    assert "result" in await served.call("agent/getAuthenticatedExtendedCard", {})
+
+
+async def test_the_tag_of_a_signed_card_stays_and_differs_from_another_keys() -> None:
+    served = signing(public_url="https://api.example.com")
+    first, second = await read(served), await read(served)
+    tag = first.headers["ETag"]
+    assert tag == second.headers["ETag"]
+    assert tag.startswith('W/"')
+    assert (await read(served, **{"If-None-Match": tag})).status_code == 304
+    served.harness.ports.card_signer = JwkCardSigner(lambda: key_set(private_jwk(kid="key-2")))
+    other = A2AServed(served.harness)
+    other.app.state.a2a = served.app.state.a2a
+    assert (await read(other)).headers["ETag"] != tag
+
+
+async def test_without_readable_keys_cards_are_served_unsigned() -> None:
+    served = signing(public_url="https://api.example.com")
+    served.harness.ports.card_signer = JwkCardSigner(lambda: "no keys")
+    broken = A2AServed(served.harness)
+    broken.app.state.a2a = served.app.state.a2a
+    assert "signatures" not in await card(broken)
+    assert (await read(broken, "/.well-known/agent-card-keys.json")).status_code == 500
+
+
+async def test_a_deployment_that_does_not_sign_has_no_keys(served: A2AServed) -> None:
+    assert (await read(served, "/.well-known/agent-card-keys.json")).status_code == 404

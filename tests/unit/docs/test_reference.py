@@ -20,7 +20,7 @@ from baton.adapters.agent_files import AgentFiles, load_agent
 from baton.adapters.dynamodb import keys
 from baton.adapters.emf import NAMESPACE
 from baton.api.application import create_app
-from baton.domain.agent import AgentDefinition, RemoteAgent
+from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
@@ -225,6 +225,7 @@ def test_the_remote_agent_of_a_how_to_is_valid(tmp_path: Path, page: str, file: 
 def test_every_field_of_a_remote_agent_is_listed() -> None:
     assert set(table(AGENTS, "field of `remote`")) == set(RemoteAgent.model_fields)
     assert set(table(AGENTS, "field of a reference")) == set(SecretReference.model_fields)
+    assert set(table(AGENTS, "field of `card_signature`")) == set(CardSignature.model_fields)
 
 
 def test_every_route_is_listed_and_no_other() -> None:

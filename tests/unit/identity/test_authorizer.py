@@ -11,9 +11,12 @@ from typing import Any
 
 import jwt
 import pytest
+from cryptography.fernet import Fernet
 
 from baton import composition
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.adapters.tokens.subject_tokens import SubjectTokens
+from baton.domain.identity import Scope
 from tests.unit.identity.signing import SECRET, OneSecret, seconds_from_now, token
 
 APP = Path(__file__).parents[3] / "functions" / "authorizer" / "app.py"
@@ -175,3 +178,21 @@ def test_why_a_connection_is_refused_is_in_the_log(
         app.handler(connecting(offered.format(**tokens)), Context())
     [line] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert line == f"Token refused: {reason}."
+
+
+def test_the_sealed_token_goes_with_the_connection(app: ModuleType) -> None:
+    key = Fernet.generate_key().decode()
+    secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
+    app.verifier = JwtVerifier([], EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    good = token(SECRET)
+    subject = app.handler(connecting(f"baton.v1, {good}"), Context())["context"]["subject"]
+    assert good not in subject
+    assert SubjectTokens(lambda: key).open(Scope("acme", "ada", subject_token=subject))[0] == good
+
+
+def test_a_token_that_is_too_long_for_the_context_stays_behind(app: ModuleType) -> None:
+    key = Fernet.generate_key().decode()
+    secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
+    app.verifier = JwtVerifier([], EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    answer = app.handler(connecting(f"baton.v1, {token(SECRET, note='x' * 5_000)}"), Context())
+    assert "subject" not in answer["context"]

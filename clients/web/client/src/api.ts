@@ -1,6 +1,6 @@
 import { BatonError, errorOf, NetworkError } from "./errors.ts";
 import type { TokenSource } from "./token.ts";
-import type { Agent, Content, FilePart, MessagePage, Page, StoredMessage, Thread, Workflow } from "./wire.ts";
+import type { Agent, Branch, Content, FilePart, MessagePage, Page, StoredMessage, Thread, Workflow } from "./wire.ts";
 
 const READ_MS = 15_000;
 
@@ -60,6 +60,23 @@ export class Api {
 
   forget(id: string): Promise<unknown> {
     return this.request(`/v1/threads/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
+  /** The alternatives that regenerating and editing have made, in the order of their first messages. */
+  branches(id: string): Promise<Page<Branch>> {
+    return this.request(`/v1/threads/${encodeURIComponent(id)}/branches`);
+  }
+
+  /** Makes a branch the conversation that goes on. */
+  selectBranch(id: string, branchId: string): Promise<unknown> {
+    const path = `/v1/threads/${encodeURIComponent(id)}/branches/${encodeURIComponent(branchId)}/select`;
+    return this.request(path, { method: "POST", body: {} });
+  }
+
+  /** Says how good an answer was; `none` takes it back. */
+  feedback(id: string, messageId: string, rating: "up" | "down" | "none", comment?: string): Promise<unknown> {
+    const path = `/v1/threads/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/feedback`;
+    return this.request(path, { method: "POST", body: { rating, ...(comment !== undefined && { comment }) } });
   }
 
   agents(): Promise<Page<Agent>> {

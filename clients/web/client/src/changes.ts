@@ -31,6 +31,7 @@ const CHANGES: Changes = {
     if (!talk.isOver(about)) talk.run = { runId, ...(about.messageId !== undefined && { messageId: about.messageId }) };
     // A worker has died, and another one answers from the beginning.
     talk.drop((item) => item.runId === runId && item.role !== "user" && (item.attempt ?? 0) < (about.attempt ?? 0));
+    if (about.branch && !talk.isOver(about)) talk.cutAfter(about.branch.after);
     if (about.replayed) return;
     settleInterrupts(talk, event, about);
     for (const said of event.input?.messages ?? []) {
@@ -166,6 +167,10 @@ const CHANGES: Changes = {
     if (name === "message_accepted") {
       const item = talk.find(String(value.messageId));
       if (item?.role === "user" && item.delivery) talk.change(item.id, { delivery: "accepted" });
+    }
+    if (name === "branch_selected" && !talk.isOver(about)) {
+      talk.cutAfter((value.after as string | null) ?? null);
+      talk.isCut = true; // what follows is stored, and no event tells it again
     }
     if (name !== "thread_closed") return;
     if (talk.state && !talk.isOver(about)) talk.state = { ...talk.state, status: "closed" };

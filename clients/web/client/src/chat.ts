@@ -11,7 +11,17 @@ import { fits, Outbox } from "./outbox.ts";
 import { Sequence } from "./sequence.ts";
 import type { SafeStore } from "./storage.ts";
 import { identityOf, type TokenSource } from "./token.ts";
-import type { Agent, BatonEvent, ClientFrame, Content, KnownEvent, PartFrame, ThreadState, Workflow } from "./wire.ts";
+import type {
+  Agent,
+  BatonEvent,
+  Branch,
+  ClientFrame,
+  Content,
+  KnownEvent,
+  PartFrame,
+  ThreadState,
+  Workflow,
+} from "./wire.ts";
 
 const SILENCE_MS = 15_000;
 const LOAD_AGAIN_MS = 2_000;
@@ -146,6 +156,31 @@ export class Chat extends Emitter<ChatEvents> {
     return messageId;
   }
 
+  /** Asks for another answer to a message of the user's. The one there is stays as an alternative. */
+  regenerate(messageId: string): void {
+    this.#branch({ branch: { from: messageId, regenerate: true } });
+  }
+
+  /** Replaces a message of the user's: the conversation goes on from there, in a branch of its own. */
+  edit(messageId: string, content: Content): void {
+    this.#branch({ content, branch: { from: messageId } });
+  }
+
+  /** The alternatives that regenerating and editing have made. */
+  async branches(): Promise<readonly Branch[]> {
+    return (await this.#api.branches(this.threadId)).items;
+  }
+
+  /** Goes on in another branch; all who watch are told. */
+  async selectBranch(branchId: string): Promise<void> {
+    await this.#api.selectBranch(this.threadId, branchId);
+  }
+
+  /** Says how good an answer was. */
+  async feedback(messageId: string, rating: "up" | "down" | "none", comment?: string): Promise<void> {
+    await this.#api.feedback(this.threadId, messageId, rating, comment);
+  }
+
   /** Uploads what is too large for a message, and sends the text with the files. */
   async sendFiles(text: string, files: readonly File[], signal?: AbortSignal): Promise<string> {
     return this.send(await contentOf(this.#api, this.threadId, text, files, signal));
@@ -245,7 +280,7 @@ export class Chat extends Emitter<ChatEvents> {
     if (this.#user === null) {
       this.#user = user;
       for (const frame of this.#outbox.keepUnder(scopeOf(identity.tenant, identity.user, this.threadId))) {
-        this.#talk.say(String(frame.messageId), frame.content as Content);
+        if (frame.branch === undefined) this.#talk.say(String(frame.messageId), frame.content as Content);
       }
     }
     this.#sequence.reconnected();
@@ -279,6 +314,7 @@ export class Chat extends Emitter<ChatEvents> {
     }
     const { events, isGap } = this.#sequence.take(frame);
     for (const event of events) this.#apply(event);
+    if (this.#talk.isCut) void this.#readAgain();
     this.#catchingUp.heard(this.#sequence.isComplete);
     if (isGap) this.#resume();
     this.#changed();
@@ -339,17 +375,30 @@ export class Chat extends Emitter<ChatEvents> {
     void this.#load();
   }
 
-  /** Of a run whose worker has died nothing is heard, although the connection lives: asking has it taken over. */
+  /**
+   * Of a run whose worker has died nothing is heard, although the connection lives: asking has it taken over. A message
+   * whose run is not heard of is sent again, under its id.
+   */
   #watchForSilence(): void {
     clearTimeout(this.#silence);
     if (this.#ending.signal.aborted) return;
     this.#silence = setTimeout(() => {
       if (this.#talk.run && this.#isKnown) this.#resume();
+      else for (const frame of this.#outbox.frames) if (fits(frame)) this.#connection.send(frame);
       this.#watchForSilence();
     }, SILENCE_MS);
   }
 
   // What goes
+
+  /** The wish has an id, new for each press of the button, so that a repeat is no second wish. */
+  #branch(fields: { content?: Content; branch: { from: string; regenerate?: boolean } }): void {
+    const messageId = uuid();
+    const frame: ClientFrame = { action: "message", threadId: this.threadId, messageId, ...fields };
+    this.#outbox.add(messageId, frame);
+    this.#transmit(frame);
+    this.#changed();
+  }
 
   #transmit(frame: ClientFrame): void {
     if (fits(frame)) this.#connection.send(frame);
@@ -363,7 +412,8 @@ export class Chat extends Emitter<ChatEvents> {
     const request = new AbortController();
     this.#posting.set(messageId, request);
     const agent = typeof frame.agentId === "string" ? { agentId: frame.agentId } : {};
-    const body = { sessionId: this.threadId, message: frame.content as Content, messageId, ...agent };
+    const branch = frame.branch === undefined ? {} : { branch: frame.branch };
+    const body = { sessionId: this.threadId, message: frame.content as Content, messageId, ...agent, ...branch };
     try {
       const { messages } = await this.#api.say(body, request.signal);
       this.#outbox.done(messageId);
@@ -426,6 +476,19 @@ export class Chat extends Emitter<ChatEvents> {
     if (signal.aborted) return;
     this.#isLoaded = true;
     if (this.#isKnown || this.#missedEvents) this.#resume();
+    this.#changed();
+  }
+
+  /** The conversation goes on in another branch: its newest messages take the place of those that were shown. */
+  async #readAgain(): Promise<void> {
+    this.#talk.isCut = false;
+    try {
+      const page = await this.#api.messages(this.threadId, { limit: PAGE_SIZE });
+      this.#talk.merge(page.items);
+      this.#cursor = page.nextCursor;
+    } catch {
+      if (!this.#ending.signal.aborted) setTimeout(() => void this.#readAgain(), LOAD_AGAIN_MS);
+    }
     this.#changed();
   }
 

@@ -24,8 +24,23 @@ export class Conversation {
   /** Results of calls that are older than what was loaded, by the id of their item. */
   readonly #results = new Map<string, Partial<Item>>();
 
+  /** Messages have to be read again: the conversation goes on in a branch that is not shown here. */
+  isCut = false;
+
   apply(event: BatonEvent): void {
-    applyEvent(this, event);
+    if (!this.#isOfAnotherBranch(event.metadata ?? {})) applyEvent(this, event);
+  }
+
+  /** Takes away what came after a message; all of it where that is not shown, which is then read again. */
+  cutAfter(messageId: string | null): void {
+    const at = messageId === null ? -1 : this.items.findLastIndex(({ id }) => id === messageId);
+    if (messageId !== null && at < 0) this.isCut = true;
+    this.items = this.items.filter((item, index) => index <= at || (isUnsent(item) && item.ordinal === undefined));
+  }
+
+  /** Events of before are told again, those of branches that are not selected too: of these no message was loaded. */
+  #isOfAnotherBranch(about: EventMetadata): boolean {
+    return about.runId != null && this.isOver(about) && !this.items.some(({ runId }) => runId === about.runId);
   }
 
   /** Whether an event is told again of something that was over when the messages and the state were loaded. */

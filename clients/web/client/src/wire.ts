@@ -138,6 +138,25 @@ export interface MessagePage extends Page<StoredMessage> {
   readonly lastSeq: number;
 }
 
+/** How a run begins a branch: `after` is the last message that both have in common, `null` if there is none. */
+export interface BranchStart {
+  readonly branchId: string;
+  readonly from: string;
+  readonly regenerate?: boolean;
+  readonly after: string | null;
+}
+
+/** One of several ways on from a message: those with the same `after` are alternatives of each other. */
+export interface Branch {
+  readonly branchId: string;
+  readonly messageId: string;
+  readonly after: string | null;
+  readonly regenerate: boolean;
+  readonly selected: boolean;
+  readonly startedAt: string;
+  readonly text?: string;
+}
+
 export interface EventMetadata {
   readonly threadId?: string;
   readonly runId?: string | null;
@@ -153,6 +172,7 @@ export interface EventMetadata {
   readonly outcome?: CallOutcome;
   readonly sources?: readonly Source[];
   readonly finishReason?: string | null;
+  readonly branch?: BranchStart;
   readonly part?: number;
   readonly of?: number;
   readonly resume?: {

@@ -320,3 +320,45 @@ test("an approval is asked for, answered once, and settled by the run that goes 
   const item = chat.snapshot.items.find(({ role }) => role === "interrupt");
   assert.ok(item?.role === "interrupt" && item.settled && item.answer === "resolved");
 });
+
+test("another answer takes the place of the one before, under an id of its own", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  FakeSocket.last.hear(...runOf(id, "Good day."));
+  chat.regenerate(id);
+  const wish = FakeSocket.last.sent.at(-1);
+  assert.deepEqual(wish?.branch, { from: id, regenerate: true });
+  assert.notEqual(wish?.messageId, id);
+  const branch = { branchId: "b2", from: id, regenerate: true, after: null };
+  const again = runOf(id, "Hi there.").map((event, index) => ({
+    ...event,
+    runId: "r-2",
+    ...("messageId" in event && { messageId: "a-2" }),
+    metadata: {
+      ...event.metadata,
+      runId: "r-2",
+      seq: 6 + index,
+      ...(index === 0 && { branch, messageId: wish?.messageId as string }),
+    },
+  }));
+  FakeSocket.last.hear(...again);
+  assert.deepEqual(said(chat), ["user: Hello", "assistant: Hi there."]);
+});
+
+test("a branch that is selected elsewhere is read from the store", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  FakeSocket.last.hear(...runOf(id, "Good day."));
+  answers[`/v1/threads/${THREAD}/messages`] = {
+    items: [
+      { id, role: "user", content: "Hello", metadata: { ordinal: 0 } },
+      { id: "a-9", role: "assistant", content: "Hi there.", metadata: { ordinal: 3 } },
+    ],
+    nextCursor: null,
+    lastSeq: 6,
+  };
+  const metadata = { threadId: THREAD, runId: null, seq: 6 };
+  FakeSocket.last.hear({ type: "CUSTOM", name: "branch_selected", value: { branchId: "b1", after: id }, metadata });
+  await settled();
+  assert.deepEqual(said(chat), ["user: Hello", "assistant: Hi there."]);
+});

@@ -17,6 +17,7 @@ import { fetchToken } from "./token-url.ts";
 import { define, type Ui } from "./ui.ts";
 import "./components/composer.ts";
 import "./components/header.ts";
+import { loadMarkdown } from "./components/markdown.ts";
 import "./components/offers.ts";
 import "./components/status.ts";
 import "./components/transcript.ts";
@@ -278,6 +279,7 @@ export class BatonChat extends LitElement {
       void this.#started();
     });
     chat.start();
+    void loadMarkdown().catch(() => {});
   }
 
   #end(): void {

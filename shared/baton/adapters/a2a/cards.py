@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import httpx
 from a2a.client.card_resolver import parse_agent_card
 from a2a.client.errors import AgentCardResolutionError
 from a2a.types import AgentCard
 
+from baton.adapters.a2a.trusted_keys import TrustedKeys
 from baton.adapters.bounded import Bounded
+from baton.domain.agent import CardSignature
 
 CARD_SECONDS = 600.0
 """How long a card is used without asking whether it has changed."""
@@ -26,6 +30,8 @@ _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
 @dataclass(frozen=True, slots=True)
 class _CachedCard:
     card: AgentCard
+    told: Mapping[str, Any]
+    """The same as it was received, with what the SDK's type does not know."""
     url: str
     """Where it was found."""
     entity_tag: str | None
@@ -41,25 +47,43 @@ class AgentCards:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._cards: dict[tuple[str, str | None], _CachedCard] = Bounded(MAX_CARDS)
+        self._cards: dict[tuple[str, str | None, str], _CachedCard] = Bounded(MAX_CARDS)
+        self._keys = TrustedKeys(monotonic)
 
-    async def get(self, address: str, client: httpx.AsyncClient, *, tenant_id: str | None = None) -> AgentCard:
+    async def get(
+        self,
+        address: str,
+        client: httpx.AsyncClient,
+        *,
+        tenant_id: str | None = None,
+        signature: CardSignature | None = None,
+    ) -> AgentCard:
         """Return the card at ``address``, which is its own (``.json``) or the base of the well-known paths.
 
         What a tenant's own agent was given, with the headers of its definition, is that tenant's (``tenant_id``).
 
-        Raises ``AgentCardResolutionError`` and the errors of parsing untrusted JSON.
+        With ``signature`` the card must be signed by one of its keys. It is checked each time the card is asked for
+        again, so that a key that is withdrawn counts no longer than the card.
+
+        Raises ``AgentCardResolutionError``, ``UntrustedCard`` and the errors of parsing untrusted JSON.
         """
-        cached = self._cards.get((address, tenant_id))
+        key = _key(address, tenant_id, signature)
+        cached = self._cards.get(key)
         if cached is None or self._monotonic() >= cached.until:
             found = await _find(address, client, cached)
+            if signature is not None:
+                await self._keys.verify(found.told, signature, client, tenant_id=tenant_id)
             cached = replace(found, until=self._monotonic() + CARD_SECONDS)
-            self._cards[address, tenant_id] = cached
+            self._cards[key] = cached
         return cached.card
 
-    def forget(self, address: str, *, tenant_id: str | None = None) -> None:
+    def forget(self, address: str, *, tenant_id: str | None = None, signature: CardSignature | None = None) -> None:
         """Remove the card from the cache, because it may have caused a failure."""
-        self._cards.pop((address, tenant_id), None)
+        self._cards.pop(_key(address, tenant_id, signature), None)
+
+
+def _key(address: str, tenant_id: str | None, signature: CardSignature | None) -> tuple[str, str | None, str]:
+    return address, tenant_id, signature.model_dump_json() if signature is not None else ""
 
 
 async def _find(address: str, client: httpx.AsyncClient, known: _CachedCard | None) -> _CachedCard:
@@ -88,6 +112,7 @@ async def _fetch(url: str, client: httpx.AsyncClient, known: _CachedCard | None)
         raise AgentCardResolutionError(str(error), status_code=error.response.status_code) from error
     except httpx.RequestError as error:
         raise AgentCardResolutionError(f"The card cannot be read: {error}") from error
-    card = parse_agent_card(response.json())
+    told = response.json()
+    card = parse_agent_card(copy.deepcopy(told))  # it changes what it reads
     tag = response.headers.get("ETag", "")
-    return _CachedCard(card, url, tag if _ENTITY_TAG.fullmatch(tag) else None)
+    return _CachedCard(card, told, url, tag if _ENTITY_TAG.fullmatch(tag) else None)

@@ -20,6 +20,10 @@ class AgentRefused(AgentFailed):
     """The agent answered with a refusal or a failure, which does not open its circuit."""
 
 
+class CardRefused(AgentFailed):
+    """The agent's card is not signed as its definition demands. Nothing was sent."""
+
+
 def agent_failed(error: Exception) -> AgentFailed:
     """Return the failure for an ``error`` of the SDK, the HTTP client or a parser."""
     if isinstance(error, AgentFailed):

@@ -8,18 +8,21 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import httpx
+from a2a.types import AgentCard
 from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.answer import Answer
 from baton.adapters.a2a.cards import AgentCards
 from baton.adapters.a2a.connection import prepare
-from baton.adapters.a2a.failures import AgentRefused, agent_failed
+from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
 from baton.adapters.a2a.peer import Peer
+from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.domain.agent import AgentDefinition, RemoteAgent
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, Unauthorized
+from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.secret import HeaderValue
+from baton.domain.secret import HeaderValue, TokenExchange
 from baton.ports.agent_client import (
     AgentChunk,
     AgentDone,
@@ -38,7 +41,7 @@ CHECK_SECONDS = 5.0
 SHARE_OF_SILENCE = 0.9
 """A share of ``consult_seconds``. A silent agent fails here first, so that the circuit breaker counts it."""
 
-Resolve = Callable[[Mapping[str, HeaderValue]], Awaitable[dict[str, str]]]
+Resolve = Callable[[Mapping[str, HeaderValue], Scope | None], Awaitable[dict[str, str]]]
 
 
 class RemoteAgents:
@@ -72,7 +75,7 @@ class RemoteAgents:
         remote = agent.remote
         if remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
-        credentials = await self._credentials(agent.id, remote)
+        credentials = await self._credentials(agent.id, remote.headers, task.scope)
         answer = Answer(task.remote_task_id)
         try:
             async with (
@@ -97,17 +100,32 @@ class RemoteAgents:
         if remote is None:
             return None
         try:
-            credentials = await self._credentials(agent.id, remote)
+            # What acts for a user is not there without one.
+            own = {name: value for name, value in remote.headers.items() if not isinstance(value, TokenExchange)}
+            credentials = await self._credentials(agent.id, own, None)
             async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
-                Peer.behind(await self._cards.get(remote.card_url, http, tenant_id=agent.tenant_id), http)
+                Peer.behind(await self._card(agent, remote, http), http)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
             return self._redacted(agent_failed(error).reason)
         return None
 
-    async def _credentials(self, agent_id: str, remote: RemoteAgent) -> dict[str, str]:
+    async def _card(self, agent: AgentDefinition, remote: RemoteAgent, http: httpx.AsyncClient) -> AgentCard:
+        """Return the agent's card. Raises ``CardRefused`` for one that is not signed as its definition demands."""
         try:
-            return await self._resolve(remote.headers)
+            return await self._cards.get(
+                remote.card_url, http, tenant_id=agent.tenant_id, signature=remote.card_signature
+            )
+        except UntrustedCard as error:
+            raise CardRefused(f"The card of the agent {agent.id} cannot be trusted: {error}.") from None
+
+    async def _credentials(
+        self, agent_id: str, headers: Mapping[str, HeaderValue], scope: Scope | None
+    ) -> dict[str, str]:
+        try:
+            return await self._resolve(headers, scope)
+        except Unauthorized:
+            raise
         except BatonError as error:
             self._logger.warning(
                 "A remote agent's headers cannot be read", extra={"agent": agent_id, "text": str(error)}
@@ -124,7 +142,7 @@ class RemoteAgents:
             peer: Peer | None = None
             to_be_stopped = True  # if the caller stops early
             try:
-                card = await self._cards.get(remote.card_url, http, tenant_id=agent.tenant_id)
+                card = await self._card(agent, remote, http)
                 peer = Peer.behind(card, http)
                 async with aclosing(peer.answers(task, answer, self._poll_seconds)) as chunks:
                     async for chunk in chunks:
@@ -132,7 +150,7 @@ class RemoteAgents:
             except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
                 # A task that waits for input keeps waiting if the message did not reach it.
                 to_be_stopped = answer.has_begun
-                self._cards.forget(remote.card_url, tenant_id=agent.tenant_id)
+                self._cards.forget(remote.card_url, tenant_id=agent.tenant_id, signature=remote.card_signature)
                 failure = agent_failed(error)
                 self._log(agent.id, error, failure)
                 raise failure from None

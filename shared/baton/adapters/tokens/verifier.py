@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ import jwt
 from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
 from baton.adapters.tokens.issuer import IssuerKeys
 from baton.adapters.tokens.refusals import TokenRefused, reason
+from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
@@ -43,6 +45,8 @@ class JwtVerifier:
     """Verifies tokens of the given OIDC issuers and tokens signed with an embed key (``iss`` is ``baton-embed``).
 
     The key determines the algorithm, never the token. The reason of a refusal is logged and not returned.
+
+    With ``subject_tokens`` the identity's scope has the token, sealed, for calls that act for the user.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class JwtVerifier:
         *,
         allow_http: bool = False,
         clock: Clock | None = None,
+        subject_tokens: SubjectTokens | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._issuers = {
@@ -59,6 +64,7 @@ class JwtVerifier:
             for issuer in issuers
         }
         self._embed_keys = embed_keys
+        self._subject_tokens = subject_tokens
         self._clock = clock or SystemClock()
 
     def verify(self, token: str) -> Identity:
@@ -76,7 +82,10 @@ class JwtVerifier:
             if isinstance(error, jwt.ExpiredSignatureError):
                 raise TokenExpired from None
             raise Unauthorized(_REFUSED) from None
-        return identity
+        if self._subject_tokens is None:
+            return identity
+        sealed = self._subject_tokens.seal(identity.scope, token, identity.expires_at)
+        return replace(identity, scope=replace(identity.scope, subject_token=sealed))
 
     def unreadable_issuers(self) -> dict[str, str]:
         """Return the issuers whose keys cannot be read, and why. Each request takes some seconds at most."""

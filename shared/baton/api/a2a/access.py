@@ -17,6 +17,8 @@ class A2AAccess:
     """The OpenID Connect issuers whose tokens are accepted."""
     is_open: bool = False
     """Whether calls without a token are accepted. Only in the local cloud."""
+    public_url: str | None = None
+    """The deployment's address where it is configured, without a slash at its end. Cards name no other then."""
     pushes: bool = False
     """Whether clients can be notified of their tasks."""
     has_stage: bool = False
@@ -25,13 +27,28 @@ class A2AAccess:
 
 def base_url(request: Request, access: A2AAccess) -> str:
     """Return the deployment's address as the client knows it, without a slash at its end."""
+    return _base(request, access)[0]
+
+
+def trusted_base_url(request: Request, access: A2AAccess) -> str | None:
+    """Return the address if the deployment vouches for it; None if it is what the request's ``Host`` says.
+
+    API Gateway serves no other hosts than its own and the custom domains that lead to it.
+    """
+    url, is_trusted = _base(request, access)
+    return url if is_trusted else None
+
+
+def _base(request: Request, access: A2AAccess) -> tuple[str, bool]:
+    if access.public_url is not None:
+        return access.public_url, True
     context = _gateway_context(request) if access.has_stage else None
     if context is None:
-        return str(request.base_url).rstrip("/")
+        return str(request.base_url).rstrip("/"), False
     raw_path = request.scope.get("raw_path")
     path = raw_path.decode("latin-1") if raw_path is not None else quote(request.scope["path"])
     prefix = context["path"].removesuffix(path).rstrip("/")
-    return f"https://{context['domainName']}{prefix}"
+    return f"https://{context['domainName']}{prefix}", True
 
 
 def _gateway_context(request: Request) -> dict[str, str] | None:

@@ -36,6 +36,8 @@ class A2ACaller:
     """Event loop time at which the token expires."""
     base_url: str
     """The deployment's address, as the caller knows it."""
+    trusted_base_url: str | None
+    """The same, unless nothing but the request's ``Host`` says so."""
     access: A2AAccess
 
     def context(self, line: Line = Line.CURRENT) -> ServerCallContext:

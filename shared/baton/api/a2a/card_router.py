@@ -4,27 +4,39 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from aws_lambda_powertools import Logger
 from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
 from baton.api.authentication import bearer, caller
 from baton.api.problems import responses
 from baton.api.services import ApiServices, Services
 from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import NotFound, StoreUnavailable, TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    NotFound,
+    StoreUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+)
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 
 NOBODY = Scope("public", "anonymous")
 """Who reads a card without a token: a scope without permissions."""
+KEYS = "/.well-known/agent-card-keys.json"
 MAX_KEYS_AGE = 300
 """Seconds for which receivers may keep keys."""
 MAX_AGE = 600
 """Seconds for which clients may keep a card."""
 
+logger = Logger(child=True)
 router = APIRouter(tags=["a2a"])
 
 
@@ -80,6 +92,25 @@ async def agents_card(
 
 
 @router.get(
+    KEYS,
+    summary="Read the keys of cards",
+    responses={
+        200: {
+            "description": "A JWK set (RFC 7517).",
+            "content": {"application/json": {"schema": {"type": "object"}, "example": {"keys": []}}},
+        },
+        **responses(NotFound, InternalError, StoreUnavailable),
+    },
+)
+async def card_keys(services: Services) -> Response:
+    """Return the public keys with which the signatures of cards are checked. It needs no token."""
+    if services.card_signer is None:
+        raise NotFound
+    keys = await services.card_signer.public_keys()
+    return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_AGE}"})
+
+
+@router.get(
     "/.well-known/jwks.json",
     summary="Read the keys of signatures",
     responses={
@@ -123,12 +154,39 @@ async def _served(
         # Without a token there is no tenant: only agents that ship have a public card.
         agents = await services.agents.of(scope) if reader is not None else AgentDirectory(services.catalog, {})
         agent = agents.get(scope, agent_id) if agent_id is not None else None
-        body = card_bytes(card_of(agents, scope, agent, base_url(request, access), access))
+        card = card_of(agents, scope, agent, base_url(request, access), access)
     except UnknownAgent:
         raise NotFound from None
-    tag = entity_tag(body)
+    body, tag = await _with_signatures(card, services, trusted_base_url(request, access))
     whose = "private" if reader is not None else "public"
     headers = {"ETag": tag, "Cache-Control": f"{whose}, max-age={MAX_AGE}", "Vary": "Authorization"}
-    if known is not None and tag in [each.strip().removeprefix("W/") for each in known.split(",")]:
+    if known is not None and tag.removeprefix("W/") in [each.strip().removeprefix("W/") for each in known.split(",")]:
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
+
+
+async def signed(card: dict[str, Any], services: ApiServices, base: str) -> dict[str, Any]:
+    """Return the card with its signatures, if the deployment has keys. ``base`` is an address that it vouches for."""
+    signer = services.card_signer
+    if signer is None:
+        return card
+    try:
+        return {**card, "signatures": await signer.signatures(card, f"{base}{KEYS}")}
+    except BatonError as error:
+        # Clients that demand a signature refuse the card, and the others are served.
+        logger.error("Agent cards cannot be signed", reason=error.detail)
+        count(Metric.KEYS_UNREADABLE)
+        return card
+
+
+async def _with_signatures(card: dict[str, Any], services: ApiServices, base: str | None) -> tuple[bytes, str]:
+    """Return the card as it is served, signed where it can be, and its ``ETag``.
+
+    Signatures differ each time, so the tag of a signed card is that of what is signed, by which key: a weak one.
+    """
+    body = card_bytes(card)
+    told = await signed(card, services, base) if base is not None else card
+    signer = services.card_signer
+    if told is card or signer is None:
+        return body, entity_tag(body)
+    return card_bytes(told), f"W/{entity_tag(body + (await signer.key_id()).encode())}"

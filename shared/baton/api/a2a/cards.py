@@ -20,6 +20,7 @@ from baton.domain.triggers import is_phrase
 OLDER_VERSION = "0.3.0"
 CURRENT_VERSION = "1.0"
 TRANSPORT = "JSONRPC"
+REST = "HTTP+JSON"
 INPUT_MODES = ("text/plain", "application/json", "image/*", "application/pdf", "application/octet-stream")
 OUTPUT_MODES = ("text/plain", "application/json")
 MAX_EXAMPLES = 10
@@ -39,9 +40,15 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
     """Return the card of an agent that answers at ``url``."""
     agent = carded.agent
     features = _features(carded)
+    # Clients of 0.3 add the version to the address of HTTP+JSON themselves.
     interfaces = [
-        {"url": url, "protocolBinding": TRANSPORT, "protocolVersion": version}
-        for version in (CURRENT_VERSION, OLDER_VERSION)
+        {"url": address, "protocolBinding": binding, "protocolVersion": version}
+        for binding, version, address in (
+            (TRANSPORT, CURRENT_VERSION, url),
+            (TRANSPORT, OLDER_VERSION, url),
+            (REST, CURRENT_VERSION, f"{url}/v1"),
+            (REST, OLDER_VERSION, url),
+        )
     ]
     extension = {
         "uri": EXTENSION_URI,
@@ -57,7 +64,7 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
         "url": url,
         "preferredTransport": TRANSPORT,
         "protocolVersion": OLDER_VERSION,
-        "additionalInterfaces": [{"url": url, "transport": TRANSPORT}],
+        "additionalInterfaces": [{"url": url, "transport": binding} for binding in (TRANSPORT, REST)],
         "supportedInterfaces": interfaces,
         "capabilities": {
             "streaming": True,

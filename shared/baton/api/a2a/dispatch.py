@@ -115,7 +115,7 @@ LARGE = 32_768
 """Bytes of a body from which on it is converted in a thread: other streams of the process must not wait for it."""
 
 logger = Logger(child=True)
-_handler = A2AHandler()
+handler = A2AHandler()
 
 
 async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[str, Any] | AsyncIterator[sse.Frame]:
@@ -123,13 +123,13 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
     call: Call | None = None
     try:
         call = parse_call(body)
-        _check_version(version)
+        check_version(version)
         parsed = asyncio.to_thread(_parsed, call) if len(body) > LARGE else None
         method, params, is_older = await parsed if parsed is not None else _parsed(call)
         if method in STREAMS:
-            events = _STREAMS[method](params, caller.context(_line(is_older=is_older)))
+            events = STREAM_METHODS[method](params, caller.context(_line(is_older=is_older)))
             if not is_older:
-                events = await _begun(events)
+                events = await begun(events)
             return _frames(call.id, events, is_older=is_older, caller=caller)
         value = await _result(method, params, caller, is_older=is_older)
         return result(call.id, value)
@@ -137,10 +137,10 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
         return _error(refused.id, refused.error, is_older=True)
     except Exception as error:  # noqa: BLE001 - every failure becomes a response of JSON-RPC
         request_id = call.id if call is not None else None
-        return _error(request_id, _as_a2a(error, caller), is_older=call is None or call.method not in CURRENT)
+        return _error(request_id, as_a2a(error, caller), is_older=call is None or call.method not in CURRENT)
 
 
-def _check_version(version: str | None) -> None:
+def check_version(version: str | None) -> None:
     """Raise ``VersionNotSupportedError`` for other versions than 0.3 and 1. The method decides between these."""
     if version and version.strip().split(".")[0] not in ("0", "1"):
         raise VersionNotSupportedError(f"A2A {version[:20]!r} is not supported. 0.3 and 1.0 are.")
@@ -198,14 +198,14 @@ def _configure(params: SendMessageRequest, given: v03.MessageSendConfiguration |
 async def _result(method: str, params: Any, caller: A2ACaller, *, is_older: bool) -> Any:
     context = caller.context(_line(is_older=is_older))
     if method == "SendMessage":
-        sent = await _handler.on_message_send(params, context)
+        sent = await handler.on_message_send(params, context)
         if is_older:
             return await asyncio.to_thread(_older_sent, sent)
         response = SendMessageResponse(task=sent) if isinstance(sent, Task) else SendMessageResponse(message=sent)
         return await asyncio.to_thread(MessageToDict, response)
     if method == "ListTasks":
-        return serialize_list_tasks_response(await _handler.on_list_tasks(params, context), params.include_artifacts)
-    value = await _METHODS[method](params, context)
+        return serialize_list_tasks_response(await handler.on_list_tasks(params, context), params.include_artifacts)
+    value = await METHODS[method](params, context)
     if not is_older:
         return await asyncio.to_thread(MessageToDict, value) if value is not None else None
     return await asyncio.to_thread(_OLDER_RESULTS[method], value)
@@ -225,18 +225,18 @@ def _dumped(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-_METHODS: Mapping[str, Callable[[Any, Any], Awaitable[Any]]] = {
-    "GetTask": _handler.on_get_task,
-    "CancelTask": _handler.on_cancel_task,
-    "CreateTaskPushNotificationConfig": _handler.on_create_task_push_notification_config,
-    "GetTaskPushNotificationConfig": _handler.on_get_task_push_notification_config,
-    "ListTaskPushNotificationConfigs": _handler.on_list_task_push_notification_configs,
-    "DeleteTaskPushNotificationConfig": _handler.on_delete_task_push_notification_config,
-    "GetExtendedAgentCard": _handler.on_get_extended_agent_card,
+METHODS: Mapping[str, Callable[[Any, Any], Awaitable[Any]]] = {
+    "GetTask": handler.on_get_task,
+    "CancelTask": handler.on_cancel_task,
+    "CreateTaskPushNotificationConfig": handler.on_create_task_push_notification_config,
+    "GetTaskPushNotificationConfig": handler.on_get_task_push_notification_config,
+    "ListTaskPushNotificationConfigs": handler.on_list_task_push_notification_configs,
+    "DeleteTaskPushNotificationConfig": handler.on_delete_task_push_notification_config,
+    "GetExtendedAgentCard": handler.on_get_extended_agent_card,
 }
-_STREAMS: Mapping[str, Callable[[Any, Any], AsyncGenerator[Any, None]]] = {
-    "SendStreamingMessage": _handler.on_message_send_stream,
-    "SubscribeToTask": _handler.on_subscribe_to_task,
+STREAM_METHODS: Mapping[str, Callable[[Any, Any], AsyncGenerator[Any, None]]] = {
+    "SendStreamingMessage": handler.on_message_send_stream,
+    "SubscribeToTask": handler.on_subscribe_to_task,
 }
 _OLDER_RESULTS: Mapping[str, Callable[[Any], Any]] = {
     "GetTask": lambda task: _dumped(conversions.to_compat_task(task)),
@@ -254,7 +254,7 @@ _OLDER_RESULTS: Mapping[str, Callable[[Any], Any]] = {
 # Streams
 
 
-async def _begun(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+async def begun(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
     """Wait for the first event, so that a refusal is an ordinary response. Raises what refuses the call."""
     first = await anext(events, None)
     return _continued(first, events)
@@ -278,7 +278,7 @@ async def _frames(
         async for event in events:
             yield {"data": dumped(_event(request_id, event, is_older=is_older))}
     except Exception as error:  # noqa: BLE001 - it ends the stream, and is logged
-        yield {"data": dumped(_error(request_id, _as_a2a(error, caller), is_older=is_older))}
+        yield {"data": dumped(_error(request_id, as_a2a(error, caller), is_older=is_older))}
     finally:
         await events.aclose()
 
@@ -296,7 +296,7 @@ def _event(request_id: RequestId, event: Any, *, is_older: bool) -> dict[str, An
 # Errors
 
 
-def _as_a2a(error: Exception, caller: A2ACaller) -> A2AError:
+def as_a2a(error: Exception, caller: A2ACaller) -> A2AError:
     """Return the error that the client gets. Faults of Baton's own are logged, and say nothing of themselves."""
     if isinstance(error, A2AError):
         return error

@@ -41,9 +41,9 @@ def parse_call(body: bytes) -> Call:
     if count_values(body) > MAX_VALUES:
         raise CallRefused(InvalidRequestError(f"The body has more than {MAX_VALUES} values."))
     try:
-        call = json.loads(body.decode(), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise CallRefused(JSONParseError("The body is not JSON.")) from None
+        call = parsed_json(body)
+    except JSONParseError as error:
+        raise CallRefused(error) from None
     if isinstance(call, list):
         raise CallRefused(InvalidRequestError("Batches are not supported. Send one request at a time."))
     if not isinstance(call, dict):
@@ -59,6 +59,14 @@ def parse_call(body: bytes) -> Call:
     if not isinstance(method, str) or not method:
         raise CallRefused(InvalidRequestError("method must be the name of a method."), request_id)
     return Call(request_id, method, call.get("params", {}))
+
+
+def parsed_json(body: bytes) -> Any:
+    """Return the value of a body. Raises ``JSONParseError`` for what is not JSON by RFC 8259, such as NaN."""
+    try:
+        return json.loads(body.decode(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise JSONParseError("The body is not JSON.") from None
 
 
 def result(request_id: RequestId, value: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from a2a.utils.errors import (
 
 from baton.api.a2a import push
 from baton.api.a2a.caller import A2ACaller, caller_of, line_of
-from baton.api.a2a.card_router import card_of
+from baton.api.a2a.card_router import card_of, signed
 from baton.api.a2a.listing import list_tasks
 from baton.api.a2a.push import check_wish, prepared
 from baton.api.a2a.sending import Sender, Sending
@@ -283,6 +283,8 @@ class A2AHandler(RequestHandler):
     ) -> AgentCard:
         caller = caller_of(context)
         card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
+        if caller.trusted_base_url is not None:
+            card = await signed(card, caller.services, caller.trusted_base_url)
         return parse_agent_card(card)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import JSONResponse, Response
@@ -12,12 +12,15 @@ from fastapi.security import HTTPAuthorizationCredentials
 from starlette.exceptions import HTTPException
 
 from baton.api import sse
-from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.authentication import bearer, caller
 from baton.api.problems import request_id, responses
 from baton.api.services import ApiServices, Services
 from baton.domain.errors import MessageTooLarge, NotFound, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Scope
+
+if TYPE_CHECKING:
+    from baton.api.a2a.caller import A2ACaller
 
 VERSION_HEADER = "A2A-Version"
 OPEN_SCOPE = Scope("demo", "a2a")
@@ -94,27 +97,9 @@ async def call_agent(request: Request, scope: A2AScope, services: Services, agen
 
 async def _answered(request: Request, scope: Scope, services: ApiServices, agent_id: str | None) -> Response:
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
-    from baton.api.a2a.caller import A2ACaller
     from baton.api.a2a.dispatch import answer, too_large
 
-    try:
-        agents = await services.agents.of(scope)
-        agent = await services.agents.get(scope, agent_id) if agent_id is not None else None
-    except UnknownAgent:
-        raise NotFound from None
-    timing = sse.timing(request)
-    access: A2AAccess = request.app.state.a2a
-    who = A2ACaller(
-        scope=scope,
-        services=services,
-        timing=timing,
-        agents=agents,
-        agent=agent,
-        request_id=request_id(request),
-        ends_at=_ends_at(request, services),
-        base_url=base_url(request, access),
-        access=access,
-    )
+    who = await calling(request, scope, services, agent_id)
     try:
         body = await request.body()
     except HTTPException as refusal:
@@ -124,7 +109,31 @@ async def _answered(request: Request, scope: Scope, services: ApiServices, agent
     answered = await answer(body, request.headers.get(VERSION_HEADER), who)
     if isinstance(answered, dict):
         return JSONResponse(answered)
-    return sse.streamed(answered, timing)
+    return sse.streamed(answered, who.timing)
+
+
+async def calling(request: Request, scope: Scope, services: ApiServices, agent_id: str | None) -> A2ACaller:
+    """Return who makes the call. Raises ``NotFound`` for an agent that the caller may not use."""
+    from baton.api.a2a.caller import A2ACaller
+
+    try:
+        agents = await services.agents.of(scope)
+        agent = await services.agents.get(scope, agent_id) if agent_id is not None else None
+    except UnknownAgent:
+        raise NotFound from None
+    access: A2AAccess = request.app.state.a2a
+    return A2ACaller(
+        scope=scope,
+        services=services,
+        timing=sse.timing(request),
+        agents=agents,
+        agent=agent,
+        request_id=request_id(request),
+        ends_at=_ends_at(request, services),
+        base_url=base_url(request, access),
+        trusted_base_url=trusted_base_url(request, access),
+        access=access,
+    )
 
 
 def _ends_at(request: Request, services: ApiServices) -> float:

@@ -1,13 +1,21 @@
-import { MarkdownView } from "../markdown/view.ts";
+import type { MarkdownView } from "../markdown/view.ts";
 import { define, NO_UI, type Ui } from "../ui.ts";
+
+let loading: Promise<typeof import("../markdown/view.ts")> | null = null;
+
+/** Loads what draws Markdown: begun while the widget connects, so that it is there before the first answer. */
+export function loadMarkdown(): Promise<typeof import("../markdown/view.ts")> {
+  loading ??= import("../markdown/view.ts").catch((error) => {
+    loading = null; // a lost connection, perhaps: the next text tries again
+    throw error;
+  });
+  return loading;
+}
 
 /** Markdown text that may still grow. */
 export class BatonMarkdown extends HTMLElement {
   #ui: Ui = NO_UI;
-  readonly #view = new MarkdownView(this, () => {
-    const { say } = this.#ui.locale;
-    return { copy: say("copy"), copied: say("copied"), code: say("code"), table: say("table") };
-  });
+  #view: MarkdownView | null = null;
   #text = "";
   #isComplete = false;
 
@@ -30,12 +38,31 @@ export class BatonMarkdown extends HTMLElement {
   #draw(): void {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
-    queueMicrotask(() => {
-      this.#isDrawing = false;
-      this.#view.update(this.#text, this.#isComplete);
-    });
+    queueMicrotask(() => void this.#drawn());
   }
   #isDrawing = false;
+
+  async #drawn(): Promise<void> {
+    try {
+      this.#view ??= await this.#viewOf();
+      this.#view.update(this.#text, this.#isComplete);
+    } catch (error) {
+      // What cannot be drawn is read as it was written.
+      this.#view = null;
+      this.textContent = this.#text;
+      if (loading) reportError(error);
+    }
+    this.#isDrawing = false;
+  }
+
+  async #viewOf(): Promise<MarkdownView> {
+    const { MarkdownView } = await loadMarkdown();
+    this.replaceChildren();
+    return new MarkdownView(this, () => {
+      const { say } = this.#ui.locale;
+      return { copy: say("copy"), copied: say("copied"), code: say("code"), table: say("table") };
+    });
+  }
 }
 
 define("baton-chat-markdown", BatonMarkdown);

@@ -3,12 +3,15 @@ import { repeat } from "lit/directives/repeat.js";
 import type { ChatSnapshot, Item, MessageItem } from "#client";
 import { icons } from "../icons.ts";
 import { define, Piece } from "../ui.ts";
-import "./interrupt.ts";
 import "./message.ts";
 import "./note.ts";
-import "./research.ts";
-import "./tool.ts";
 
+/** What not every conversation has is loaded when it first appears: its elements come to life then. */
+const LATER: Partial<Record<Item["role"], () => Promise<unknown>>> = {
+  interrupt: () => import("./interrupt.ts"),
+  research: () => import("./research.ts"),
+  tool: () => import("./tool.ts"),
+};
 const NEAR_THE_END_PX = 80;
 const NEAR_THE_START_PX = 400;
 
@@ -89,6 +92,7 @@ export class BatonTranscript extends Piece {
 
   #view(item: Item, before: Item | undefined): TemplateResult {
     const { ui } = this;
+    void LATER[item.role]?.().catch(() => {});
     if (item.role === "note") return html`<baton-chat-note class="item" .ui=${ui} .item=${item}></baton-chat-note>`;
     if (item.role === "research")
       return html`<baton-chat-research class="item" .ui=${ui} .item=${item}></baton-chat-research>`;

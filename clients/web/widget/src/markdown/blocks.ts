@@ -1,5 +1,6 @@
 import { Lexer, Marked, type Token, type TokensList } from "marked";
 import { escaped, formulas } from "./math.ts";
+import { isPlain, nodesOf } from "./nodes.ts";
 
 const marked = new Marked({
   gfm: true,
@@ -19,6 +20,8 @@ export interface Block {
   readonly raw: string;
   /** The code of a block that is nothing but code. */
   readonly code: string | null;
+  /** What it looks like; `null` where it has HTML of its own. */
+  nodes(): (Node | string)[] | null;
   html(): string;
 }
 
@@ -31,6 +34,7 @@ export function blocksOf(text: string, links: TokensList["links"]): Block[] {
   return tokens.map((token) => ({
     raw: token.raw,
     code: token.type === "code" ? String(token.text) : null,
+    nodes: () => (isPlain(token) ? nodesOf(token) : null),
     html: () => marked.parser(withLinks([token], links)),
   }));
 }

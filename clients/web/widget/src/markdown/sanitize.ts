@@ -1,8 +1,8 @@
 import createPurifier, { type Config } from "dompurify";
+import { safeImage, safeLink } from "./nodes.ts";
 import { policy } from "./trusted.ts";
 
 const purifier = createPurifier(window);
-const SHOWN_INLINE = /^data:image\/(png|jpeg|gif|webp|avif);/i;
 
 const TEXT: Config = {
   ALLOWED_TAGS: [
@@ -41,6 +41,7 @@ const TEXT: Config = {
     "data-language",
     "data-math",
   ],
+  ADD_URI_SAFE_ATTR: ["data-language", "data-math", "align", "start", "type"],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|tel:|data:image\/)/i,
@@ -55,12 +56,12 @@ const FORMULA: Config = {
 /** HTML of what an agent wrote, without anything that runs, loads from elsewhere or changes the page around it. */
 export function sanitized(html: string): DocumentFragment {
   const fragment = clean(html, TEXT);
-  for (const link of fragment.querySelectorAll("a")) {
-    link.target = "_blank";
-    link.rel = "noopener noreferrer nofollow";
+  for (const image of fragment.querySelectorAll("img")) {
+    image.replaceWith(...safeImage(image.getAttribute("src") ?? "", image.alt || image.title));
   }
-  for (const image of fragment.querySelectorAll("img"))
-    if (!SHOWN_INLINE.test(image.src)) image.replaceWith(linkTo(image));
+  for (const link of fragment.querySelectorAll("a:not([target])")) {
+    link.replaceWith(...safeLink(link.getAttribute("href") ?? "", [...link.childNodes]));
+  }
   for (const input of fragment.querySelectorAll("input")) {
     const isDone = input.type === "checkbox" && input.hasAttribute("checked");
     input.replaceWith(document.createTextNode(isDone ? "☑ " : "☐ "));
@@ -77,14 +78,4 @@ export const sanitizedFormula = (html: string): DocumentFragment => clean(html, 
 function clean(html: string, config: Config): DocumentFragment {
   const trusted = policy ? { TRUSTED_TYPES_POLICY: policy as unknown as Config["TRUSTED_TYPES_POLICY"] } : {};
   return purifier.sanitize(html, { ...config, ...trusted, RETURN_DOM_FRAGMENT: true }) as DocumentFragment;
-}
-
-/** An image of another server would tell it who reads this and when: it is a link until somebody follows it. */
-function linkTo(image: HTMLImageElement): Node {
-  const name = image.alt || image.title || image.getAttribute("src") || "";
-  if (!/^https?:/i.test(image.getAttribute("src") ?? "")) return document.createTextNode(name);
-  const link = document.createElement("a");
-  Object.assign(link, { href: image.src, target: "_blank", rel: "noopener noreferrer nofollow", textContent: name });
-  link.setAttribute("data-image", "");
-  return link;
 }

@@ -1,6 +1,5 @@
 import type { TokensList } from "marked";
 import { type Block, blocksOf } from "./blocks.ts";
-import { sanitized } from "./sanitize.ts";
 
 /** What a view says beside the text; in the reader's language. */
 export interface Labels {
@@ -9,6 +8,9 @@ export interface Labels {
   readonly code: string;
   readonly table: string;
 }
+
+/** What makes foreign HTML harmless, once it was needed. */
+let sanitizer: typeof import("./sanitize.ts") | null = null;
 
 /**
  * Markdown that may still grow, in one element. Only the last block is rendered again when text is added: what is before
@@ -71,11 +73,40 @@ export class MarkdownView {
 
   #nodesOf(block: Block, isSettled: boolean): ChildNode[] {
     if (block.raw.trim() === "") return [];
-    const fragment = sanitized(block.html());
+    const nodes = block.nodes();
+    if (nodes === null) return [this.#foreign(block, isSettled)];
+    const fragment = document.createDocumentFragment();
+    fragment.append(...nodes);
+    this.#furnish(fragment, isSettled);
+    return [...fragment.childNodes];
+  }
+
+  /** A block with HTML of its own: text until what makes it harmless is there. */
+  #foreign(block: Block, isSettled: boolean): ChildNode {
+    const place = document.createElement("div");
+    const show = ({ sanitized }: typeof import("./sanitize.ts")) => {
+      const fragment = sanitized(block.html());
+      this.#furnish(fragment, isSettled);
+      place.replaceChildren(fragment);
+    };
+    if (sanitizer) show(sanitizer);
+    else {
+      place.textContent = block.raw.trim();
+      import("./sanitize.ts").then(
+        (loaded) => {
+          sanitizer = loaded;
+          show(loaded);
+        },
+        () => {}, // it stays text
+      );
+    }
+    return place;
+  }
+
+  #furnish(fragment: DocumentFragment, isSettled: boolean): void {
     for (const pre of fragment.querySelectorAll("pre")) this.#frame(pre, isSettled);
     for (const table of fragment.querySelectorAll("table")) this.#scroll(table);
     if (fragment.querySelector("[data-math]")) void this.#drawFormulas(fragment);
-    return [...fragment.childNodes].filter((node) => node instanceof HTMLElement || node.textContent?.trim());
   }
 
   /** Puts the language and a button that copies above the code. */

@@ -3,8 +3,9 @@ import { css } from "lit";
 /** Where the user writes. */
 export const composer = css`
   .composer .line { display: flex; align-items: flex-end; gap: 4px; padding: 5px; border: 1px solid var(--_border); border-radius: 24px; background: var(--_raised); transition: border-color 0.15s; max-inline-size: var(--baton-measure, 760px); margin-inline: auto; }
-  .composer .line:focus-within { border-color: var(--_accent); }
+  .composer .line:has(textarea:focus-visible) { border-color: var(--_accent); box-shadow: 0 0 0 1px var(--_accent); }
   .composer textarea { flex: 1; min-inline-size: 0; resize: none; border: 0; outline: 0; background: none; color: inherit; font: inherit; padding: 6px 6px; max-block-size: 200px; scrollbar-width: thin; }
+  .composer .line textarea:focus-visible { outline: none; }
   .composer textarea::placeholder { color: var(--_muted); opacity: 1; }
   .composer .chooser { display: none; }
   .composer .send, .composer .stop { background: var(--_accent); color: var(--_on-accent); }

@@ -3,8 +3,6 @@ import { css } from "lit";
 /** Text of agents. */
 export const markdown = css`
   .markdown { display: block; }
-  .markdown > :first-child { margin-block-start: 0; }
-  .markdown > :last-child { margin-block-end: 0; }
   .markdown :is(p, ul, ol, blockquote, figure, .table, details) { margin-block: 10px; }
   .markdown :is(h1, h2, h3, h4, h5, h6) { margin-block: 18px 8px; line-height: 1.3; font-weight: 650; font-size: 1.05em; }
   .markdown h1 { font-size: 1.3em; }
@@ -17,7 +15,7 @@ export const markdown = css`
   .markdown hr { border: 0; border-block-start: 1px solid var(--_border); margin-block: 16px; }
   .markdown :not(pre) > code { padding: 1.5px 5px; border-radius: 5px; background: var(--_surface); font: 0.88em var(--_mono); }
   .markdown kbd { padding: 1px 5px; border: 1px solid var(--_border); border-radius: 5px; font: 0.85em var(--_mono); }
-  .markdown a[data-image]::before { content: "🖼 "; }
+  .markdown a[data-image]::before { content: "↗ "; }
   .markdown img { max-inline-size: 100%; border-radius: 10px; }
   .markdown .table { overflow-x: auto; border: 1px solid var(--_border); border-radius: 10px; }
   .markdown table { border-collapse: collapse; inline-size: 100%; font-size: 14px; }
@@ -26,6 +24,8 @@ export const markdown = css`
   .markdown tr:last-child td { border-block-end: 0; }
   .markdown :is(th, td)[align="right"] { text-align: end; }
   .markdown :is(th, td)[align="center"] { text-align: center; }
+  .markdown > :first-child { margin-block-start: 0; }
+  .markdown > :last-child { margin-block-end: 0; }
 
   figure.code { border: 1px solid var(--_border); border-radius: 12px; overflow: hidden; background: var(--_surface); direction: ltr; }
   figure.code figcaption { display: flex; justify-content: space-between; padding: 5px 12px; border-block-end: 1px solid var(--_border); color: var(--_muted); font-size: 12.5px; }

@@ -1,0 +1,123 @@
+"""Signatures of agent cards: detached JWS (RFC 7515) over canonical JSON (RFC 8785), as A2A 1.0, section 8.4, has them.
+
+What is signed has two forms. A client that reads a card by the types of A2A 1.0, as the reference SDK does, checks the
+fields that these know, without empty ones. A client that works on the JSON itself checks the object as it was served.
+A card that serves several lines of the protocol has a signature of each form.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import copy
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jwt
+from a2a.client.card_resolver import parse_agent_card
+from a2a.types import AgentCard
+from a2a.utils._jcs import canonicalize  # the SDK's only implementation of RFC 8785
+from a2a.utils.signing import _canonicalize_agent_card
+from jwt import api_jws
+
+ALGORITHMS = frozenset({"ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
+"""Signatures with a private key. A shared secret proves nothing about who signed."""
+MAX_SIGNATURES = 10
+MAX_TEXT = 4_096
+"""Characters of a protected header or a signature."""
+FORMS: tuple[Callable[[Mapping[str, Any]], bytes], ...]
+
+
+class UntrustedCard(Exception):
+    """The card has no signature of a trusted key. The text says why."""
+
+
+def card_signatures(card: Mapping[str, Any], key: jwt.PyJWK, keys_url: str) -> list[dict[str, str]]:
+    """Return a signature of each form of ``card``, by a private ``key`` with an id."""
+    header = {"alg": key.algorithm_name, "jku": keys_url, "kid": key.key_id, "typ": "JOSE"}
+    signed = []
+    for form in FORMS:
+        token = api_jws.encode(form(card), key.key, algorithm=key.algorithm_name, headers=header)
+        protected, _, signature = token.split(".")
+        signed.append({"protected": protected, "signature": signature})
+    return signed
+
+
+def verify_card(card: Mapping[str, Any], keys: Iterable[jwt.PyJWK]) -> None:
+    """Check that one of ``keys`` has signed ``card``, which is as it was received. Raises ``UntrustedCard``.
+
+    The key determines the algorithm, never the header, and no address of the header is fetched.
+    """
+    trusted = {key.key_id: key for key in keys}
+    given = card.get("signatures")
+    if not isinstance(given, list) or not given:
+        raise UntrustedCard("it is not signed")
+    try:
+        forms = [form(card) for form in FORMS]
+    except Exception:  # noqa: BLE001 - untrusted JSON
+        raise UntrustedCard("it has no canonical form") from None
+    is_known = False
+    for each in given[:MAX_SIGNATURES]:
+        key = trusted.get(signing_key_id(each))
+        if key is None:
+            continue
+        is_known = True
+        if any(_is_signed(each, form, key) for form in forms):
+            return
+    raise UntrustedCard("its signature is wrong" if is_known else "no trusted key has signed it")
+
+
+def signing_key_id(signature: Any) -> str | None:
+    """Return the id of the key that a signature names; None if it is unreadable."""
+    protected = signature.get("protected") if isinstance(signature, dict) else None
+    if not isinstance(protected, str) or len(protected) > MAX_TEXT:
+        return None
+    try:
+        header = json.loads(base64.urlsafe_b64decode(protected + "=" * (-len(protected) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        return None
+    kid = header.get("kid") if isinstance(header, dict) else None
+    return kid if isinstance(kid, str) else None
+
+
+def public_keys(key_set: Any) -> list[jwt.PyJWK]:
+    """Return the usable keys of a JWK set: with an id, for signatures with a private key. Raises ``ValueError``."""
+    if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
+        raise ValueError("it is no JWK set: a JSON object with a list of keys")
+    found = []
+    for each in key_set["keys"][:100]:
+        try:
+            key = jwt.PyJWK(each)
+        except (jwt.PyJWTError, AttributeError, TypeError, ValueError):
+            continue
+        if key.key_id and key.algorithm_name in ALGORITHMS:
+            found.append(key)
+    return found
+
+
+def _is_signed(signature: Mapping[str, Any], payload: bytes, key: jwt.PyJWK) -> bool:
+    text = signature.get("signature")
+    if not isinstance(text, str) or len(text) > MAX_TEXT:
+        return False
+    encoded = base64.urlsafe_b64encode(payload).rstrip(b"=").decode()
+    try:
+        api_jws.decode(f"{signature['protected']}.{encoded}.{text}", key, algorithms=[key.algorithm_name])
+    except (jwt.PyJWTError, ValueError, TypeError):
+        return False
+    return True
+
+
+def _of_current(card: Mapping[str, Any]) -> bytes:
+    """Return what a client that reads the card by the types of 1.0 checks."""
+    fields = copy.deepcopy({name: value for name, value in card.items() if name != "signatures"})
+    parsed: AgentCard = parse_agent_card(fields)
+    return _canonicalize_agent_card(parsed).encode()
+
+
+def _as_served(card: Mapping[str, Any]) -> bytes:
+    """Return what a client that works on the JSON itself checks."""
+    return canonicalize({name: value for name, value in card.items() if name != "signatures"}).encode()
+
+
+FORMS = (_of_current, _as_served)

@@ -1,0 +1,81 @@
+"""Users' tokens, sealed, on their way from the request that brings them to the call that acts for the user.
+
+A turn may run in another function than the one that saw the token, and waits in a queue before. What travels is
+ciphertext (Fernet: AES-128-CBC and HMAC-SHA256) that names its user and its end. It is opened where it is exchanged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable
+from datetime import datetime
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from baton.domain.errors import BatonError, InternalError, TokenExpired, Unauthorized
+from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
+from baton.ports.clock import Clock, SystemClock
+
+ABSENT = "This acts for you with a token of yours, and none came with the request. Sign in again and repeat it."
+
+_log = logging.getLogger(__name__)
+
+
+class SubjectTokens:
+    """Seals and opens tokens. ``read_keys`` returns Fernet keys, parted by white space or commas; it may block.
+
+    The first key seals, all of them open, so that keys can be replaced.
+    """
+
+    def __init__(self, read_keys: Callable[[], str], clock: Clock | None = None) -> None:
+        self._read_keys = read_keys
+        self._clock = clock or SystemClock()
+        self._parsed: tuple[str, MultiFernet] | None = None
+
+    def seal(self, scope: Scope, token: str, expires_at: datetime) -> str | None:
+        """Return the sealed token of the scope's user; None if there are no keys. Blocks as ``read_keys`` does."""
+        told = {"tenant": scope.tenant_id, "user": scope.user_id, "until": expires_at.timestamp(), "token": token}
+        try:
+            return self._fernet().encrypt(json.dumps(told).encode()).decode()
+        except BatonError as error:
+            # The request goes on: only calls that act for the user fail.
+            _log.error("Users' tokens cannot be passed on: %s", error)
+            count(Metric.KEYS_UNREADABLE)
+            return None
+
+    def open(self, scope: Scope) -> tuple[str, float]:
+        """Return the token that came with the user's request, and the seconds until its end. Blocks likewise.
+
+        Raises ``Unauthorized`` without one, or with one that is another user's, ``TokenExpired``, and the errors of
+        ``read_keys``.
+        """
+        if scope.subject_token is None:
+            raise Unauthorized(ABSENT)
+        try:
+            told = json.loads(self._fernet().decrypt(scope.subject_token.encode()))
+        except InvalidToken:
+            raise Unauthorized(ABSENT) from None
+        if (told["tenant"], told["user"]) != (scope.tenant_id, scope.user_id):
+            raise Unauthorized(ABSENT)
+        seconds = told["until"] - self._clock.now().timestamp()
+        if seconds <= 0:
+            raise TokenExpired
+        return told["token"], seconds
+
+    def _fernet(self) -> MultiFernet:
+        text = self._read_keys()
+        if self._parsed is None or self._parsed[0] != text:
+            self._parsed = (text, _parse(text))
+        return self._parsed[1]
+
+
+def _parse(text: str) -> MultiFernet:
+    """Return the keys. Raises ``InternalError``, without the text."""
+    keys = [each for each in re.split(r"[\s,]+", text) if each]
+    try:
+        return MultiFernet([Fernet(key) for key in keys])
+    except (ValueError, TypeError):
+        raise InternalError("The keys that seal users' tokens are no Fernet keys.") from None

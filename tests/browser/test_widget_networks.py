@@ -1,0 +1,80 @@
+"""The widget over networks that swallow packets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from local import web
+from tests.browser.lossy_proxy import LossyProxy
+from tests.browser.widget import Widget, foreign_site
+from tests.e2e.cloud import RunningCloud
+from tests.e2e.gates import Gate
+from tests.fault_model import FaultModel
+
+expect.set_options(timeout=60_000)
+
+IN_A_RUN, OTHERWISE = 15, 30
+"""Seconds within which silence must be noticed."""
+
+
+@pytest.fixture
+async def network(cloud: RunningCloud) -> AsyncIterator[LossyProxy]:
+    web.build()
+    async with LossyProxy(cloud.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def widget(page: Page, network: LossyProxy, model: FaultModel, tmp_path: Path) -> AsyncIterator[Widget]:
+    """The widget behind the network, with the page's clock in the hands of the test."""
+    await page.clock.install()
+    with foreign_site(tmp_path, network.url) as site:
+        shown = Widget(page, site.url)
+        await shown.open()
+        yield shown
+
+
+async def half_a_story(widget: Widget, model: FaultModel) -> Gate:
+    """Ask for a story and return once its first half is told; the gate holds the rest."""
+    gate = Gate("It was a dark ", "and stormy night.")
+    model.script(gate.behaviour)
+    await widget.say("Tell me a story")
+    await expect(widget.said("assistant").last).to_have_text("It was a dark")
+    return gate
+
+
+async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
+    widget: Widget, network: LossyProxy, model: FaultModel
+) -> None:
+    gate = await half_a_story(widget, model)
+    network.swallow_everything()
+    gate.open()
+    await widget.pass_time(IN_A_RUN)
+    await expect(widget.status).not_to_have_attribute("data-status", "open")
+    await expect(widget.status).to_contain_text("No connection")
+    network.pass_again()
+    await widget.pass_time(OTHERWISE)
+    await expect(widget.said("assistant")).to_have_text([gate.text])
+    await expect(widget.said("user")).to_have_text(["Tell me a story"])
+    await widget.connected()
+    assert len(model.requests) == 1
+
+
+async def test_what_is_said_without_a_network_is_sent_once_when_it_is_back(
+    widget: Widget, network: LossyProxy, model: FaultModel
+) -> None:
+    network.swallow_everything()
+    await widget.say("Hello")
+    await widget.pass_time(OTHERWISE)
+    await expect(widget.page.locator("article.user .mark")).to_have_text("Will be sent when there is a connection")
+    await widget.say("Anybody?")
+    network.pass_again()
+    await widget.pass_time(OTHERWISE)
+    await expect(widget.said("assistant")).to_have_text(["Hello", "Anybody?"])
+    await expect(widget.said("user")).to_have_text(["Hello", "Anybody?"])
+    await expect(widget.page.locator("article.user .mark")).to_have_count(0)
+    assert len(model.requests) == 2

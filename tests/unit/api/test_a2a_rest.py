@@ -1,0 +1,325 @@
+"""A2A over HTTP+JSON: the reference client, and calls that are wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.compat.v0_3.rest_transport import CompatRestTransport
+from a2a.types import (
+    CancelTaskRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    StreamResponse,
+    SubscribeToTaskRequest,
+    Task,
+    TaskState,
+)
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+
+from baton.domain.errors import RateLimited
+from tests.a2a_schema import check_message
+from tests.fakes.chat_model import Answer
+from tests.unit.api.a2a_client import A2AServed, Json
+
+CURRENT = {"A2A-Version": "1.0"}
+
+
+class Watched(A2AServed):
+    """Tells when the first event of a stream was sent."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.first_event = asyncio.Event()
+
+    async def watched(self, scope: Any, receive: Any, send: Any) -> None:
+        async def told(message: Any) -> None:
+            await send(message)
+            if message.get("body", b"").startswith(b"data: "):
+                self.first_event.set()
+
+        await self.app(scope, receive, told)
+
+
+@pytest.fixture
+def served() -> Watched:
+    return Watched()
+
+
+@pytest.fixture
+async def http(served: Watched) -> AsyncIterator[httpx.AsyncClient]:
+    headers = {"Authorization": f"Bearer {served.harness.ada.tenant_id},ada"}
+    transport = httpx.ASGITransport(served.watched)
+    async with httpx.AsyncClient(transport=transport, base_url="http://baton.test", headers=headers) as client:
+        yield client
+
+
+async def connected(http: httpx.AsyncClient, *, streaming: bool = False) -> Client:
+    """The reference client, over the binding that it finds in the card."""
+    card = await A2ACardResolver(http, "http://baton.test").get_agent_card()
+    config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=["HTTP+JSON"])
+    return ClientFactory(config).create(card)
+
+
+def said(text: str, task_id: str = "", message_id: str = "", *, at_once: bool = False) -> SendMessageRequest:
+    message = Message(
+        message_id=message_id or str(uuid.uuid4()), role=Role.ROLE_USER, parts=[Part(text=text)], task_id=task_id
+    )
+    return SendMessageRequest(message=message, configuration=SendMessageConfiguration(return_immediately=at_once))
+
+
+async def heard(client: Client, request: SendMessageRequest) -> list[StreamResponse]:
+    return [response async for response in client.send_message(request)]
+
+
+def texts(task: Task) -> list[str]:
+    return ["".join(part.text for part in message.parts) for message in task.history]
+
+
+async def test_a_conversation_of_several_turns(served: Watched, http: httpx.AsyncClient) -> None:
+    served.harness.model.script("First.", "Second.")
+    client = await connected(http)
+    first = (await heard(client, said("One")))[-1].task
+    assert first.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+    second = (await heard(client, said("Two", first.id)))[-1].task
+    assert (second.id, second.context_id) == (first.id, first.context_id)
+    assert texts(second) == ["One", "First.", "Two", "Second."]
+    assert await client.get_task(GetTaskRequest(id=first.id)) == second
+    newest = await client.get_task(GetTaskRequest(id=first.id, history_length=1))
+    assert texts(newest) == ["Second."]
+
+
+async def test_both_bindings_see_the_same_task(served: Watched, http: httpx.AsyncClient) -> None:
+    task = (await heard(await connected(http), said("One")))[-1].task
+    older = (await served.call("tasks/get", {"id": task.id}))["result"]
+    assert (older["id"], older["status"]["state"]) == (task.id, "input-required")
+
+
+async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: Watched, http: httpx.AsyncClient) -> None:
+    served.harness.model.script("One two.")
+    events = await heard(await connected(http, streaming=True), said("Count"))
+    kinds = [event.WhichOneof("payload") for event in events]
+    assert kinds[0] == "task"
+    assert "artifact_update" in kinds
+    assert events[-1].status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+
+
+async def test_a_task_is_cancelled_and_followed(served: Watched, http: httpx.AsyncClient) -> None:
+    gate = asyncio.Event()
+    served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
+    client = await connected(http, streaming=True)
+    waiting = await connected(http)
+    task = (await heard(waiting, said("Count", at_once=True)))[-1].task
+    following = await begun(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
+    cancelled = await client.cancel_task(CancelTaskRequest(id=task.id))
+    assert cancelled.status.state == TaskState.TASK_STATE_CANCELED
+    followed = await following
+    assert followed[0].task.id == task.id
+    assert followed[-1].status_update.status.state == TaskState.TASK_STATE_CANCELED
+    with pytest.raises(TaskNotCancelableError):
+        await client.cancel_task(CancelTaskRequest(id=task.id))
+
+
+async def test_a_stream_is_found_again(served: Watched, http: httpx.AsyncClient) -> None:
+    gate = asyncio.Event()
+    served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
+    client = await connected(http, streaming=True)
+    task = (await heard(await connected(http), said("Count", at_once=True)))[-1].task
+    following = await begun(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
+    gate.set()
+    followed = await following
+    assert followed[0].WhichOneof("payload") == "task"
+    assert followed[-1].status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+
+
+async def test_the_id_of_a_task_may_contain_any_character_that_a_message_id_may(
+    served: Watched, http: httpx.AsyncClient
+) -> None:
+    client = await connected(http)
+    for message_id in ("a/b c:cancel%", "order 4711", "x:subscribe", "100%25"):
+        task = (await heard(client, said("One", message_id=message_id)))[-1].task
+        if message_id.startswith(("a/b", "order")):  # the reference client does not encode ids once more
+            assert (await client.get_task(GetTaskRequest(id=task.id))).id == task.id
+        encoded = task.id.replace("%", "%25")
+        answer = await http.get(f"/a2a/v1/tasks/{encoded}", headers=CURRENT)
+        assert answer.json()["id"] == task.id
+
+
+async def test_an_agent_has_the_binding_at_an_address_of_its_own(served: Watched, http: httpx.AsyncClient) -> None:
+    card = await A2ACardResolver(http, "http://baton.test/a2a/assistant").get_agent_card()
+    config = ClientConfig(streaming=False, httpx_client=http, supported_protocol_bindings=["HTTP+JSON"])
+    client = ClientFactory(config).create(card)
+    task = (await heard(client, said("One")))[-1].task
+    assert texts(task) == ["One", "Hello there."]
+    extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
+    assert extended.name == "Assistant"
+
+
+async def test_a_client_of_0_3_holds_a_conversation(served: Watched, http: httpx.AsyncClient) -> None:
+    served.harness.model.script("First.", "Second.", "Third.")
+    client = CompatRestTransport(http, None, "http://baton.test/a2a")
+    first = (await client.send_message(said("One"))).task
+    assert texts(first) == ["One", "First."]
+    second = (await client.send_message(said("Two", first.id))).task
+    assert texts(second) == ["One", "First.", "Two", "Second."]
+    assert texts(await client.get_task(GetTaskRequest(id=first.id))) == texts(second)
+    events = await _all(client.send_message_streaming(said("Three", first.id)))
+    assert events[0].WhichOneof("payload") == "task"
+    assert events[-1].status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+    cancelled = await client.cancel_task(CancelTaskRequest(id=first.id))
+    assert cancelled.status.state == TaskState.TASK_STATE_CANCELED
+
+
+async def test_answers_are_as_the_schema_says(http: httpx.AsyncClient) -> None:
+    answer = await send(http, {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"x": 1}}]}})
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/a2a+json"
+    task = answer.json()["task"]
+    check_message(Task(), task)
+    assert task["history"][0]["parts"][0]["data"] == {"x": 1}
+
+
+# What is wrong
+
+
+async def send(http: httpx.AsyncClient, body: Any, path: str = "message:send", **headers: str) -> httpx.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return await http.post(f"/a2a/v1/{path}", content=content, headers=CURRENT | headers)
+
+
+def message(**fields: Any) -> Json:
+    return {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "Hi"}]} | fields}
+
+
+@pytest.mark.parametrize("path", ["message:send", "message:stream"])
+@pytest.mark.parametrize("version", ["1.0", "0.3", ""])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'{"message": NaN}',
+        b"[" * 100_000,
+        {},
+        {"message": "text"},
+        {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": []}},
+        {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "x"}] * 33}},
+        {"message": {"messageId": "", "role": "ROLE_USER", "parts": [{"text": "x"}]}},
+        {"message": {"messageId": "m-1", "role": "ROLE_AGENT", "parts": [{"text": "x"}]}},
+        {"request": {"messageId": "m-1", "role": "ROLE_USER", "content": []}},
+        {"request": {"messageId": "m-1", "role": "ROLE_USER", "content": [{"file": 1}]}},
+        {"request": {"messageId": "m-1", "role": "ROLE_AGENT", "content": [{"text": "x"}]}},
+    ],
+)
+async def test_bodies_that_are_wrong(
+    served: Watched, http: httpx.AsyncClient, path: str, version: str, body: Any
+) -> None:
+    answer = await send(http, body, path, **{"A2A-Version": version})
+    assert answer.status_code == 400
+    told = error_of(answer)
+    assert (told["code"], told["status"]) == (400, "INVALID_ARGUMENT")
+    assert served.harness.model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "reason"),
+    [
+        ("GET", "tasks/nothing", 404, "TASK_NOT_FOUND"),
+        ("POST", "tasks/nothing:cancel", 404, "TASK_NOT_FOUND"),
+        ("GET", "tasks/nothing:subscribe", 404, "TASK_NOT_FOUND"),
+        ("POST", "tasks/nothing:subscribe", 404, "TASK_NOT_FOUND"),
+        ("GET", "tasks/nothing?historyLength=-1", 400, "INVALID_PARAMS"),
+        ("GET", "tasks/nothing?historyLength=many", 400, "INVALID_PARAMS"),
+        ("GET", "tasks/nothing?historyLength=99999999999999", 400, "INVALID_PARAMS"),
+    ],
+)
+@pytest.mark.parametrize("version", ["1.0", "0.3.0"])
+async def test_calls_that_are_wrong(
+    http: httpx.AsyncClient, method: str, path: str, code: int, reason: str, version: str
+) -> None:
+    answer = await http.request(method, f"/a2a/v1/{path}", headers={"A2A-Version": version})
+    assert answer.status_code == code
+    assert error_of(answer)["details"][0]["reason"] == reason
+
+
+async def test_the_task_of_another_tenant_is_not_found(served: Watched, http: httpx.AsyncClient) -> None:
+    client = await connected(http)
+    task = (await heard(client, said("One")))[-1].task
+    http.headers["Authorization"] = "Bearer eves-own,ada"
+    for call in (client.get_task(GetTaskRequest(id=task.id)), client.cancel_task(CancelTaskRequest(id=task.id))):
+        with pytest.raises(TaskNotFoundError):
+            await call
+
+
+@pytest.mark.parametrize("version", ["2.0", "x"])
+async def test_other_versions_are_refused(http: httpx.AsyncClient, version: str) -> None:
+    answer = await send(http, message(), **{"A2A-Version": version})
+    assert (answer.status_code, error_of(answer)["details"][0]["reason"]) == (400, "VERSION_NOT_SUPPORTED")
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer nothing", "Basic x"])
+async def test_calls_need_a_token(http: httpx.AsyncClient, authorization: str) -> None:
+    answer = await send(http, message(), Authorization=authorization)
+    assert (answer.status_code, error_of(answer)["status"]) == (401, "UNAUTHENTICATED")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+async def test_an_agent_that_does_not_exist_is_not_found(http: httpx.AsyncClient) -> None:
+    answer = await http.get("/a2a/nobody/v1/tasks/x", headers=CURRENT)
+    assert (answer.status_code, error_of(answer)["status"]) == (404, "NOT_FOUND")
+
+
+async def test_a_body_that_is_too_large_is_refused(http: httpx.AsyncClient) -> None:
+    answer = await send(http, b" " * (5 * 1024 * 1024 + 1))
+    assert (answer.status_code, error_of(answer)["status"]) == (413, "INVALID_ARGUMENT")
+
+
+async def test_a_refusal_of_batons_own_keeps_its_http_status(
+    served: Watched, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise RateLimited
+
+    monkeypatch.setattr("baton.api.a2a.sending.Sender.prepare", refuse)
+    for path in ("message:send", "message:stream"):
+        answer = await send(http, message(), path)
+        assert (answer.status_code, error_of(answer)["status"]) == (429, "RESOURCE_EXHAUSTED")
+        metadata = error_of(answer)["details"][0]["metadata"]
+        assert metadata == {"code": "rate_limited", "retryable": "true"}
+
+
+def error_of(answer: httpx.Response) -> Json:
+    """The error, which is the JSON of ``google.rpc.Status``."""
+    told: Json = answer.json()
+    assert set(told) == {"error"}
+    error: Json = told["error"]
+    assert error["code"] == answer.status_code
+    [info] = error["details"]
+    assert info["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"
+    assert all(isinstance(value, str) for value in info["metadata"].values())
+    return error
+
+
+async def begun(served: Watched, events: AsyncIterator[StreamResponse]) -> asyncio.Task[list[StreamResponse]]:
+    """Begin to read a stream and return once its first event was sent. (The transport gives it out at its end.)"""
+    following = asyncio.ensure_future(_all(events))
+    await served.first_event.wait()
+    return following
+
+
+async def _all(events: AsyncIterator[StreamResponse]) -> list[StreamResponse]:
+    return [event async for event in events]
