@@ -118,7 +118,7 @@ def new_queue(product_stack: Stack, queues: str) -> Callable[..., QueueAt]:
 
     def make(*, max_receives: int | None = None, **attributes: str) -> QueueAt:
         suffix = f"-{uuid.uuid4().hex}.fifo"
-        [live] = [queue for queue in product_stack.queues if queue.dead_letters_to]
+        [live] = [queue for queue in product_stack.queues if queue.dead_letters_to and "TurnsQueue" in queue.name]
         [dead] = [queue for queue in product_stack.queues if queue.arn == live.dead_letters_to]
         fresh_dead = replace(dead, name=dead.name.replace(".fifo", suffix), arn=dead.arn.replace(".fifo", suffix))
         fresh_live = replace(

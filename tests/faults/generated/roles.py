@@ -26,7 +26,7 @@ class GuardOfCases(Guard):
 def guard_of_cases(stack: Stack, table: str) -> Guard:
     """A guard for whom the cases' table, bucket and queue are the template's."""
     recordings = os.environ.get("BATON_LOCAL_RECORDINGS")
-    queue = next(queue.name for queue in stack.queues if queue.dead_letters_to)
+    queue = next(queue.name for queue in stack.queues if queue.dead_letters_to and "TurnsQueue" in queue.name)
     aliases = {table: stack.table["TableName"], BUCKET: stack.bucket, QUEUE: queue}
     plain = guard_of(stack, Path(recordings) if recordings else None, ROOT / "template.yaml", aliases)
     return GuardOfCases(plain.policies, plain.roles, plain.names, plain.recorder)

@@ -88,4 +88,8 @@ def test_a_template_that_does_not_translate_says_why(tmp_path: Path) -> None:
 def test_the_product_template_reads(product_stack: Stack) -> None:
     assert product_stack.table["KeySchema"][0]["AttributeName"] == "PK"
     assert {route.function for route in product_stack.rest.routes if route.streams} == {"StreamsFunction"}
-    assert {consumer.function for consumer in product_stack.consumers} == {"TurnsFunction", "DeadTurnsFunction"}
+    assert {consumer.function for consumer in product_stack.consumers} == {
+        "TurnsFunction",
+        "DeadTurnsFunction",
+        "NotificationsFunction",
+    }

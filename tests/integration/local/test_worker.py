@@ -129,7 +129,7 @@ def test_with_more_busy_conversations_than_places_everyone_is_served(
                 MessageDeduplicationId=f"{conversation}.{number}",
             )
     sqs.close()
-    [consumer] = [consumer for consumer in product_stack.consumers if not consumer.takes_dead_letters]
+    [consumer] = [consumer for consumer in product_stack.consumers if consumer.function == "TurnsFunction"]
     function = Recorder(enough=120)
     worker = Worker(replace(consumer, queue_name=queue.url.rpartition("/")[2]), function, queues, concurrency=16)
     worker.start()
@@ -148,7 +148,7 @@ def test_a_queue_that_does_not_answer_is_told_once_and_when_it_is_back(
     url = engine.start()
     sqs = client("sqs", url)
     where = sqs.create_queue(QueueName="turns.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
-    [consumer] = [consumer for consumer in product_stack.consumers if not consumer.takes_dead_letters]
+    [consumer] = [consumer for consumer in product_stack.consumers if consumer.function == "TurnsFunction"]
     function = Recorder(enough=1)
     worker = Worker(replace(consumer, queue_name="turns.fifo"), function, url, concurrency=16)
     tries = threading.Semaphore(0)
@@ -191,7 +191,7 @@ def test_a_process_that_is_late_takes_no_more_than_it_can_carry(
         sqs.send_message(
             QueueUrl=queue.url, MessageBody="1", MessageGroupId=str(conversation), MessageDeduplicationId="1"
         )
-    [consumer] = [consumer for consumer in product_stack.consumers if not consumer.takes_dead_letters]
+    [consumer] = [consumer for consumer in product_stack.consumers if consumer.function == "TurnsFunction"]
     pressed = threading.Event()
     pressed.set()
     looked = threading.Semaphore(0)
