@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
@@ -243,6 +244,13 @@ async def test_the_widget_is_accessible_and_announces_an_answer_once(
         assert await violations(page) == []
 
 
+async def becomes_true(page: Page, expression: str) -> None:
+    """Wait for something in the page. Its policy forbids Playwright's own way, which needs eval."""
+    async with asyncio.timeout(60):
+        while not await page.evaluate(expression):
+            await page.wait_for_timeout(50)
+
+
 async def violations(page: Page) -> list[str]:
     """What axe finds against the widget."""
     await page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
@@ -294,9 +302,36 @@ async def test_a_token_route_that_fails_is_asked_again(page: Page, site: Foreign
         "window.told = []; addEventListener('baton-token-error', ({ detail }) => told.push(detail.code))"
     )
     await page.get_by_role("button", name="Open chat").click()
-    await page.wait_for_function("told.includes('token_failed')")
+    await becomes_true(page, "told.includes('token_failed')")
     fails = False
     widget = Widget(page, site.url)
     await widget.connected()
     await widget.say("Hello")
     await expect(widget.said("assistant")).to_have_text(["Hello"])
+
+
+async def test_the_client_alone_regenerates_edits_and_selects(
+    page: Page, site: ForeignSite, cloud: RunningCloud, model: FaultModel
+) -> None:
+    model.script(answers("First."), answers("Second."), answers("Third."))
+    await page.goto(site.url)
+    await page.evaluate(
+        """async ([endpoint, threadId]) => {
+          const { BatonClient } = await import(`${endpoint}/widget/baton-client.js`);
+          const token = async () => (await fetch("/baton-token")).text();
+          window.chat = new BatonClient({ endpoint, token }).chat({ threadId });
+          window.said = () => chat.snapshot.items.map(({ content }) => content).join(" ");
+          chat.start();
+          window.id = chat.send("Hello");
+        }""",
+        [cloud.url, site.session_id],
+    )
+    await becomes_true(page, "said() === 'Hello First.' && !chat.snapshot.run")
+    await page.evaluate("chat.regenerate(id)")
+    await becomes_true(page, "said() === 'Hello Second.' && !chat.snapshot.run")
+    await page.evaluate("chat.edit(id, 'Good day')")
+    await becomes_true(page, "said() === 'Good day Third.' && !chat.snapshot.run")
+    branches = await page.evaluate("chat.branches()")
+    assert [branch["selected"] for branch in branches] == [False, False, True]
+    await page.evaluate("branchId => chat.selectBranch(branchId)", branches[0]["branchId"])
+    await becomes_true(page, "said() === 'Hello First.'")
