@@ -115,7 +115,7 @@ def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
     } == {
         "TurnsQueue": "TurnsFunctionAliaslive",
         "DeadTurnsQueue": "DeadTurnsFunctionAliaslive",
-        "NotificationsQueue": "NotificationsFunction",
+        "NotificationsQueue": "NotificationsFunctionAliaslive",
     }
     for item in sources.values():
         assert item["BatchSize"] == 1
@@ -268,15 +268,16 @@ def test_access_logs_are_json_and_hold_no_token(stack: Stack) -> None:
         assert "header" not in line.lower()
 
 
-def test_http_moves_by_canary_and_the_worker_all_at_once() -> None:
+def test_http_moves_by_canary_and_the_workers_all_at_once() -> None:
     stack = Stack(translate(read_template(), HttpDeployment=CANARY))
     groups = {
         name.removesuffix("DeploymentGroup"): text(group["DeploymentConfigName"])
         for name, group in stack.of_type("AWS::CodeDeploy::DeploymentGroup").items()
     }
-    assert set(groups) == {"HttpFunction", "StreamsFunction", "TurnsFunction", "DeadTurnsFunction"}
+    workers = {"TurnsFunction", "DeadTurnsFunction", "NotificationsFunction"}
+    assert set(groups) == {"HttpFunction", "StreamsFunction", *workers}
     assert {name for name, config in groups.items() if CANARY in config} == {"HttpFunction", "StreamsFunction"}
-    assert {name for name, config in groups.items() if "AllAtOnce" in config} == {"TurnsFunction", "DeadTurnsFunction"}
+    assert {name for name, config in groups.items() if "AllAtOnce" in config} == workers
 
 
 def test_a_change_of_the_library_alone_publishes_new_versions() -> None:
@@ -286,7 +287,7 @@ def test_a_change_of_the_library_alone_publishes_new_versions() -> None:
         return set(Stack(translate(template)).of_type("AWS::Lambda::Version"))
 
     before, after = versions("before"), versions("after")
-    assert len(before) == len(after) == 4
+    assert len(before) == len(after) == 5
     assert not before & after
 
 
