@@ -115,6 +115,11 @@ class Notifications:
                 count(Metric.NOTIFICATIONS_FAILED)
             await self.ports.push_queue.retry(receipt_handle, pause_after(receives))
             raise
+        except Exception:
+            # Lambda counts a record that returns to the queue as no error of the function.
+            logger.exception("notification failed")
+            count(Metric.INTERNAL_FAULTS)
+            raise
 
     # A change
 
