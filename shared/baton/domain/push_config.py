@@ -106,11 +106,18 @@ class _Record(BaseModel):
     """The task of ``MARKED``; of a run that ends no session, its task, if that is known."""
     fence: int = 0
     """The fence of the lease under which it happens."""
+    mark: str | None = None
+    """What has happened to the task of ``MARKED``, so that two marks within minutes are two changes."""
 
     @property
     def scope(self) -> Scope:
         """The scope of the thread's user, without permissions."""
         return Scope(self.tenant_id, self.user_id)
+
+    @property
+    def name(self) -> str:
+        """Its name in its group: repeated within minutes, it is dropped. A notification's token is named by it too."""
+        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.mark or self.fence}"
 
 
 class TaskChange(_Record):
@@ -122,11 +129,6 @@ class TaskChange(_Record):
     def group(self) -> str:
         """What it is queued behind: earlier changes of the thread."""
         return f"{self.tenant_id}#{self.thread_id}"
-
-    @property
-    def name(self) -> str:
-        """Its name in its group. Repeated within minutes, it is dropped."""
-        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.fence}"
 
 
 class PushNotice(_Record):
@@ -145,11 +147,6 @@ class PushNotice(_Record):
     def group(self) -> str:
         """What it is queued behind: earlier notifications to the same configuration."""
         return f"{self.tenant_id}#{self.thread_id}#{self.task}#{self.config_id}"
-
-    @property
-    def name(self) -> str:
-        """Its name in its group, and part of the id of the notification's token."""
-        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.fence}"
 
 
 def pause_after(receives: int) -> int:
