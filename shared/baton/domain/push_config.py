@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -20,7 +21,7 @@ DEFAULT_ID = "default"
 MAX_CONFIGS = 10
 """Configurations of one task."""
 MAX_OF_THREAD = 100
-"""Configurations of all tasks of a thread."""
+"""Configurations of all tasks of a thread. A client may send one with every message: the oldest make room."""
 MAX_URL = 2_048
 MAX_TOKEN = 1_024
 MAX_SCHEME = 64
@@ -75,6 +76,12 @@ class PushConfig:
         if self.credentials is not None and not _is_header_value(self.credentials, MAX_CREDENTIALS):
             return f"authentication: credentials must be 1 to {MAX_CREDENTIALS} printable ASCII characters."
         return None
+
+
+def room_for(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
+    """Return those of a thread's ``others`` that ``config`` takes the place of: the oldest ones of other tasks."""
+    elsewhere = sorted((each for each in others if each.root != config.root), key=lambda each: each.set_at)
+    return elsewhere[: max(0, len(others) + 1 - MAX_OF_THREAD)]
 
 
 class ChangeKind(StrEnum):

@@ -155,7 +155,7 @@ async def test_without_a_token_of_the_users_nothing_is_sent(
             await deployment.ask(agent, Scope("acme", "ada"))
     with pytest.raises(Unauthorized):
         await (
-            RemoteAgents(deployment._client, HeaderValues(Kept(), Kept(), "dev").resolve)
+            RemoteAgents(lambda: deployment._client(5), HeaderValues(Kept(), Kept(), "dev").resolve)
             .stream(agent, a_task("say Hello."))
             .__anext__()
         )
