@@ -35,6 +35,8 @@ PROTECTED = [
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/continue"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/fork"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/merge"),
+    ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/branches"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/branches/b1/select"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/close"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/audit"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tool-calls"),
@@ -87,6 +89,8 @@ PUBLIC = [
     ("GET", "/a2a/{}/.well-known/agent-card.json"),
     ("GET", "/.well-known/oauth-protected-resource"),
     ("GET", "/.well-known/oauth-protected-resource/mcp"),
+    ("GET", "/.well-known/agent-card-keys.json"),
+    ("GET", "/.well-known/jwks.json"),
 ]
 """Routes that answer without a token."""
 TOKENLESS = ("/health", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")

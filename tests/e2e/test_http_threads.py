@@ -42,6 +42,7 @@ async def test_a_thread_tells_what_it_is(alice: User, model: FaultModel) -> None
         "episode": 1,
         "usage": {name: first["usage"][name] + second["usage"][name] for name in first["usage"]},
         "run": None,
+        "interrupts": [],
         "lastSeq": 12,
     }
 
