@@ -14,7 +14,7 @@ class Metric(StrEnum):
     """A CloudWatch metric of the whole stack. Metrics by tenant or conversation would each cost money."""
 
     INTERNAL_FAULTS = "InternalFaults"
-    """Unexpected exceptions that callers got as an internal error."""
+    """Unexpected exceptions that callers got as an internal error, or that kept a push notification from being sent."""
     REQUESTS_FAILED = "RequestsFailed"
     """Frames, streams and requests that were answered with a 5xx error."""
     CONNECTIONS_REFUSED = "ConnectionsRefused"
