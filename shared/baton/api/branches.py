@@ -38,7 +38,7 @@ MAX_TEXT = 200
 
 router = APIRouter(prefix="/threads/{thread_id}/branches", tags=["threads"])
 
-BranchId = Annotated[str, Path(max_length=32, examples=["b4"])]
+BranchId = Annotated[str, Path(max_length=32, description="The branch's id.", examples=["b4"])]
 
 
 @router.get(

@@ -62,7 +62,12 @@ class Sweep:
         assert isinstance(self.served.harness, RecordedHarness)
         self.harness = self.served.harness
         self.document = self.served.app.openapi()
-        self.routes = {path: found["get"] for path, found in self.document["paths"].items() if "get" in found}
+        self.routes = {
+            path: found["get"]
+            for path, found in self.document["paths"].items()
+            # A2A's HTTP+JSON binding has errors of its own kind: see ``test_a2a_rest``.
+            if "get" in found and not re.match(r"/a2a/(\{agent_id\}/)?v1/", path)
+        }
 
     @property
     def undocumented(self) -> list[str]:
