@@ -224,8 +224,8 @@ class OneWriter(RuleBasedStateMachine):
         answer = self.do(self.stores.store.commit(lease, wanted))
         if again:
             # A repeated commit is the first one, as long as the store can know; it changes nothing either way.
-            assert answer in (None, LeaseLost)
-            assert answer is None or self.fence > lease.fence
+            assert answer in (False, LeaseLost)
+            assert answer is False or self.fence > lease.fence
         elif not self.holds(worker):
             assert answer is LeaseLost
         else:
