@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
-from baton.domain.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig
+from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_OF_THREAD, Line, PushConfig
 from baton.ports.thread_store import LeaseRequest
 from tests.contracts.stores import Stores, new_thread_id
 
@@ -59,6 +59,15 @@ class PushConfigsContract:
         await stores.push_configs.put(stores.ada, thread_id, config_of(stores, config_id="0"))
         await stores.push_configs.put(stores.ada, thread_id, config_of(stores, "m-2"))
         assert len(await stores.push_configs.of_task(stores.ada, thread_id, "m-1")) == MAX_CONFIGS
+
+    async def test_the_oldest_of_a_thread_make_room_for_those_of_new_tasks(self, stores: Stores) -> None:
+        """Clients that send one with every message go on."""
+        thread_id = new_thread_id()
+        for number in range(MAX_OF_THREAD + 2):
+            await stores.push_configs.put(stores.ada, thread_id, config_of(stores, f"m-{number}"))
+            stores.clock.advance(1)
+        kept = {each.root for each in await stores.push_configs.of_thread(stores.ada, thread_id)}
+        assert kept == {f"m-{number}" for number in range(2, MAX_OF_THREAD + 2)}
 
     async def test_others_have_no_such_configuration(self, stores: Stores) -> None:
         thread_id = new_thread_id()

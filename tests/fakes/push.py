@@ -10,7 +10,7 @@ from typing import Any
 from baton.adapters.signing_key import DerivedSigningKey
 from baton.domain.errors import InvalidRequest, StoreUnavailable
 from baton.domain.identity import Scope
-from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_OF_THREAD, PushConfig, PushNotice, TaskChange
+from baton.domain.push_config import LIFETIME, MAX_CONFIGS, PushConfig, PushNotice, TaskChange, room_for
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
@@ -25,9 +25,11 @@ class FakePushConfigs:
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
         key = (scope.tenant_id, thread_id, config.root, config.id)
-        others = [known for known in self.configs if known[:2] == key[:2] and known != key]
-        if len(others) >= MAX_OF_THREAD or sum(known[2] == config.root for known in others) >= MAX_CONFIGS:
+        others = [each for known, each in self.configs.items() if known[:2] == key[:2] and known != key]
+        if sum(each.root == config.root for each in others) >= MAX_CONFIGS:
             raise InvalidRequest(f"A task has at most {MAX_CONFIGS} push notification configurations.")
+        for oldest in room_for(config, others):
+            await self.delete(scope, thread_id, oldest.root, oldest.id)
         self.configs[key] = config
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:

@@ -14,6 +14,7 @@ from baton.adapters.emf import NAMESPACE, SERVICE
 from baton.adapters.webhooks import SECONDS
 from baton.domain.metrics import Metric
 from baton.domain.push_config import MAX_RECEIVES
+from local.intrinsics import Intrinsics
 from local.stack import Stack as LocalStack
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
@@ -289,6 +290,25 @@ def test_a_change_of_the_library_alone_publishes_new_versions() -> None:
     before, after = versions("before"), versions("after")
     assert len(before) == len(after) == 5
     assert not before & after
+
+
+@pytest.mark.parametrize(
+    ("public_url", "issuer"),
+    [
+        ("https://api.example.com", "https://api.example.com"),
+        ("", "https://RestApi.execute-api.us-east-1.amazonaws.com/dev"),
+    ],
+)
+def test_notifications_come_from_the_address_that_cards_name(public_url: str, issuer: str) -> None:
+    template = read_template()
+    pseudo = {"AWS::Region": "us-east-1", "AWS::URLSuffix": "amazonaws.com"}
+    resolver = Intrinsics(
+        template,
+        {"PublicUrl": public_url, "Stage": "dev", **pseudo},
+        lambda logical_id, attribute: logical_id,
+    )
+    variables = template["Resources"]["NotificationsFunction"]["Properties"]["Environment"]["Variables"]
+    assert resolver.resolve(variables["BATON_PUSH_ISSUER"]) == issuer
 
 
 def test_the_local_stage_cannot_be_deployed(source: Stack) -> None:

@@ -32,7 +32,7 @@ from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.memory.prompt.system_prompt import system_prompt
 from baton.memory.recall.selecting import select
 from baton.outbox.answer_limit import AnswerLimit
-from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask
+from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask, TaskLost
 from baton.ports.chat_model import Prompt, TextDelta
 from baton.ports.thread_store import Lease
 
@@ -42,6 +42,13 @@ TASKS_AT_ONCE = 100
 MAX_TASKS = 1_000
 """Tasks of one run that are read. It is more than the calls that a run may make (``ToolLimits.tool_calls``)."""
 
+TASKS_LOOKED_AT = 20
+"""The newest sub-tasks of the thread, among which a remote agent's open task is looked for."""
+
+WAITS = (
+    "(This agent keeps its task open. If it asks for something, ask the user. Then ask this agent again with the "
+    "answer: it goes on where it stopped.)"
+)
 UNANSWERED = (
     "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
     "apologise for it."
@@ -58,6 +65,8 @@ class _Work:
     is_limited: bool = False
     documents: tuple[Mapping[str, Any], ...] = ()
     """What the answer was made from, as sources of the asking agent's answer."""
+    remote_task_id: str | None = None
+    """The remote agent's own task, if it waits for more input."""
 
     def take(self, text: str, *, is_cut: bool) -> None:
         """Record the answer, with a note for the asking agent if it was cut."""
@@ -73,6 +82,8 @@ class Consultations:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._usage = Usage()
+        self._continued: set[str] = set()
+        """Open tasks of remote agents that this run has continued."""
 
     @property
     def usage(self) -> Usage:
@@ -109,7 +120,7 @@ class Consultations:
                 told, task_id=task.id, task_status=status.value, is_outage=True, tokens=work.usage.total_tokens
             )
         return CallOutcome(
-            work.answer,
+            f"{work.answer}\n\n{WAITS}" if work.remote_task_id is not None else work.answer,
             task_id=task.id,
             task_status=status.value,
             is_outage=work.is_limited,
@@ -177,7 +188,10 @@ class Consultations:
             work.take(answers[-1].text, is_cut=answers[-1].is_cut)
 
     async def _ask_remote(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
-        """Let a remote agent answer, over A2A. Its stream is read to the end before the answer is used."""
+        """Let a remote agent answer, over A2A.
+
+        The message continues the agent's task if it waits for input.
+        """
         context = self._context
         asked = AgentTask(
             scope=context.scope,
@@ -185,8 +199,33 @@ class Consultations:
             task_id=task.id,
             parent_task_id=context.run.run_id,
             message=task.message,
+            remote_task_id=await self._open_task(agent, task),
         )
-        limit, text = AnswerLimit(), ""
+        try:
+            await self._hear(agent, asked, work)
+        except TaskLost:
+            # The agent has ended its task since, and has not received the message: it is a new one's.
+            await self._hear(agent, replace(asked, remote_task_id=None), work)
+
+    async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
+        """Return the agent's own task that waits for input since it was last asked in this thread, once a run."""
+        context = self._context
+        tasks, _ = await context.services.records.tasks(
+            context.scope, context.thread_id, limit=TASKS_LOOKED_AT, cursor=None
+        )
+        last = max(
+            (each for each in tasks if each.agent_id == agent.id and each.id != task.id and each.ended_at is not None),
+            key=lambda each: each.started_at,
+            default=None,
+        )
+        if last is None or last.remote_task_id is None or last.remote_task_id in self._continued:
+            return None
+        self._continued.add(last.remote_task_id)
+        return last.remote_task_id
+
+    async def _hear(self, agent: AgentDefinition, asked: AgentTask, work: _Work) -> None:
+        """Read the stream of an answer to its end."""
+        context, limit, text = self._context, AnswerLimit(), ""
         stream = limit.within(context.services.agent_client.stream(agent, asked))
         async with contextlib.aclosing(stream) as chunks:
             async for chunk in chunks:
@@ -194,6 +233,7 @@ class Consultations:
                     text += chunk.text
                 elif isinstance(chunk, AgentDone):
                     work.usage = chunk.usage or Usage()
+                    work.remote_task_id = chunk.remote_task_id
         work.take(text, is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
@@ -209,6 +249,7 @@ class Consultations:
             error=error,
             ended_at=services.clock.now(),
             usage=work.usage,
+            remote_task_id=work.remote_task_id,
             messages=(TaskMessage(Role.USER.value, task.message, task.started_at), *work.messages),
         )
         await begun

@@ -332,7 +332,7 @@ class AwsPorts(AgentPorts):
     def push_issuer(self) -> str:
         from baton.settings import PushIssuerSettings
 
-        return PushIssuerSettings().issuer
+        return PushIssuerSettings().issuer.rstrip("/")
 
     @cached_property
     def closings(self) -> Closings:

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from baton.ports.secrets import Secrets
 
 
-EXCHANGE_SECONDS = 5.0
-"""How long a call that acts for a user waits for a token endpoint."""
-
-
 class Outside:
     """Clients of the tools and remote agents in the agents' files, built on first use."""
 
@@ -98,14 +94,14 @@ class Outside:
         from baton.adapters import egress
         from baton.adapters.header_values import HeaderValues
         from baton.adapters.secrets import ParameterStore
-        from baton.adapters.tokens.exchange import TokenExchanges
+        from baton.adapters.tokens.exchange import SECONDS, TokenExchanges
         from baton.settings import OutsideSettings
 
         settings, exchanges = OutsideSettings(), None
         if self._subject_tokens is not None:
 
             def make_client() -> httpx.AsyncClient:
-                return egress.http_client(settings.egress, timeout_seconds=EXCHANGE_SECONDS)
+                return egress.http_client(settings.egress, timeout_seconds=SECONDS)
 
             exchanges = TokenExchanges(make_client, self._subject_tokens)
         return HeaderValues(self._secrets, ParameterStore(), settings.stage, exchanges)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -20,7 +21,7 @@ DEFAULT_ID = "default"
 MAX_CONFIGS = 10
 """Configurations of one task."""
 MAX_OF_THREAD = 100
-"""Configurations of all tasks of a thread."""
+"""Configurations of all tasks of a thread. A client may send one with every message: the oldest make room."""
 MAX_URL = 2_048
 MAX_TOKEN = 1_024
 MAX_SCHEME = 64
@@ -77,6 +78,12 @@ class PushConfig:
         return None
 
 
+def room_for(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
+    """Return those of a thread's ``others`` that ``config`` takes the place of: the oldest ones of other tasks."""
+    elsewhere = sorted((each for each in others if each.root != config.root), key=lambda each: each.set_at)
+    return elsewhere[: max(0, len(others) + 1 - MAX_OF_THREAD)]
+
+
 class ChangeKind(StrEnum):
     """What has happened to tasks of a thread."""
 
@@ -106,11 +113,18 @@ class _Record(BaseModel):
     """The task of ``MARKED``; of a run that ends no session, its task, if that is known."""
     fence: int = 0
     """The fence of the lease under which it happens."""
+    mark: str | None = None
+    """What has happened to the task of ``MARKED``, so that two marks within minutes are two changes."""
 
     @property
     def scope(self) -> Scope:
         """The scope of the thread's user, without permissions."""
         return Scope(self.tenant_id, self.user_id)
+
+    @property
+    def name(self) -> str:
+        """Its name in its group: repeated within minutes, it is dropped. A notification's token is named by it too."""
+        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.mark or self.fence}"
 
 
 class TaskChange(_Record):
@@ -122,11 +136,6 @@ class TaskChange(_Record):
     def group(self) -> str:
         """What it is queued behind: earlier changes of the thread."""
         return f"{self.tenant_id}#{self.thread_id}"
-
-    @property
-    def name(self) -> str:
-        """Its name in its group. Repeated within minutes, it is dropped."""
-        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.fence}"
 
 
 class PushNotice(_Record):
@@ -145,11 +154,6 @@ class PushNotice(_Record):
     def group(self) -> str:
         """What it is queued behind: earlier notifications to the same configuration."""
         return f"{self.tenant_id}#{self.thread_id}#{self.task}#{self.config_id}"
-
-    @property
-    def name(self) -> str:
-        """Its name in its group, and part of the id of the notification's token."""
-        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.fence}"
 
 
 def pause_after(receives: int) -> int:

@@ -47,6 +47,8 @@ class Task:
     ended_at: datetime | None = None
     usage: Usage = field(default_factory=Usage)
     messages: tuple[TaskMessage, ...] = ()
+    remote_task_id: str | None = None
+    """The task of the remote agent that was asked, if it waits for more input."""
 
     @property
     def parent_task_id(self) -> str:

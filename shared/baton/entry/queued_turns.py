@@ -176,7 +176,9 @@ class QueuedTurns:
             )
             kept = await self._a2a_tasks.mark(queued.scope, queued.thread_id, mark)
             if kept == mark:
-                await self._task_news.marked(queued.scope, queued.thread_id, queued.a2a_task)
+                await self._task_news.marked(
+                    queued.scope, queued.thread_id, queued.a2a_task, f"{mark.status.value}.{queued.message_id}"
+                )
         subscriber = _subscriber(queued)
         if subscriber is None or self._clock.now() >= subscriber.token_expires_at:
             return

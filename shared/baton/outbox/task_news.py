@@ -47,8 +47,8 @@ class TaskNews:
         """Queue that the session ends."""
         return await self._send(_under(lease, ChangeKind.CLOSED, first_ordinal=lease.thread.episode_first_ordinal))
 
-    async def marked(self, scope: Scope, thread_id: str, root: str) -> bool:
-        """Queue that a task was cancelled, or that its message was refused."""
+    async def marked(self, scope: Scope, thread_id: str, root: str, mark: str) -> bool:
+        """Queue that a task was cancelled, or that its message was refused. The same ``mark`` is told once."""
         return await self._send(
             TaskChange(
                 tenant_id=scope.tenant_id,
@@ -56,6 +56,7 @@ class TaskNews:
                 thread_id=thread_id,
                 kind=ChangeKind.MARKED,
                 root=root,
+                mark=mark,
             )
         )
 

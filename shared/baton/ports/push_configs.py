@@ -18,7 +18,8 @@ class PushConfigs(Protocol):
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
         """Keep ``config`` in place of the task's one with the same id.
 
-        Raises ``InvalidRequest`` if the task or the thread has as many as it may have.
+        In a thread with as many as it may have, it takes the place of the oldest of another task. Raises
+        ``InvalidRequest`` if the task has as many as it may have.
         """
         ...
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +13,7 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 from pydantic import ValidationError
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, StreamingResponse
 
 from baton.adapters import egress
 from baton.adapters.a2a import RemoteAgents
@@ -28,7 +29,7 @@ from baton.adapters.toolbox import Toolbox
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent import RemoteAgent as RemoteDefinition
 from baton.domain.agent_checks import tenant_problems
-from baton.domain.errors import TokenExpired, Unauthorized
+from baton.domain.errors import InternalError, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.secret import TokenExchange
 from baton.domain.token_issuer import OidcIssuer
@@ -154,7 +155,7 @@ async def test_without_a_token_of_the_users_nothing_is_sent(
             await deployment.ask(agent, Scope("acme", "ada"))
     with pytest.raises(Unauthorized):
         await (
-            RemoteAgents(deployment._client, HeaderValues(Kept(), Kept(), "dev").resolve)
+            RemoteAgents(lambda: deployment._client(5), HeaderValues(Kept(), Kept(), "dev").resolve)
             .stream(agent, a_task("say Hello."))
             .__anext__()
         )
@@ -263,6 +264,23 @@ async def test_an_endpoint_that_cannot_be_used_is_a_fault_of_the_agents(
     with pytest.raises(AgentFailed, match="credentials"):
         await deployment.ask(deployment.agent(serve(remote)), deployment.scope())
     assert (remote.requests, len(issuer.asked)) == ([], 1)
+
+
+async def test_an_endpoint_that_answers_too_slowly_is_given_up(deployment: Deployment, issuer: TokenEndpoint) -> None:
+    """It is never silent for long, which is all that the client limits."""
+
+    async def dripping() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" "
+            await asyncio.sleep(0.02)
+        yield b'{"access_token": "late", "token_type": "Bearer"}'
+
+    issuer.answer = (200, StreamingResponse(dripping()))
+    policy = EgressPolicy(("127.0.0.1",), allow_local=True)
+    exchanges = TokenExchanges(lambda: egress.http_client(policy), deployment.subjects, seconds=0.2)
+    target = TokenExchange.model_validate(deployment.declared()["Authorization"]).token_exchange
+    with pytest.raises(InternalError):
+        await exchanges.token(deployment.scope(), target, CLIENT_SECRET)
 
 
 async def test_the_users_own_token_is_never_passed_on(

@@ -16,7 +16,7 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
-from baton.ports.agent_client import AgentFailed
+from baton.ports.agent_client import AgentDone, AgentFailed, TaskLost
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
@@ -128,6 +128,43 @@ async def test_a_remote_agent_is_told_thread_task_and_tenant(harness: Harness) -
     assert (task.thread_id, task.scope.tenant_id, task.scope.user_id) == (harness.thread_id, "acme", "ada")
     assert task.parent_task_id == said.events[0].body["runId"]
     assert task.task_id == (await tasks(harness))[0]["taskId"]
+
+
+async def test_a_remote_agents_question_goes_on_with_the_users_answer(harness: Harness) -> None:
+    harness.agent_client.script(
+        "web-research", Reply(("For which year?",), end=AgentDone("remote-1")), "It was 12 degrees.", "Rain."
+    )
+    harness.model.script(Answer.calling(ask("web_research", "How warm was it?")), "For which year?")
+    await harness.say("m1")
+    told = str(harness.model.asked[1].contents[-1][1])
+    assert told.startswith("For which year?")
+    assert "ask this agent again" in told
+    harness.model.script(Answer.calling(ask("web_research", "1999")), "12 degrees.")
+    await harness.say("m2", "1999")
+    assert harness.model.asked[3].contents[-1] == ("tool", "It was 12 degrees.")
+    harness.model.script(Answer.calling(ask("web_research", "And today?")), "Rain.")
+    await harness.say("m3", "And today?")
+    assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", None]
+
+
+async def test_one_of_two_questions_at_once_continues_a_remote_agents_task(harness: Harness) -> None:
+    harness.agent_client.script("web-research", Reply(("Which year?",), end=AgentDone("remote-1")))
+    harness.model.script(Answer.calling(ask("web_research", "How warm?")), "Which year?")
+    await harness.say("m1")
+    harness.model.script(Answer.calling(ask("web_research", "1999"), ask("web_research", "2000")), "Fine.")
+    await harness.say("m2", "1999 and 2000")
+    assert sorted(str(task.remote_task_id) for _, task in harness.agent_client.asked[1:]) == ["None", "remote-1"]
+
+
+async def test_a_question_for_a_task_that_a_remote_agent_has_ended_begins_another(harness: Harness) -> None:
+    lost = Reply((), TaskLost("The task has ended."))
+    harness.agent_client.script("web-research", Reply(("Which year?",), end=AgentDone("remote-1")), lost, "12 degrees.")
+    harness.model.script(Answer.calling(ask("web_research", "How warm?")), "Which year?")
+    await harness.say("m1")
+    harness.model.script(Answer.calling(ask("web_research", "1999")), "12 degrees.")
+    await harness.say("m2", "1999")
+    assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", None]
+    assert harness.model.asked[3].contents[-1] == ("tool", "12 degrees.")
 
 
 @pytest.mark.parametrize(

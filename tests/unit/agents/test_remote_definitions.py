@@ -98,6 +98,7 @@ def test_secrets_are_referred_to_and_shown_as_references() -> None:
             "X-Key": {"parameter": "/baton/weather", "format": "{}"},
             "X-Team": "blue",
         },
+        "cardSignature": None,
     }
 
 

@@ -11,10 +11,12 @@ import jwt
 import pytest
 from a2a.compat.v0_3 import types as v03
 from a2a.types import Task
+from pydantic import ValidationError
 
 from baton.api.a2a.access import A2AAccess
 from baton.api.a2a.notifying import Notifications, NotYet
 from baton.domain.a2a_task import MarkStatus, TaskMark
+from baton.domain.metrics import Metric, counting
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_RECEIVES, PushNotice, TaskChange, pause_after
 from baton.domain.queued import QueuedMessage
 from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
@@ -283,6 +285,43 @@ async def test_a_cancellation_is_told(served: A2AServed) -> None:
     assert states(await worked_off(served)) == ["canceled"]
 
 
+async def test_two_marks_of_a_task_within_minutes_are_both_told(served: A2AServed) -> None:
+    """Here a configuration was set as the run ended, and the task is cancelled then. The queue drops repeated names."""
+    task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    await worked_off(served)
+    await served.harness.app.task_news.marked(served.harness.ada, task["contextId"], "m-1", "configured.2")
+    assert states(await worked_off(served)) == ["input-required"]
+    await served.call("tasks/cancel", {"id": task["id"]})
+    await served.call("tasks/cancel", {"id": task["id"]})
+    assert states(await worked_off(served)) == ["canceled"]
+
+
+async def test_an_unexpected_fault_of_the_sender_is_counted(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lambda takes the record back as if nothing was wrong with the function."""
+    await configured(served)
+
+    def fail(url: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(hooks_of(served), "refusal", fail)
+    records = queue_of(served).sent
+    sender = Notifications.of(served.harness.app)
+    await sender.run(records[0].model_dump_json(by_alias=True), "handle", 1)
+    notice = queue_of(served).sent[-1]
+    counted: list[Metric] = []
+    with counting(lambda counts: counted.extend(counts)), pytest.raises(ZeroDivisionError):
+        await sender.run(notice.model_dump_json(by_alias=True), "handle", 1)
+    assert counted == [Metric.INTERNAL_FAULTS]
+
+
+async def test_a_record_that_is_unreadable_is_counted(served: A2AServed) -> None:
+    """One of a newer version, after that was rolled back."""
+    counted: list[Metric] = []
+    with counting(lambda counts: counted.extend(counts)), pytest.raises(ValidationError):
+        await Notifications.of(served.harness.app).run('{"record": "newer"}', "handle", 1)
+    assert counted == [Metric.INTERNAL_FAULTS]
+
+
 async def test_a_refused_message_is_told(served: A2AServed) -> None:
     harness, scope = served.harness, served.harness.ada
     served.queue.is_held = True
@@ -292,7 +331,7 @@ async def test_a_refused_message_is_told(served: A2AServed) -> None:
     refused = TaskMark(root="m-1", user_id="ada", status=MarkStatus.REFUSED, at=harness.clock.now(), message_id="m-1")
     await harness.a2a_tasks.mark(scope, task["contextId"], refused)
     served.queue.sent.clear()
-    await harness.app.task_news.marked(scope, task["contextId"], "m-1")
+    await harness.app.task_news.marked(scope, task["contextId"], "m-1", "refused.m-1")
     assert isinstance(queued, QueuedMessage)
     assert queued.notifies
     assert states(await worked_off(served)) == ["rejected"]

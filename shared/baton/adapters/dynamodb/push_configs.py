@@ -9,11 +9,11 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
-from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_OF_THREAD, Line, PushConfig
+from baton.domain.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig, room_for
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 
-TOO_MANY = f"A task has at most {MAX_CONFIGS} push notification configurations, a context {MAX_OF_THREAD}."
+TOO_MANY = f"A task has at most {MAX_CONFIGS} push notification configurations."
 
 
 class DynamoPushConfigs:
@@ -28,8 +28,10 @@ class DynamoPushConfigs:
         others = [
             each for each in await self.of_thread(scope, thread_id) if (each.root, each.id) != (config.root, config.id)
         ]
-        if len(others) >= MAX_OF_THREAD or sum(each.root == config.root for each in others) >= MAX_CONFIGS:
+        if sum(each.root == config.root for each in others) >= MAX_CONFIGS:
             raise InvalidRequest(TOO_MANY)
+        for oldest in room_for(config, others):
+            await self.delete(scope, thread_id, oldest.root, oldest.id)
         item: Item = {
             **keys.push_config(scope, thread_id, config.root, config.id),
             "root": config.root,

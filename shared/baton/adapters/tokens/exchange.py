@@ -21,6 +21,8 @@ from baton.domain.secret import ExchangeTarget
 
 GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 TOKEN_TYPE = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a name, no token
+SECONDS = 5.0
+"""How long a call that acts for a user waits for a token endpoint."""
 MAX_TOKENS = 1_000
 """Tokens that are kept."""
 MAX_TOKEN = 16_384
@@ -64,9 +66,11 @@ class TokenExchanges:
         http: Callable[[], httpx.AsyncClient],
         subjects: SubjectTokens,
         *,
+        seconds: float = SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._http = http
+        self._seconds = seconds
         self._subjects = subjects
         self._monotonic = monotonic
         self._kept: dict[tuple[str, str, str, str], _Kept] = Bounded(MAX_TOKENS)
@@ -102,15 +106,16 @@ class TokenExchanges:
         credentials = httpx.BasicAuth(quote(target.client_id, safe=""), quote(client_secret, safe=""))
         async with self._http() as http:
             try:
-                response = await http.post(
-                    target.token_url,
-                    data=form,
-                    auth=credentials,
-                    headers={"Accept": "application/json", "User-Agent": "baton"},
-                    follow_redirects=False,
-                )
+                async with asyncio.timeout(self._seconds):  # the client's own limit is one of silence
+                    response = await http.post(
+                        target.token_url,
+                        data=form,
+                        auth=credentials,
+                        headers={"Accept": "application/json", "User-Agent": "baton"},
+                        follow_redirects=False,
+                    )
                 told = response.json()
-            except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
+            except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
                 raise _unusable(f"it cannot be used ({type(error).__name__})") from None
         if not isinstance(told, dict):
             raise _unusable("its answer is no JSON object")

@@ -334,7 +334,7 @@ def _history_length(params: object) -> int | None:
 async def _tell_mark(caller: A2ACaller, task: A2ATask) -> None:
     """Let clients be notified that the task was cancelled, if any want to be."""
     if caller.access.pushes and (task.thread is None or task.thread.notifies):
-        await caller.services.task_news.marked(caller.scope, task.id.thread_id, task.id.root)
+        await caller.services.task_news.marked(caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value)
 
 
 def _check_token(caller: A2ACaller) -> None:

@@ -102,9 +102,9 @@ class Notifications:
 
     async def run(self, body: str, receipt_handle: str, receives: int) -> None:
         """Carry out one record. Raises if the queue must deliver it again; when, is told to the queue."""
-        record = _RECORD.validate_json(body)
-        logger.append_keys(tenant=record.tenant_id, thread_id=record.thread_id)
         try:
+            record = _RECORD.validate_json(body)
+            logger.append_keys(tenant=record.tenant_id, thread_id=record.thread_id)
             if isinstance(record, TaskChange):
                 await self._spread(record)
             else:
@@ -114,6 +114,11 @@ class Notifications:
             if receives >= MAX_RECEIVES:
                 count(Metric.NOTIFICATIONS_FAILED)
             await self.ports.push_queue.retry(receipt_handle, pause_after(receives))
+            raise
+        except Exception:
+            # Lambda counts a record that returns to the queue as no error of the function.
+            logger.exception("notification failed")
+            count(Metric.INTERNAL_FAULTS)
             raise
 
     # A change
