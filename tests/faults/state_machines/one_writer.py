@@ -229,7 +229,7 @@ class OneWriter(RuleBasedStateMachine):
         elif not self.holds(worker):
             assert answer is LeaseLost
         else:
-            assert answer is False
+            assert answer is False  # nobody wants to be notified
             assert lease.first_seq > self.last_seq
             worker.commits = wanted
             self.committed += worker.put
@@ -263,7 +263,7 @@ class OneWriter(RuleBasedStateMachine):
         if not self.holds(worker):
             assert answer is LeaseLost
             return
-        assert answer is False
+        assert answer is False  # nobody wants to be notified
         del self.workers[number]  # it does nothing under this lease any more
         self.holder = self.run = None
         self.status, self.last_seq = ThreadStatus.CLOSED, lease.first_seq
