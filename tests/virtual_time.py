@@ -19,6 +19,9 @@ STUCK_SECONDS = 10.0
 """Of real time, after which tasks that all wait for nothing get ``looptime.IdleTimeoutError``."""
 
 
+SHUTDOWN_SECONDS = 120.0
+"""Of real time, for threads that a test has left at work: on busy cores they may take long."""
+
 MAX_ROUNDS = 100_000
 """Of a deterministic loop from one moment to the next: what takes more goes round in circles."""
 
@@ -31,6 +34,10 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
 
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
         super().__init__(selector, idle_timeout=self.idle_seconds, noop_cycles=0)
+
+    async def shutdown_default_executor(self) -> None:
+        self.setup_looptime(start=self.time(), idle_timeout=SHUTDOWN_SECONDS, noop_cycles=0)
+        await super().shutdown_default_executor()
 
 
 class DeterministicLoop(VirtualTimeLoop):
