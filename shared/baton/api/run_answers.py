@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,11 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread
 from baton.requests.parsing import answer_request, interrupt_answer, named_thread
 from baton.requests.turn_requests import TurnRequest
+
+MAX_RESULTS_BESIDE = 8
+"""Results beside a message that are kept with its turn: no more calls of the client's tools wait at once."""
+MAX_BYTES_BESIDE = 128 * 1024
+"""Bytes of them together. The turn's record, which also has the client's tools, must fit into an item."""
 
 Said = Callable[[Scope, RunAgentInput, ClientOffer | None], TurnRequest]
 
@@ -55,11 +61,19 @@ async def answered(
 
 
 def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[ToolMessage]) -> ClientOffer | None:
-    """Return the offer with results that come beside a new message. Those that cannot be read are left out."""
-    answers = []
-    for result in results:
+    """Return the offer with results that come beside a new message.
+
+    Those that cannot be read are left out, and older ones that are too many or too large to be kept with the turn.
+    """
+    answers: deque[InterruptAnswer] = deque()
+    size = 0
+    for result in reversed(results):
         with suppress(BatonError):
-            answers.append(_result(scope, result))
+            answer = _result(scope, result)
+            size += len(str(answer.payload).encode())
+            if len(answers) == MAX_RESULTS_BESIDE or size > MAX_BYTES_BESIDE:
+                break
+            answers.appendleft(answer)
     return replace(offer or ClientOffer(), results=tuple(answers)) if answers else offer
 
 

@@ -96,6 +96,19 @@ async def test_results_may_come_one_by_one(served: Served) -> None:
     assert told_of_calls(served.harness) == ["It is red now.", "2"]
 
 
+async def test_results_beside_a_message_are_bounded_and_the_newest_count(served: Served) -> None:
+    said, (call,) = await asked(served)
+    served.harness.model.script("I see.")
+    made_up = [tool(f"{call[:-7]}{number:07x}", "x" * 32_000) for number in range(60)]
+    thanks = {"id": "m-2", "role": "user", "content": "Thanks!"}
+    await served.post("/runs", run_input(served, *said, *made_up, tool(call), thanks, runId="r-2"))
+    assert told_of_calls(served.harness) == ["It is red now."]
+    turn = await served.harness.store.get_turn(served.harness.ada, served.harness.thread_id, "m-2")
+    assert turn is not None
+    assert turn.client is not None
+    assert sum(len(str(each.payload)) for each in turn.client.results) <= 128 * 1024
+
+
 async def test_an_approval_and_a_result_come_together(served: Served) -> None:
     served.harness.model.script(Answer.calling(paint(), delete("home")))
     events = events_of(await served.post("/runs", run_input(served)))
