@@ -18,6 +18,7 @@ from aws_lambda_powertools import Logger
 
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
+from baton.domain.metrics import Metric, count
 
 logger = Logger(child=True)
 
@@ -100,3 +101,4 @@ async def _stopped(stop: Stop) -> None:
         await stop()
     except BatonError as error:
         logger.warning("a run that was left goes on", reason=error.code)
+        count(Metric.RUNS_NOT_STOPPED)

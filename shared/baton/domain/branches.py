@@ -55,10 +55,12 @@ class BranchStart:
     """Whether it repeats that message, to have it answered again."""
     after_id: str | None = None
     """The last message that clients show before it; None if it begins the conversation anew."""
+    wished_id: str | None = None
+    """The id in the wish, if it was another one than clients see; a worker that takes over compares the requests."""
 
     @property
     def wish(self) -> BranchWish:
-        return BranchWish(self.from_id, self.is_regenerate)
+        return BranchWish(self.wished_id or self.from_id, self.is_regenerate)
 
     def shown(self, ordinal: int) -> dict[str, Any]:
         """Return what clients are told of the branch that begins at ``ordinal``."""

@@ -14,7 +14,7 @@ class Metric(StrEnum):
     """A CloudWatch metric of the whole stack. Metrics by tenant or conversation would each cost money."""
 
     INTERNAL_FAULTS = "InternalFaults"
-    """Unexpected exceptions that callers got as an internal error."""
+    """Unexpected exceptions that callers got as an internal error, or that kept a push notification from being sent."""
     REQUESTS_FAILED = "RequestsFailed"
     """Frames, streams and requests that were answered with a 5xx error."""
     CONNECTIONS_REFUSED = "ConnectionsRefused"
@@ -27,6 +27,8 @@ class Metric(StrEnum):
     """Deliveries of a queued turn that ended with an exception. The queue delivers it again."""
     TURNS_INTERRUPTED = "TurnsInterrupted"
     """Runs that ended as interrupted: at their last attempt, or after the last delivery."""
+    RUNS_NOT_STOPPED = "RunsNotStopped"
+    """Runs that may go on though their client has left or cancelled them."""
     TURNS_TIMED_OUT = "TurnsTimedOut"
     """Runs that were stopped at their time limit."""
     DEAD_TURNS_FAILED = "DeadTurnsFailed"

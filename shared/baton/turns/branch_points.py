@@ -57,7 +57,8 @@ class BranchPoints:
         message = await self._message(scope, thread, wish.from_id)
         check_room(thread.segments, thread.next_ordinal)
         point = await self.after(scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal))
-        start = BranchStart(message.shown_id, wish.is_regenerate, point.after_id)
+        wished_id = wish.from_id if wish.from_id != message.shown_id else None
+        start = BranchStart(message.shown_id, wish.is_regenerate, point.after_id, wished_id)
         if wish.is_regenerate:
             return BranchOpening(point, start, message.content, message.a2a_task)
         return BranchOpening(point, start, content, None)

@@ -224,12 +224,12 @@ class OneWriter(RuleBasedStateMachine):
         answer = self.do(self.stores.store.commit(lease, wanted))
         if again:
             # A repeated commit is the first one, as long as the store can know; it changes nothing either way.
-            assert answer in (None, LeaseLost)
-            assert answer is None or self.fence > lease.fence
+            assert answer in (False, LeaseLost)
+            assert answer is False or self.fence > lease.fence
         elif not self.holds(worker):
             assert answer is LeaseLost
         else:
-            assert answer is None
+            assert answer is False  # nobody wants to be notified
             assert lease.first_seq > self.last_seq
             worker.commits = wanted
             self.committed += worker.put
@@ -263,7 +263,7 @@ class OneWriter(RuleBasedStateMachine):
         if not self.holds(worker):
             assert answer is LeaseLost
             return
-        assert answer is None
+        assert answer is False  # nobody wants to be notified
         del self.workers[number]  # it does nothing under this lease any more
         self.holder = self.run = None
         self.status, self.last_seq = ThreadStatus.CLOSED, lease.first_seq

@@ -11,6 +11,7 @@ import jwt
 import pytest
 from a2a.compat.v0_3 import types as v03
 from a2a.types import Task
+from pydantic import ValidationError
 
 from baton.api.a2a.access import A2AAccess
 from baton.api.a2a.notifying import Notifications, NotYet
@@ -310,6 +311,14 @@ async def test_an_unexpected_fault_of_the_sender_is_counted(served: A2AServed, m
     counted: list[Metric] = []
     with counting(lambda counts: counted.extend(counts)), pytest.raises(ZeroDivisionError):
         await sender.run(notice.model_dump_json(by_alias=True), "handle", 1)
+    assert counted == [Metric.INTERNAL_FAULTS]
+
+
+async def test_a_record_that_is_unreadable_is_counted(served: A2AServed) -> None:
+    """One of a newer version, after that was rolled back."""
+    counted: list[Metric] = []
+    with counting(lambda counts: counted.extend(counts)), pytest.raises(ValidationError):
+        await Notifications.of(served.harness.app).run('{"record": "newer"}', "handle", 1)
     assert counted == [Metric.INTERNAL_FAULTS]
 
 

@@ -30,6 +30,7 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from baton.api.a2a.envelope import MAX_VALUES
 from baton.domain.errors import RateLimited
 from tests.a2a_schema import check_message
 from tests.fakes.chat_model import Answer
@@ -310,6 +311,18 @@ async def test_an_agent_that_does_not_exist_is_not_found(http: httpx.AsyncClient
 async def test_a_body_that_is_too_large_is_refused(http: httpx.AsyncClient) -> None:
     answer = await send(http, b" " * (5 * 1024 * 1024 + 1))
     assert (answer.status_code, error_of(answer)["status"]) == (413, "INVALID_ARGUMENT")
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+async def test_a_body_of_too_many_values_is_refused(served: Watched, http: httpx.AsyncClient, version: str) -> None:
+    """Whoever parses it stops all other streams of the process."""
+    metadata = {"numbers": [1] * MAX_VALUES}
+    said = {"messageId": "m-1", "role": "ROLE_USER", "metadata": metadata}
+    body = message(metadata=metadata) if version == "1.0" else {"request": said | {"content": [{"text": "Hi"}]}}
+    answer = await send(http, body, **{"A2A-Version": version})
+    assert answer.status_code == 400
+    assert "values" in error_of(answer)["message"]
+    assert served.harness.model.asked == []
 
 
 async def test_a_refusal_of_batons_own_keeps_its_http_status(

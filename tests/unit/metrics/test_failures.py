@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -23,6 +24,8 @@ from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.api.a2a.notifying import Notifications
+from baton.api.mcp.caller import McpCaller
+from baton.api.mcp.cancelling import cancel_named
 from baton.composition.metrics import write_metrics
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import (
@@ -274,6 +277,13 @@ async def a_notification_of_a_conversation_that_does_not_end(monkeypatch: pytest
     change = TaskChange(tenant_id="acme", user_id="ada", thread_id=harness.thread_id, kind=ChangeKind.BEGAN)
     with pytest.raises(StoreUnavailable):
         await Notifications(ports, harness.agents).run(change.model_dump_json(), "handle", MAX_RECEIVES)
+
+
+@failure(Metric.RUNS_NOT_STOPPED)
+async def a_cancellation_over_mcp_whose_run_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = SimpleNamespace(mcp_calls=Failing(StoreUnavailable()))
+    caller = McpCaller(ADA, cast("Any", services), cast("Any", None), ends_at=0.0, session_id="s-1")
+    await cancel_named(caller, {"method": "notifications/cancelled", "params": {"requestId": 1}})
 
 
 @failure(Metric.FRAMES_GIVEN_UP)

@@ -288,6 +288,16 @@ async def test_a_branch_whose_worker_dies_is_finished_by_the_next_one(wish: Any)
     assert branch_of(again)["branchId"] == "b4"
 
 
+@pytest.mark.parametrize("kind", [regenerate, edit])
+async def test_a_branch_by_the_id_of_a_regenerate_is_finished_by_the_next_worker_too(kind: Any) -> None:
+    harness = await talked("Another two.")
+    await harness.say("w1", branch=regenerate("m2"))
+    await die(harness, "w2", "Better", asked=4, branch=kind("w1"))
+    harness.model.script("Found.")
+    await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
+    assert (await shown(harness))[-1] == ("", "Found.")
+
+
 async def test_a_branch_that_is_cancelled_or_fails_keeps_the_other_ones() -> None:
     harness = await talked()
     harness.model.script(Answer(("Half",), error=ModelUnavailable()))

@@ -38,11 +38,9 @@ def parse_call(body: bytes) -> Call:
 
     Calls without an id are answered too, with the id null: clients of A2A expect a response to every request.
     """
-    if count_values(body) > MAX_VALUES:
-        raise CallRefused(InvalidRequestError(f"The body has more than {MAX_VALUES} values."))
     try:
         call = parsed_json(body)
-    except JSONParseError as error:
+    except (JSONParseError, InvalidRequestError) as error:
         raise CallRefused(error) from None
     if isinstance(call, list):
         raise CallRefused(InvalidRequestError("Batches are not supported. Send one request at a time."))
@@ -62,7 +60,13 @@ def parse_call(body: bytes) -> Call:
 
 
 def parsed_json(body: bytes) -> Any:
-    """Return the value of a body. Raises ``JSONParseError`` for what is not JSON by RFC 8259, such as NaN."""
+    """Return the value of a body.
+
+    Raises ``JSONParseError`` for what is not JSON by RFC 8259, such as NaN, and ``InvalidRequestError`` for too many
+    values.
+    """
+    if count_values(body) > MAX_VALUES:
+        raise InvalidRequestError(f"The body has more than {MAX_VALUES} values.")
     try:
         return json.loads(body.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

@@ -102,9 +102,9 @@ class Notifications:
 
     async def run(self, body: str, receipt_handle: str, receives: int) -> None:
         """Carry out one record. Raises if the queue must deliver it again; when, is told to the queue."""
-        record = _RECORD.validate_json(body)
-        logger.append_keys(tenant=record.tenant_id, thread_id=record.thread_id)
         try:
+            record = _RECORD.validate_json(body)
+            logger.append_keys(tenant=record.tenant_id, thread_id=record.thread_id)
             if isinstance(record, TaskChange):
                 await self._spread(record)
             else:

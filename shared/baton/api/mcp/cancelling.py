@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 
 from baton.api.mcp.caller import McpCaller
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
+from baton.domain.metrics import Metric, count
 from baton.ports.mcp_calls import McpCall
 from baton.requests.turn_requests import TurnRequest
 
@@ -29,6 +30,7 @@ async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) ->
         await caller.services.mcp_calls.begun(caller.scope, call)
     except StoreUnavailable:
         logger.warning("a call cannot be cancelled, because it could not be noted")
+        count(Metric.RUNS_NOT_STOPPED)
 
 
 async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
@@ -46,8 +48,11 @@ async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
         call = await caller.services.mcp_calls.find(caller.scope, caller.session_id, key)
         if call is not None:
             await caller.services.controls.cancel(caller.scope, call.thread_id, call.run_id)
-    except (StoreUnavailable, ThreadUnavailable):
+    except ThreadUnavailable:
+        return  # it was deleted meanwhile, and its run with it
+    except StoreUnavailable:
         logger.warning("a call was not cancelled")
+        count(Metric.RUNS_NOT_STOPPED)
 
 
 def _key(request_id: Any) -> str | None:

@@ -84,6 +84,7 @@ class RunningTurn:
             await self._caller.services.controls.cancel(self._caller.scope, request.thread.id, request.run_id)
         except Exception:
             logger.exception("a run was not cancelled")
+            count(Metric.RUNS_NOT_STOPPED)
 
 
 def _keep(task: asyncio.Task[FinishedRun | None] | asyncio.Task[None]) -> None:
