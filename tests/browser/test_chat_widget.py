@@ -335,3 +335,29 @@ async def test_the_client_alone_regenerates_edits_and_selects(
     assert [branch["selected"] for branch in branches] == [False, False, True]
     await page.evaluate("branchId => chat.selectBranch(branchId)", branches[0]["branchId"])
     await becomes_true(page, "said() === 'Hello First.'")
+
+
+async def test_an_answer_is_regenerated_a_question_edited_and_alternatives_are_switched(
+    widget: Widget, model: FaultModel
+) -> None:
+    model.script(answers("First."), answers("Second."), answers("Third."))
+    page = widget.page
+    await widget.say("Hello")
+    await expect(widget.said("assistant")).to_have_text(["First."])
+    await page.get_by_role("button", name="Answer again").click()
+    await expect(widget.said("assistant")).to_have_text(["Second."])
+    await expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
+    await page.get_by_role("button", name="Edit message").click()
+    await page.get_by_role("textbox", name="Edit message").fill("Good day")
+    await page.keyboard.press("Enter")
+    await expect(widget.said("user")).to_have_text(["Good day"])
+    await expect(widget.said("assistant")).to_have_text(["Third."])
+    await expect(page.get_by_role("group", name="Version 3 of 3")).to_be_visible()
+    assert await violations(page) == []
+    for question, answer in [("Hello", "Second."), ("Hello", "First.")]:
+        await page.get_by_role("button", name="Previous version").click()
+        await expect(widget.said("user")).to_have_text([question])
+        await expect(widget.said("assistant")).to_have_text([answer])
+    await expect(page.get_by_role("button", name="Previous version")).to_be_disabled()
+    await widget.open()
+    await expect(page.get_by_role("group", name="Version 1 of 3")).to_be_visible()

@@ -52,6 +52,8 @@ export interface ChatSnapshot {
   readonly isKnown: boolean;
   readonly hasOlder: boolean;
   readonly isLoadingOlder: boolean;
+  /** The alternatives that regenerating and editing have made, as far as they were read. */
+  readonly branches: readonly Branch[];
 }
 
 export interface ChatEvents {
@@ -105,6 +107,8 @@ export class Chat extends Emitter<ChatEvents> {
   #missedEvents = false;
   #isLoadingOlder = false;
   #isStopping = false;
+  #branches: readonly Branch[] = [];
+  #branchingRunId: string | null = null;
   #newsFrom = 0;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #snapshot: ChatSnapshot | null = null;
@@ -173,7 +177,12 @@ export class Chat extends Emitter<ChatEvents> {
 
   /** Goes on in another branch; all who watch are told. */
   async selectBranch(branchId: string): Promise<void> {
-    await this.#api.selectBranch(this.threadId, branchId);
+    try {
+      await this.#api.selectBranch(this.threadId, branchId);
+    } catch (error) {
+      this.emit("error", error as BatonError);
+      throw error;
+    }
   }
 
   /** Says how good an answer was. */
@@ -297,9 +306,10 @@ export class Chat extends Emitter<ChatEvents> {
     const about = (frame.metadata ?? {}) as NonNullable<BatonEvent["metadata"]>;
     if (about.threadId && this.#canonicalId !== null && about.threadId !== this.#canonicalId) return;
     this.#watchForSilence();
+    const isWish = about.messageId !== undefined && this.#outbox.get(about.messageId)?.branch !== undefined;
     // Only the run itself, or a refusal, ends the waiting: an accepted message may still need its thread attached.
     if (about.messageId && (frame.type === "RUN_STARTED" || about.action)) this.#outbox.done(about.messageId);
-    if (frame.type === "RUN_ERROR" && about.action && about.action !== "message") {
+    if (frame.type === "RUN_ERROR" && about.action && (about.action !== "message" || isWish)) {
       this.#refused(frame as Extract<KnownEvent, { type: "RUN_ERROR" }>, about.action);
       return;
     }
@@ -328,6 +338,7 @@ export class Chat extends Emitter<ChatEvents> {
       if (item.role === "interrupt" && item.settled && this.#outbox.has(item.id)) this.#outbox.done(item.id);
     }
     this.emit("event", event);
+    if (this.#hasBranched(event as KnownEvent)) void this.#readBranches();
     const { seq } = event.metadata ?? {};
     if (seq === undefined || seq <= this.#newsFrom) return;
     const known = event as KnownEvent;
@@ -340,6 +351,25 @@ export class Chat extends Emitter<ChatEvents> {
         if (item?.role === "interrupt") this.emit("interrupt", item);
       }
     }
+  }
+
+  /** Whether the alternatives are others now; not by events of before, which were told when they were read. */
+  #hasBranched(event: KnownEvent): boolean {
+    if (this.#talk.isOver(event.metadata ?? {})) return false;
+    if (event.type === "RUN_STARTED" && event.metadata?.branch) this.#branchingRunId = event.runId;
+    // The list has a branch once its first messages are stored.
+    if (event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") {
+      return this.#branchingRunId !== null && event.metadata?.runId === this.#branchingRunId;
+    }
+    return event.type === "CUSTOM" && event.name === "branch_selected";
+  }
+
+  /** Alternatives that cannot be read are not offered: the conversation shows without them. */
+  async #readBranches(): Promise<void> {
+    const branches = await this.branches().catch(() => null);
+    if (!branches || this.#ending.signal.aborted) return;
+    this.#branches = branches;
+    this.#changed();
   }
 
   #refused(event: Extract<KnownEvent, { type: "RUN_ERROR" }>, action: string): void {
@@ -461,6 +491,7 @@ export class Chat extends Emitter<ChatEvents> {
       // A run under way is no message yet: it is told from its beginning.
       this.#sequence.startAfter(Math.max(0, Math.min(thread.lastSeq, page.lastSeq) - RECENT_EVENTS));
       this.#isKnown = true;
+      void this.#readBranches();
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof BatonError) || error.status !== 404) {
@@ -527,6 +558,7 @@ export class Chat extends Emitter<ChatEvents> {
       isKnown: this.#isKnown,
       hasOlder: this.#cursor !== null,
       isLoadingOlder: this.#isLoadingOlder,
+      branches: this.#branches,
     };
   }
 }

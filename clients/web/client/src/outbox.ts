@@ -44,6 +44,10 @@ export class Outbox {
     return [...this.#frames.values()].map(({ frame }) => frame);
   }
 
+  get(key: string): ClientFrame | undefined {
+    return this.#frames.get(key)?.frame;
+  }
+
   has(key: string): boolean {
     return this.#frames.has(key);
   }

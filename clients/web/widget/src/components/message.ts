@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { type FilePart, type MessageItem, type Source, textOf } from "#client";
+import { type Branch, type FilePart, type MessageItem, type Source, textOf } from "#client";
 import { icons } from "../icons.ts";
 import { define, Piece } from "../ui.ts";
+import "./actions.ts";
 import "./markdown.ts";
 
 /** One message: who, what, what it rests on, and what went wrong. */
@@ -11,21 +12,78 @@ export class BatonMessage extends Piece {
     item: { attribute: false },
     named: { type: Boolean },
     offline: { type: Boolean },
+    idle: { type: Boolean },
+    askedBy: { attribute: false },
+    versions: { attribute: false },
+    isEdited: { state: true },
   };
   declare item: MessageItem;
   /** Whether its author stands above it: not, where the message before is by the same. */
   declare named: boolean;
   declare offline: boolean;
+  declare idle: boolean;
+  declare askedBy: string | null;
+  declare versions: readonly Branch[];
+  declare isEdited: boolean;
+
+  constructor() {
+    super();
+    this.isEdited = false;
+  }
 
   protected override render(): TemplateResult {
-    const { role, open } = this.item;
+    const { role } = this.item;
     return html`
       <article class="message ${role}" part="message message-${role}" aria-label=${this.#author}>
         ${this.named && role === "assistant" ? html`<div class="author" part="author">${this.#author}</div>` : nothing}
-        <div class="body" part="body" dir="auto" aria-busy=${open ? "true" : "false"}>${role === "assistant" ? this.#answer() : this.#said()}</div>
+        ${this.isEdited ? this.#editor() : this.#body()}
         ${this.#sources()} ${this.#marks()} ${this.#failure()}
+        ${this.isEdited ? nothing : html`<baton-chat-actions .ui=${this.ui} .item=${this.item} .askedBy=${this.askedBy} .versions=${this.versions} ?idle=${this.idle} @baton-edit=${this.#edit}></baton-chat-actions>`}
       </article>
     `;
+  }
+
+  #body(): TemplateResult {
+    const { role, open } = this.item;
+    return html`<div class="body" part="body" dir="auto" aria-busy=${open ? "true" : "false"}>${role === "assistant" ? this.#answer() : this.#said()}</div>`;
+  }
+
+  #editor(): TemplateResult {
+    return html`<form class="editor" @submit=${this.#save} @keydown=${this.#keyed}>
+      <textarea part="input" rows="3" dir="auto" aria-label=${this.say("edit")} .value=${textOf(this.item.content)}></textarea>
+      <p class="buttons">
+        <button type="button" class="secondary small" part="button cancel-button" @click=${this.#leave}>${this.say("cancel")}</button>
+        <button type="submit" class="primary small" part="button save-button" ?disabled=${!this.idle}>${this.say("save")}</button>
+      </p>
+    </form>`;
+  }
+
+  readonly #edit = async (): Promise<void> => {
+    this.isEdited = true;
+    await this.updateComplete;
+    this.querySelector("textarea")?.focus();
+  };
+
+  readonly #leave = async (): Promise<void> => {
+    this.isEdited = false;
+    await this.updateComplete;
+    this.querySelector<HTMLElement>("baton-chat-actions [part~=edit-button]")?.focus();
+  };
+
+  #save(event: Event): void {
+    event.preventDefault();
+    const text = this.querySelector("textarea")?.value.trim() ?? "";
+    if (!text || !this.idle) return;
+    if (text !== textOf(this.item.content)) this.ui.chat?.edit(this.item.id, text);
+    void this.#leave();
+  }
+
+  #keyed(event: KeyboardEvent): void {
+    if (event.isComposing || (event.key !== "Escape" && (event.key !== "Enter" || event.shiftKey))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === "Escape") void this.#leave();
+    else (event.currentTarget as HTMLFormElement).requestSubmit();
   }
 
   get #author(): string {

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import type { ChatSnapshot, Item, MessageItem } from "#client";
+import type { Branch, ChatSnapshot, Item, MessageItem } from "#client";
 import { icons } from "../icons.ts";
 import { define, Piece } from "../ui.ts";
 import "./message.ts";
@@ -60,7 +60,7 @@ export class BatonTranscript extends Piece {
           ${repeat(
             items,
             ({ id }) => id,
-            (item, index) => this.#view(item, items[index - 1]),
+            (item, index) => this.#view(item, items, index),
           )}
           ${isWaiting ? html`<div class="typing" part="typing" aria-hidden="true"><i></i><i></i><i></i></div>` : nothing}
         </div>
@@ -90,7 +90,7 @@ export class BatonTranscript extends Piece {
     return this.querySelector(".scroller");
   }
 
-  #view(item: Item, before: Item | undefined): TemplateResult {
+  #view(item: Item, items: readonly Item[], index: number): TemplateResult {
     const { ui } = this;
     void LATER[item.role]?.().catch(() => {});
     if (item.role === "note") return html`<baton-chat-note class="item" .ui=${ui} .item=${item}></baton-chat-note>`;
@@ -100,7 +100,10 @@ export class BatonTranscript extends Piece {
     if (item.role === "interrupt")
       return html`<baton-chat-interrupt class="item" .ui=${ui} .item=${item}></baton-chat-interrupt>`;
     const isOffline = this.snapshot?.connection.status !== "open";
-    return html`<baton-chat-message class="item" .ui=${ui} .item=${item} ?named=${isNamed(item, before)} ?offline=${isOffline}></baton-chat-message>`;
+    const isIdle = !isOffline && this.snapshot?.run === null;
+    const askedBy = item.role === "assistant" ? askedByOf(items, index) : null;
+    const versions = item.role === "user" ? versionsOf(item.id, this.snapshot?.branches ?? []) : NO_BRANCHES;
+    return html`<baton-chat-message class="item" .ui=${ui} .item=${item} ?named=${isNamed(item, items[index - 1])} ?idle=${isIdle} .askedBy=${askedBy} .versions=${versions} ?offline=${isOffline}></baton-chat-message>`;
   }
 
   #earlier(): TemplateResult | typeof nothing {
@@ -138,6 +141,25 @@ export class BatonTranscript extends Piece {
     return null;
   }
 }
+
+/** The question that an answer completes: of several messages of one answer, only the last offers another. */
+function askedByOf(items: readonly Item[], index: number): string | null {
+  const next = items[index + 1];
+  if (next && next.role !== "user") return null;
+  for (let at = index - 1; at >= 0; at--) {
+    const item = items[at];
+    if (item?.role === "user") return item.delivery || item.failed ? null : item.id;
+  }
+  return null;
+}
+
+/** The alternatives that begin where this message of the user's stands. */
+function versionsOf(messageId: string, branches: readonly Branch[]): readonly Branch[] {
+  const own = branches.find((branch) => branch.messageId === messageId);
+  return own ? branches.filter(({ after }) => after === own.after) : NO_BRANCHES;
+}
+
+const NO_BRANCHES: readonly Branch[] = [];
 
 /** Whether the author stands above the message: where it is another one than before. */
 function isNamed(item: MessageItem, before: Item | undefined): boolean {

@@ -26,6 +26,16 @@ export const items = css`
   .failure .icon { inline-size: 17px; block-size: 17px; margin-block-start: 2px; }
   .failure span { flex: 0 1 auto; min-inline-size: 0; }
 
+  .actions { display: flex; align-items: center; gap: 2px; margin-block-start: 2px; color: var(--_muted); font-size: 12.5px; }
+  .actions .round { inline-size: 28px; block-size: 28px; }
+  .actions .icon { inline-size: 15px; block-size: 15px; }
+  .actions :disabled { opacity: 0.4; }
+  [dir="rtl"] .versions .icon { transform: scaleX(-1); }
+  .versions { display: flex; align-items: center; font-variant-numeric: tabular-nums; }
+  .editor { display: grid; gap: 8px; inline-size: 100%; }
+  .editor textarea { inline-size: 100%; padding: 9px 12px; border: 1px solid var(--_border); border-radius: 12px; background: var(--_raised); color: inherit; font: inherit; resize: vertical; }
+  .editor .buttons { display: flex; justify-content: flex-end; gap: 8px; }
+
   .sources { margin-block-start: 8px; font-size: 13px; color: var(--_muted); }
   .sources summary, .tool summary { cursor: pointer; list-style: none; inline-size: fit-content; }
   .sources summary::-webkit-details-marker, .tool summary::-webkit-details-marker { display: none; }
