@@ -16,8 +16,9 @@ export class BatonInterrupt extends Piece {
   static override properties = { ...Piece.properties, item: { attribute: false } };
   declare item: InterruptItem;
 
-  protected override render(): TemplateResult {
+  protected override render(): TemplateResult | typeof nothing {
     const { interrupt, args, answer, settled } = this.item;
+    if (interrupt.reason === "client_tool") return nothing; // the page's own code answers it, not the user
     const fields = fieldsOf(interrupt.responseSchema);
     return html`
       <section class="interrupt" part="interrupt" aria-label=${this.say("approval")}>
