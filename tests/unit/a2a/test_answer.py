@@ -128,3 +128,17 @@ def test_a_task_that_still_waits_as_before_has_not_taken_the_message_up() -> Non
 def test_an_event_that_is_none_is_a_failure(response: StreamResponse) -> None:
     with pytest.raises(AgentFailed):
         told(Answer(None), response)
+
+
+def test_a_file_is_told_by_its_name_type_and_address() -> None:
+    files = [
+        Part(url="https://files.example/q.pdf", filename="q.pdf", media_type="application/pdf"),
+        Part(raw=b"bytes", filename="x" * 5_000),
+    ]
+    said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=[Part(text="Here they are."), *files])
+    heard = told(Answer(None), status(TaskState.TASK_STATE_COMPLETED, said))
+    text, first, second = heard.split("\n")
+    assert (text, first) == ("Here they are.", "[File: q.pdf, application/pdf, https://files.example/q.pdf]")
+    assert len(second) < 1_100
+    only = Message(message_id="m1", role=Role.ROLE_AGENT, parts=files[:1])
+    assert told(Answer(None), status(TaskState.TASK_STATE_COMPLETED, only)) == first

@@ -7,8 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from a2a.helpers import get_text_parts
-from a2a.types import Artifact, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
+from a2a.types import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    StreamResponse,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+)
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.extension import report_in
@@ -18,6 +27,8 @@ from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 
 MAX_LABEL = 200
 """Characters of an agent's progress label."""
+MAX_FILE_WORDS = 1_000
+"""Characters of what is told of a file: its name, type and address."""
 
 _AT_WORK = (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
 _ENDED = (
@@ -188,5 +199,14 @@ def _key(whole: Message | Artifact) -> str:
 
 def _text(whole: Message | Artifact) -> str:
     # The parts of a message are paragraphs. Those of an artifact are chunks of one text.
-    texts = get_text_parts(whole.parts)
-    return "".join(texts) if isinstance(whole, Artifact) else "\n".join(texts)
+    texts = [part.text for part in whole.parts if part.HasField("text")]
+    files = [_named(part) for part in whole.parts if part.HasField("raw") or part.HasField("url")]
+    text = "".join(texts) if isinstance(whole, Artifact) else "\n".join(texts)
+    return "\n".join([*([text] if text else []), *files])
+
+
+def _named(part: Part) -> str:
+    """Return in words which file a part is. Its bytes are not kept: a reader must know that there is one."""
+    name, address = part.filename or "without a name", part.url if part.HasField("url") else ""
+    about = ", ".join(each for each in (name, part.media_type, address) if each)
+    return f"[File: {shortened(about, MAX_FILE_WORDS)}]"
