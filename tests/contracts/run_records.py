@@ -167,6 +167,7 @@ class TaskContract:
     async def test_a_task_comes_back_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         working, done = task(stores, lease, "t1"), ended(stores, task(stores, lease, "t2"))
+        done = replace(done, remote_task_id="remote-1")
         for one in (working, done):
             await stores.records.put_task(lease, one)
         for one in (working, done):

@@ -214,7 +214,12 @@ class Consultations:
             context.scope, context.thread_id, limit=TASKS_LOOKED_AT, cursor=None
         )
         last = max(
-            (each for each in tasks if each.agent_id == agent.id and each.id != task.id and each.ended_at is not None),
+            (
+                each
+                for each in tasks
+                # One that failed has told the agent nothing, or the agent knows that its own task has ended.
+                if each.agent_id == agent.id and each.id != task.id and each.status is TaskStatus.COMPLETED
+            ),
             key=lambda each: each.started_at,
             default=None,
         )

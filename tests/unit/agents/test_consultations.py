@@ -147,6 +147,16 @@ async def test_a_remote_agents_question_goes_on_with_the_users_answer(harness: H
     assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", None]
 
 
+async def test_an_open_task_outlasts_a_failure_of_the_remote_agent(harness: Harness) -> None:
+    harness.agent_client.script(
+        "web-research", Reply(("Which year?",), end=AgentDone("remote-1")), AgentFailed("No answer."), "12 degrees."
+    )
+    for number, said in enumerate(("How warm was it?", "1999", "1999, please")):
+        harness.model.script(Answer.calling(ask("web_research", said)), "Thanks.")
+        await harness.say(f"m{number}", said)
+    assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", "remote-1"]
+
+
 async def test_one_of_two_questions_at_once_continues_a_remote_agents_task(harness: Harness) -> None:
     harness.agent_client.script("web-research", Reply(("Which year?",), end=AgentDone("remote-1")))
     harness.model.script(Answer.calling(ask("web_research", "How warm?")), "Which year?")
