@@ -314,6 +314,8 @@ export class Chat extends Emitter<ChatEvents> {
       return;
     }
     if (about.threadId && frame.type === "RUN_STARTED") this.#canonicalId = about.threadId;
+    // A conversation that begins now has nothing to load, however long the answer to that takes.
+    if (frame.type === "RUN_STARTED" && about.seq === 1) this.#isLoaded = true;
     if (!this.#isLoaded && (about.seq !== undefined || frame.type === "PART")) {
       this.#missedEvents = true; // it comes again once the stored messages are there
       return;
@@ -479,6 +481,7 @@ export class Chat extends Emitter<ChatEvents> {
         this.#api.thread(this.threadId),
         this.#api.messages(this.threadId, { limit: PAGE_SIZE }),
       ]);
+      if (this.#isLoaded) return;
       this.#canonicalId = thread.id;
       this.#talk.merge(page.items);
       this.#talk.state = thread.state ?? this.#talk.state;
@@ -493,7 +496,7 @@ export class Chat extends Emitter<ChatEvents> {
       this.#isKnown = true;
       void this.#readBranches();
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted || this.#isLoaded) return;
       if (!(error instanceof BatonError) || error.status !== 404) {
         const isRefused =
           error instanceof BatonError && error.status !== undefined && !error.retryable && error.status !== 401;
@@ -504,7 +507,7 @@ export class Chat extends Emitter<ChatEvents> {
       this.#talk.drop((item) => item.ordinal !== undefined);
       await this.#offerUnfinished();
     }
-    if (signal.aborted) return;
+    if (signal.aborted || this.#isLoaded) return;
     this.#isLoaded = true;
     if (this.#isKnown || this.#missedEvents) this.#resume();
     this.#changed();

@@ -100,6 +100,24 @@ test("a message is answered", async () => {
   assert.equal(chat.snapshot.run, null);
 });
 
+test("a conversation that begins is shown, however long it takes to learn that nothing was said before", async () => {
+  let refuse = (): void => {};
+  const late = new Promise<Response>((resolve) => {
+    refuse = () => resolve(Response.json({ title: "Not found", code: "thread_unavailable" }, { status: 404 }));
+  });
+  mock.method(globalThis, "fetch", () => late.then((response) => response.clone()));
+  const chat = await connected();
+  const id = chat.send("Hello");
+  const run = runOf(id, "Good day.");
+  FakeSocket.last.hear(...run.slice(0, 3));
+  assert.deepEqual(said(chat), ["user: Hello", "assistant: Good day."]);
+  refuse();
+  await settled();
+  FakeSocket.last.hear(...run.slice(3));
+  assert.deepEqual(said(chat), ["user: Hello", "assistant: Good day."]);
+  assert.equal(chat.snapshot.run, null);
+});
+
 test("what was said without a connection is sent by the next one, under its id", async () => {
   const chat = begin();
   const id = chat.send("Hello");
