@@ -128,7 +128,7 @@ def responses(answer: httpx.Response) -> list[Json]:
     """What the server answers: one response, or those of a stream."""
     if answer.headers["Content-Type"].startswith("application/json"):
         return [answer.json()]
-    lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+    lines = [line for line in answer.text.split("\n") if line.startswith("data: ")]
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 

@@ -75,7 +75,8 @@ def response_in(answer: httpx.Response) -> Json:
     if answer.headers["Content-Type"].startswith("application/json"):
         found: Json = answer.json()
         return found
-    lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+    # Not splitlines: characters such as U+0085 end no line of a stream.
+    lines = [line for line in answer.text.split("\n") if line.startswith("data: ")]
     last: Json = json.loads(lines[-1].removeprefix("data: "))
     return last
 

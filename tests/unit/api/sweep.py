@@ -142,7 +142,7 @@ class Sweep:
             assert problem["code"] in declared["content"][kind]["examples"], f"not declared: {asked}"
             self._check_schema(declared["content"][kind]["schema"], problem, asked)
         elif kind == "text/event-stream":
-            for event in (json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")):
+            for event in (json.loads(line[6:]) for line in answer.text.split("\n") if line.startswith("data: ")):
                 check_ag_ui(event)
         elif kind == "application/jsonl":
             assert all(isinstance(json.loads(line), dict) for line in answer.text.splitlines()), asked

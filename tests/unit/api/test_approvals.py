@@ -94,7 +94,7 @@ def instead(served: Served, interrupt: dict[str, Any], message_id: str, text: st
 
 def events_of(answer: httpx.Response) -> list[Any]:
     """The events of a stream."""
-    return [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line.removeprefix("data: ")) for line in answer.text.split("\n") if line.startswith("data: ")]
 
 
 async def said_by_users(served: Served) -> list[str]:

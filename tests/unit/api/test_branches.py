@@ -34,7 +34,7 @@ def run_input(messages: list[dict[str, Any]], **props: Any) -> dict[str, Any]:
 
 async def run(served: Served, body: dict[str, Any]) -> list[dict[str, Any]]:
     answer = (await served.post("/runs", body)).raise_for_status()
-    return [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line.removeprefix("data: ")) for line in answer.text.split("\n") if line.startswith("data: ")]
 
 
 def text_of(events: list[dict[str, Any]]) -> str:
