@@ -94,6 +94,11 @@ class ActionRequest:
     """The id of the workflow to continue, or those of the fork and the answer to merge, ``fork/answer``."""
 
     @property
+    def client(self) -> ClientOffer | None:
+        """None: the user's application offers nothing with an action."""
+        return None
+
+    @property
     def content(self) -> Content:
         """Empty: an action carries no words."""
         return ""

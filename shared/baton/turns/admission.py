@@ -115,7 +115,7 @@ class Admission:
 
         Asked before the lease is taken, which would create the thread.
         """
-        if isinstance(request, ActionRequest) or request.client is None or not request.thread.may_create:
+        if request.client is None or not request.thread.may_create:
             return
         refusal = await self._taken(scope, agent, request.client)
         if refusal is None:

@@ -30,7 +30,7 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Lease, TurnRecord
-from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest
+from baton.requests.turn_requests import AnswerRequest, MessageRequest
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
@@ -95,7 +95,6 @@ class RunExecution:
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
-        self._begins_branch = branch is not None
         self._left = branch.point.left if branch is not None else None
         self._question = opening_message(self._request, lease.thread, run, services, self._answered)
         if branch is not None:
@@ -103,7 +102,7 @@ class RunExecution:
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._inspection = Inspection()
-        self._client = None if isinstance(self._request, ActionRequest) else self._request.client
+        self._client = self._request.client
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
@@ -250,7 +249,7 @@ class RunExecution:
             first_ordinal=self._question.ordinal,
             fence=self._holder.lease.fence,
             permissions=tuple(sorted(self._scope.permissions)),
-            client=None if isinstance(self._request, ActionRequest) else self._request.client,
+            client=self._request.client,
         )
 
     def _may_answer_early(self, snapshot: ThreadSnapshot) -> bool:
@@ -261,9 +260,12 @@ class RunExecution:
         does not tell whether it has been answered.
         """
         is_first = self._run.attempt == 1 and isinstance(self._request, MessageRequest) and not self._call.gives_up
-        if self._begins_branch:
-            return False
-        return is_first and all(message.id != self._request.message_id for message in snapshot.history.messages)
+        begins_branch = self._question.branch is not None
+        return (
+            is_first
+            and not begins_branch
+            and all(message.id != self._request.message_id for message in snapshot.history.messages)
+        )
 
     # Answer
 
@@ -420,7 +422,7 @@ class RunExecution:
     @property
     def _offered_by(self) -> str | None:
         """Return the message id of the turn whose client offer counts for a run that continues this one."""
-        if not isinstance(self._request, ActionRequest) and self._request.client is not None:
+        if self._request.client is not None:
             return self._run.message_id
         return self._answered.offered_by if self._answered is not None else None
 
