@@ -96,10 +96,9 @@ def _result(scope: Scope, message: ToolMessage) -> InterruptAnswer:
 
 def still_waiting(run_input: RunAgentInput, thread: Thread) -> list[Event]:
     """Return the events of a request whose answers are kept while others are missing. They belong to no run."""
-    open_ones = thread.pending.open if thread.pending is not None else ()
     nothing = StoredMessage(run_input.run_id, Role.TOOL, "", 0, run_input.run_id, thread.last_activity_at, 0)
     events = (
         run_started(thread.id, run_input.run_id, nothing),
-        run_finished(thread.id, run_input.run_id, usage=None, model=None, interrupts=open_ones),
+        run_finished(thread.id, run_input.run_id, usage=None, model=None, interrupts=thread.open_interrupts),
     )
     return [unsequenced(event, threadId=thread.id) for event in events]

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from baton.domain.interrupt import open_interrupts
+from baton.domain.interrupt import shown_interrupts
 from baton.domain.message import MessageMetadata, StoredMessage
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
 from baton.domain.thread import RunStatus, ThreadStatus
@@ -86,7 +86,7 @@ class Thread(Served):
         return cls.of(
             thread,
             state=thread_state(describe, thread),
-            interrupts=open_interrupts(thread.pending),
+            interrupts=shown_interrupts(thread.open_interrupts),
             last_seq=thread.last_seq if last_seq is None else last_seq,
         )
 

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -144,10 +145,9 @@ def _answered(interrupt: Interrupt, answer: InterruptAnswer | None, now: datetim
     return replace(interrupt, answer=answer)
 
 
-def open_interrupts(pending: PendingInterrupts | None) -> list[dict[str, Any]]:
-    """Return what a thread waits for, as clients see it."""
-    waiting = pending.open if pending is not None else ()
-    return [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in waiting]
+def shown_interrupts(interrupts: Iterable[Interrupt]) -> list[dict[str, Any]]:
+    """Return interrupts as clients see them."""
+    return [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in interrupts]
 
 
 def interrupt_id(thread_id: str, message_id: str, number: int) -> str:

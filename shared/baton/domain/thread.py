@@ -9,7 +9,7 @@ from enum import StrEnum
 from baton.domain.branches import MessagePath, Segments, continued_from, path_of
 from baton.domain.conversation_state import ConversationState
 from baton.domain.history_window import HistoryWindow
-from baton.domain.interrupt import PendingInterrupts
+from baton.domain.interrupt import Interrupt, PendingInterrupts
 from baton.domain.usage import Usage
 
 
@@ -105,6 +105,11 @@ class Thread:
     def unbranched(self) -> Thread:
         """The thread as if every message continued from the one stored before it: all branches, one after another."""
         return replace(self, segments=()) if self.segments else self
+
+    @property
+    def open_interrupts(self) -> tuple[Interrupt, ...]:
+        """The interrupts that the thread waits for."""
+        return self.pending.open if self.pending is not None else ()
 
     @property
     def active_agent_id(self) -> str:

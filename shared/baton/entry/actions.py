@@ -18,7 +18,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.identity import Scope
-from baton.domain.interrupt import open_interrupts
+from baton.domain.interrupt import shown_interrupts
 from baton.domain.metrics import Metric, count
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
@@ -157,7 +157,7 @@ class Actions:
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
-            resume["interrupts"] = open_interrupts(thread.pending)
+            resume["interrupts"] = shown_interrupts(thread.open_interrupts)
         agents = await services.agents.of(scope)
         state = thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]

@@ -136,8 +136,7 @@ class Admission:
         if request.action is ConversationAction.EXIT:
             return None if lease.thread.is_handed_over else NotInHandoff()
         if request.action is ConversationAction.MERGE:
-            pending = lease.thread.pending
-            return ApprovalsWaiting() if pending is not None and pending.open else None
+            return ApprovalsWaiting() if lease.thread.open_interrupts else None
         if await self._services.conversations.is_in_session(lease.thread, lease.scope):
             return HandoffInProgress()
         try:

@@ -79,7 +79,7 @@ class BranchSelection:
         if chosen.ordinal in thread.path:
             await give_back(self._store, lease)
             return Selected(thread.id, branch_id, thread.last_seq)
-        if thread.pending is not None and thread.pending.open:
+        if thread.open_interrupts:
             raise ApprovalsWaiting("This branch waits for answers to its interrupts. Answer them or send a message.")
         tip = tip_of(thread.segments, thread.next_ordinal, chosen)
         if tip != thread.next_ordinal - 1:

@@ -13,7 +13,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ClientTool
 from baton.domain.episode import EndReason
 from baton.domain.errors import InterruptUnavailable, ToolNameTaken
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer, open_interrupts
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer, shown_interrupts
 from baton.domain.tool_call import ToolCallRecord
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.requests.parsing import answer_request
@@ -229,7 +229,7 @@ async def test_a_worker_that_takes_a_message_over_offers_the_same_tools_and_cont
     assert offered(harness, 1) == offered(harness, 0)
     assert harness.model.asked[1].prompts == harness.model.asked[0].prompts
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    assert [each["reason"] for each in open_interrupts(thread.pending)] == ["client_tool"]
+    assert [each["reason"] for each in shown_interrupts(thread.open_interrupts)] == ["client_tool"]
 
 
 async def test_a_tool_with_the_name_of_the_agents_own_is_refused_and_nothing_is_stored(harness: Harness) -> None:

@@ -20,6 +20,7 @@ from baton.domain.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.a2a_task import TaskState as State
 from baton.domain.content import part_name
 from baton.domain.errors import error_from_code
+from baton.domain.interrupt import shown_interrupts
 from baton.domain.message import Content, OutcomeType, StoredMessage
 from baton.domain.message import Role as StoredRole
 from baton.domain.thread_state import Describe, thread_state
@@ -142,7 +143,7 @@ def _questions(task: A2ATask) -> Message:
     assert task.thread is not None  # noqa: S101 - an interrupted task has a thread
     assert task.thread.pending is not None  # noqa: S101 - see is_interrupted
     pending = task.thread.pending
-    shown = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in pending.open]
+    shown = shown_interrupts(pending.open)
     texts = [Part(text=each.message) for each in pending.open]
     return agent_message(task.id, f"questions {pending.run_id}", [*texts, _data({"interrupts": shown})])
 

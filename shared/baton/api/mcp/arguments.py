@@ -144,7 +144,7 @@ async def _own(caller: McpCaller, thread_id: str) -> Thread:
 
 def _open(thread: Thread) -> Sequence[str]:
     """Return the approvals that are open. The result of a call of the user's application must name the call."""
-    return [each.id for each in thread.pending.open if is_approval(each)] if thread.pending is not None else []
+    return [each.id for each in thread.open_interrupts if is_approval(each)]
 
 
 def _elicited(responses: types.InputResponses) -> dict[str | None, tuple[AnswerStatus, Any]]:

@@ -11,6 +11,7 @@ import mcp_types as types
 from baton.domain.errors import AgentMismatch, BatonError, error_from_code
 from baton.domain.interrupt import Interrupt
 from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.domain.thread import Thread
 from baton.turns.committing import FinishedRun
 
 MAX_ARGUMENTS = 4_000
@@ -51,10 +52,10 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     return _complete(told)
 
 
-def still_asked(thread_id: str, interrupts: Sequence[Interrupt]) -> types.CallToolResult:
+def still_asked(thread: Thread) -> types.CallToolResult:
     """Return the result of an answer after which other questions are open."""
-    told = {"thread_id": thread_id, "message": "", "state": "input_required", "questions": _questions(interrupts, ())}
-    return _complete(told)
+    questions = _questions(thread.open_interrupts, ())
+    return _complete({"thread_id": thread.id, "message": "", "state": "input_required", "questions": questions})
 
 
 def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:

@@ -99,7 +99,7 @@ async def _asked(
         agent = await _agent(caller, params.name)
         thread = await dismissed(caller, params)
         if thread is not None:
-            return still_asked(thread.id, thread.pending.open if thread.pending is not None else ())
+            return still_asked(thread)
         turn = await asked(caller, agent, params)
     except BatonError as error:
         return _failed(error)
@@ -140,7 +140,7 @@ async def _run(context: Context, caller: McpCaller, turn: Asked) -> types.CallTo
         raise
     if finished is None:
         thread = await own_thread(caller.services.store, caller.scope, turn.request.thread.id)
-        return still_asked(thread.id, thread.pending.open if thread.pending is not None else ())
+        return still_asked(thread)
     form = form_of(finished) if _shows_forms(context) else None
     return form or result_of(finished)
 
