@@ -12,7 +12,7 @@ from baton.domain.content import is_within
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.json_schema import checked_client_schema
 from baton.domain.json_values import count_values
-from baton.domain.tool_call import ASK, BUILTIN_TOOLS, TRANSFER
+from baton.domain.tool import BUILTIN_TOOLS, TOOL_NAME
 from baton.off_loop import off_loop
 
 MAX_TOOLS = 64
@@ -31,7 +31,6 @@ MAX_ABOUT = 1_000
 CHECK_WEIGHT = 200
 """The cost of checking one value of a schema, in characters as ``off_loop`` counts them."""
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 # Controls, and characters that change the direction of the text after them.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
@@ -85,9 +84,9 @@ def _tools(offered: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, ...]:
 
 def _tool(given: Mapping[str, Any], where: str) -> ClientTool:
     name, description = given.get("name"), given.get("description", "")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         raise InvalidRequest(f"{where}.name must be 1 to 64 letters, digits, _ and -.")
-    if name in BUILTIN_TOOLS or name.startswith((TRANSFER, ASK)):
+    if BUILTIN_TOOLS.fullmatch(name):
         raise InvalidRequest(f"{where}.name: {name!r} is a name of Baton's own tools.")
     if not isinstance(description, str) or len(description) > MAX_DESCRIPTION:
         raise InvalidRequest(f"{where}.description must be a string of at most {MAX_DESCRIPTION} characters.")
