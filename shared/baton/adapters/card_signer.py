@@ -11,6 +11,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from baton.domain.errors import InternalError
+from baton.domain.signature_algorithms import SIGNATURE_ALGORITHMS
 
 _PRIVATE = (
     ec.EllipticCurvePrivateKey,
@@ -18,7 +19,6 @@ _PRIVATE = (
     ed448.Ed448PrivateKey,
     rsa.RSAPrivateKey,
 )
-SIGNATURES = ("ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 
 
 class JwkCardSigner:
@@ -64,7 +64,7 @@ def _parse(text: str) -> list[jwt.PyJWK]:
         raise InternalError(f"The keys of agent cards are no JWK set ({type(error).__name__}).") from None
     if not keys or not isinstance(keys[0].key, _PRIVATE):
         raise InternalError("The first key of agent cards must be a private key.")
-    if not all(key.key_id and key.algorithm_name in SIGNATURES for key in keys):
+    if not all(key.key_id and key.algorithm_name in SIGNATURE_ALGORITHMS for key in keys):
         raise InternalError("Each key of agent cards needs a kid, and an algorithm with public keys.")
     return keys
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from baton.domain.identity import TENANT_ID
+from baton.domain.signature_algorithms import SignatureAlgorithm
 
-# Only asymmetric algorithms: the key that verifies an issuer's token must not be able to sign one.
-OidcAlgorithm = Literal[
-    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
-]  # fmt: skip
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -28,7 +25,7 @@ class OidcIssuer(BaseModel):
     audience: _Text | Annotated[tuple[_Text, ...], Field(min_length=1)]
     jwks_url: _Text | None = None
     """The address of the keys; None to find it by OpenID Connect Discovery."""
-    algorithms: Annotated[tuple[OidcAlgorithm, ...], Field(min_length=1)] = ("RS256",)
+    algorithms: Annotated[tuple[SignatureAlgorithm, ...], Field(min_length=1)] = ("RS256",)
     tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None
     """The tenant of this issuer's users. It overrides the tokens."""
     tenant_claim: _Text = "tenant"

@@ -21,8 +21,8 @@ from a2a.utils._jcs import canonicalize  # the SDK's only implementation of RFC 
 from a2a.utils.signing import _canonicalize_agent_card
 from jwt import api_jws
 
-ALGORITHMS = frozenset({"ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
-"""Signatures with a private key. A shared secret proves nothing about who signed."""
+from baton.domain.signature_algorithms import SIGNATURE_ALGORITHMS
+
 MAX_SIGNATURES = 10
 MAX_TEXT = 4_096
 """Characters of a protected header or a signature."""
@@ -91,7 +91,7 @@ def public_keys(key_set: Any) -> list[jwt.PyJWK]:
             key = jwt.PyJWK(each)
         except (jwt.PyJWTError, AttributeError, TypeError, ValueError):
             continue
-        if key.key_id and key.algorithm_name in ALGORITHMS:
+        if key.key_id and key.algorithm_name in SIGNATURE_ALGORITHMS:
             found.append(key)
     return found
 
