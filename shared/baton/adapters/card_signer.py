@@ -10,6 +10,7 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
+from baton.adapters.parsed_text import ParsedText
 from baton.domain.errors import InternalError
 from baton.domain.signature_algorithms import SIGNATURE_ALGORITHMS
 
@@ -30,7 +31,7 @@ class JwkCardSigner:
 
     def __init__(self, read: Callable[[], str]) -> None:
         self._read = read
-        self._parsed: tuple[str, list[jwt.PyJWK]] | None = None
+        self._parsed = ParsedText(_parse)
 
     async def key_id(self) -> str:
         """Return the id of the first key."""
@@ -49,10 +50,7 @@ class JwkCardSigner:
         return {"keys": [_public(key) for key in await self._keys()]}
 
     async def _keys(self) -> list[jwt.PyJWK]:
-        text = await asyncio.to_thread(self._read)
-        if self._parsed is None or self._parsed[0] != text:
-            self._parsed = (text, _parse(text))
-        return self._parsed[1]
+        return self._parsed.of(await asyncio.to_thread(self._read))
 
 
 def _parse(text: str) -> list[jwt.PyJWK]:

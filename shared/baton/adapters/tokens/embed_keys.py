@@ -9,6 +9,7 @@ from typing import Any
 
 import jwt
 
+from baton.adapters.parsed_text import ParsedText
 from baton.domain.errors import NotFound
 from baton.domain.identity import TENANT_ID
 from baton.domain.metrics import Metric, count
@@ -46,7 +47,7 @@ class EmbedKeys:
         self._secrets = secrets
         self._name = name
         self._allow_any_tenant = allow_any_tenant
-        self._parsed: tuple[str | None, dict[str, EmbedKey]] = (None, {})
+        self._keys = ParsedText(self._usable)
 
     def find(self, kid: str) -> EmbedKey | None:
         """Return the key ``kid``. For an unknown id the secret is read again, at most every 30 s.
@@ -54,20 +55,12 @@ class EmbedKeys:
         Raises ``StoreUnavailable`` if the secret cannot be read.
         """
         try:
-            return self._parse(self._secrets.get(self._name)).get(kid) or self._parse(
-                self._secrets.renewed(self._name)
-            ).get(kid)
+            known = self._keys.of(self._secrets.get(self._name)).get(kid)
+            return known or self._keys.of(self._secrets.renewed(self._name)).get(kid)
         except NotFound as error:
             _log.error("No embed token can be checked: %s", error)
             count(Metric.KEYS_UNREADABLE)
             return None
-
-    def _parse(self, text: str) -> dict[str, EmbedKey]:
-        known, keys = self._parsed
-        if text != known:
-            keys = self._usable(text)
-            self._parsed = (text, keys)
-        return keys
 
     def _usable(self, text: str) -> dict[str, EmbedKey]:
         try:

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
+from baton.adapters.parsed_text import ParsedText
 from baton.domain.errors import BatonError, InternalError, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
@@ -33,7 +34,7 @@ class SubjectTokens:
     def __init__(self, read_keys: Callable[[], str], clock: Clock | None = None) -> None:
         self._read_keys = read_keys
         self._clock = clock or SystemClock()
-        self._parsed: tuple[str, MultiFernet] | None = None
+        self._keys = ParsedText(_parse)
 
     def seal(self, scope: Scope, token: str, expires_at: datetime) -> str | None:
         """Return the sealed token of the scope's user; None if there are no keys. Blocks as ``read_keys`` does."""
@@ -66,10 +67,7 @@ class SubjectTokens:
         return told["token"], seconds
 
     def _fernet(self) -> MultiFernet:
-        text = self._read_keys()
-        if self._parsed is None or self._parsed[0] != text:
-            self._parsed = (text, _parse(text))
-        return self._parsed[1]
+        return self._keys.of(self._read_keys())
 
 
 def _parse(text: str) -> MultiFernet:
