@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.domain.interrupt import is_client_call
+from baton.domain.interrupt import answer_message_id, is_client_call
 
 MAX_ENTRIES = 1_000
 """Entries of ``tools``, of ``context`` and of ``resume``. Each is validated."""
@@ -50,12 +50,7 @@ def given_results(messages: Sequence[Any]) -> list[Any]:
     ``messages`` is what ``newest_only`` has left. Results of Baton's own tools stand there too, as the client has got
     them, and bring nothing. A last message with the result of any other call is one that nothing waits for.
     """
-    results: list[Any] = []
-    for message in messages:
-        if message.role == "user":
-            results = []
-        elif message.role == "tool" and is_client_call(message.tool_call_id):
-            results.append(message)
+    _, results = _client_results(messages)
     last = messages[-1] if messages else None
     if not results and last is not None and last.role == "tool" and not _is_own_call(last.tool_call_id):
         return [last]
@@ -67,20 +62,26 @@ def results_before(messages: Sequence[Any]) -> list[Any]:
 
     The user has written on while the client had them, and nobody has sent them yet.
     """
-    results: list[Any] = []
-    found: list[Any] = []
+    results, _ = _client_results(messages)
+    return _of_one_run(results)
+
+
+def _client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the tool messages with results of the client's tools before, and after, the last user message."""
+    before: list[Any] = []
+    after: list[Any] = []
     for message in messages:
         if message.role == "user":
-            found, results = results, []
+            before, after = after, []
         elif message.role == "tool" and is_client_call(message.tool_call_id):
-            results.append(message)
-    return _of_one_run(found)
+            after.append(message)
+    return before, after
 
 
 def _of_one_run(results: list[Any]) -> list[Any]:
     """Return the last result of each call of the run that the last one belongs to."""
-    of_one_run = [each for each in results if each.tool_call_id.split("_")[0] == results[-1].tool_call_id.split("_")[0]]
-    return list({each.tool_call_id: each for each in of_one_run}.values())
+    runs = [answer_message_id(each.tool_call_id) for each in results]
+    return list({each.tool_call_id: each for each, run in zip(results, runs, strict=True) if run == runs[-1]}.values())
 
 
 def _is_own_call(call_id: str) -> bool:
