@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from baton.api.services import Services
+from baton.api.services import ApiServices, Services
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
 
@@ -47,3 +49,11 @@ def token_seconds(request: Request, services: Services, _: Caller) -> float:
 
 
 TokenSeconds = Annotated[float, Depends(token_seconds)]
+
+
+def token_ends_at(request: Request, services: ApiServices) -> float:
+    """Return the event loop time at which the request's token expires; infinity for a request without one."""
+    expires_at: datetime | None = request.state.token_expires_at
+    if expires_at is None:
+        return math.inf
+    return asyncio.get_running_loop().time() + (expires_at - services.clock.now()).total_seconds()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request
@@ -13,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from baton.api import sse
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
-from baton.api.authentication import bearer, caller
+from baton.api.authentication import bearer, caller, token_ends_at
 from baton.api.problems import request_id, responses
 from baton.api.services import ApiServices, Services
 from baton.domain.errors import MessageTooLarge, NotFound, TokenExpired, Unauthorized, UnknownAgent
@@ -129,16 +127,8 @@ async def calling(request: Request, scope: Scope, services: ApiServices, agent_i
         agents=agents,
         agent=agent,
         request_id=request_id(request),
-        ends_at=_ends_at(request, services),
+        ends_at=token_ends_at(request, services),
         base_url=base_url(request, access),
         trusted_base_url=trusted_base_url(request, access),
         access=access,
     )
-
-
-def _ends_at(request: Request, services: ApiServices) -> float:
-    """Return the event loop time at which the token expires."""
-    expires_at: datetime | None = request.state.token_expires_at
-    if expires_at is None:
-        return float("inf")
-    return asyncio.get_running_loop().time() + (expires_at - services.clock.now()).total_seconds()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -13,7 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api import sse
 from baton.api.a2a.access import base_url
-from baton.api.authentication import bearer, caller
+from baton.api.authentication import bearer, caller, token_ends_at
 from baton.api.mcp.access import PATH, challenge
 from baton.api.problems import responses
 from baton.api.services import Services
@@ -82,13 +80,11 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], s
     from baton.api.mcp.caller import McpCaller, named_session
     from baton.api.mcp.exchange import Exchange
 
-    expires_at: datetime = request.state.token_expires_at
-    token_seconds = (expires_at - services.clock.now()).total_seconds()
     who = McpCaller(
         scope=scope,
         services=services,
         timing=sse.timing(request),
-        ends_at=asyncio.get_running_loop().time() + token_seconds,
+        ends_at=token_ends_at(request, services),
         session_id=named_session(request.headers.get("mcp-session-id")),
     )
     return Exchange(who, await request.body())
