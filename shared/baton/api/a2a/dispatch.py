@@ -3,70 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any
 
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as v03
 from a2a.server.request_handlers.response_helpers import build_error_response
-from a2a.server.routes.common import serialize_list_tasks_response
 from a2a.types import (
-    CancelTaskRequest,
-    DeleteTaskPushNotificationConfigRequest,
-    GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest,
-    GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest,
-    ListTasksRequest,
     Message,
     SendMessageRequest,
-    SendMessageResponse,
-    SubscribeToTaskRequest,
     Task,
-    TaskPushNotificationConfig,
 )
 from a2a.utils.errors import (
     JSON_RPC_ERROR_CODE_MAP,
     A2AError,
-    InternalError,
     InvalidParamsError,
     InvalidRequestError,
     MethodNotFoundError,
     VersionNotSupportedError,
 )
 from a2a.utils.proto_utils import to_stream_response
-from aws_lambda_powertools import Logger
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
 from pydantic import BaseModel, ValidationError
 
 from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.envelope import Call, CallRefused, RequestId, dumped, parse_call, result
-from baton.api.a2a.errors import a2a_error
 from baton.api.a2a.given_parts import check_parts
-from baton.api.a2a.handler import A2AHandler
 from baton.api.a2a.listing import check_status
+from baton.api.a2a.operations import (
+    CURRENT,
+    LARGE,
+    METHODS,
+    STREAM_METHODS,
+    as_a2a,
+    begun,
+    check_version,
+    current_json,
+)
 from baton.domain.content import field_path
-from baton.domain.errors import BatonError, MessageTooLarge
-from baton.domain.metrics import Metric, count
+from baton.domain.errors import MessageTooLarge
 from baton.domain.push_config import Line
 
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
 """The codes of A2A 0.3. Later ones are internal errors to its clients."""
-CURRENT: Mapping[str, type[Any]] = {
-    "SendMessage": SendMessageRequest,
-    "SendStreamingMessage": SendMessageRequest,
-    "GetTask": GetTaskRequest,
-    "ListTasks": ListTasksRequest,
-    "CancelTask": CancelTaskRequest,
-    "SubscribeToTask": SubscribeToTaskRequest,
-    "CreateTaskPushNotificationConfig": TaskPushNotificationConfig,
-    "GetTaskPushNotificationConfig": GetTaskPushNotificationConfigRequest,
-    "ListTaskPushNotificationConfigs": ListTaskPushNotificationConfigsRequest,
-    "DeleteTaskPushNotificationConfig": DeleteTaskPushNotificationConfigRequest,
-    "GetExtendedAgentCard": GetExtendedAgentCardRequest,
-}
-"""The methods of A2A 1.0 and the types of their parameters."""
 OLDER: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
     "message/send": ("SendMessage", v03.SendMessageRequest, conversions.to_core_send_message_request),
     "message/stream": (
@@ -108,14 +88,7 @@ OLDER: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
     ),
 }
 """The methods of A2A 0.3: the method of 1.0 that each is, and how its request becomes that one's."""
-STREAMS = ("SendStreamingMessage", "SubscribeToTask")
 INTERRUPTED = (v03.TaskState.input_required, v03.TaskState.auth_required)
-
-LARGE = 32_768
-"""Bytes of a body from which on it is converted in a thread: other streams of the process must not wait for it."""
-
-logger = Logger(child=True)
-handler = A2AHandler()
 
 
 async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[str, Any] | AsyncIterator[sse.Frame]:
@@ -126,7 +99,7 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
         check_version(version)
         parsed = asyncio.to_thread(_parsed, call) if len(body) > LARGE else None
         method, params, is_older = await parsed if parsed is not None else _parsed(call)
-        if method in STREAMS:
+        if method in STREAM_METHODS:
             events = STREAM_METHODS[method](params, caller.context(_line(is_older=is_older)))
             if not is_older:
                 events = await begun(events)
@@ -138,12 +111,6 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
     except Exception as error:  # noqa: BLE001 - every failure becomes a response of JSON-RPC
         request_id = call.id if call is not None else None
         return _error(request_id, as_a2a(error, caller), is_older=call is None or call.method not in CURRENT)
-
-
-def check_version(version: str | None) -> None:
-    """Raise ``VersionNotSupportedError`` for other versions than 0.3 and 1. The method decides between these."""
-    if version and version.strip().split(".")[0] not in ("0", "1"):
-        raise VersionNotSupportedError(f"A2A {version[:20]!r} is not supported. 0.3 and 1.0 are.")
 
 
 def _parsed(call: Call) -> tuple[str, Any, bool]:
@@ -196,19 +163,10 @@ def _configure(params: SendMessageRequest, given: v03.MessageSendConfiguration |
 
 
 async def _result(method: str, params: Any, caller: A2ACaller, *, is_older: bool) -> Any:
-    context = caller.context(_line(is_older=is_older))
-    if method == "SendMessage":
-        sent = await handler.on_message_send(params, context)
-        if is_older:
-            return await asyncio.to_thread(_older_sent, sent)
-        response = SendMessageResponse(task=sent) if isinstance(sent, Task) else SendMessageResponse(message=sent)
-        return await asyncio.to_thread(MessageToDict, response)
-    if method == "ListTasks":
-        return serialize_list_tasks_response(await handler.on_list_tasks(params, context), params.include_artifacts)
-    value = await METHODS[method](params, context)
-    if not is_older:
-        return await asyncio.to_thread(MessageToDict, value) if value is not None else None
-    return await asyncio.to_thread(_OLDER_RESULTS[method], value)
+    value = await METHODS[method](params, caller.context(_line(is_older=is_older)))
+    if is_older:
+        return await asyncio.to_thread(_OLDER_RESULTS[method], value)
+    return await current_json(method, params, value)
 
 
 def _line(*, is_older: bool) -> Line:
@@ -225,20 +183,8 @@ def _dumped(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-METHODS: Mapping[str, Callable[[Any, Any], Awaitable[Any]]] = {
-    "GetTask": handler.on_get_task,
-    "CancelTask": handler.on_cancel_task,
-    "CreateTaskPushNotificationConfig": handler.on_create_task_push_notification_config,
-    "GetTaskPushNotificationConfig": handler.on_get_task_push_notification_config,
-    "ListTaskPushNotificationConfigs": handler.on_list_task_push_notification_configs,
-    "DeleteTaskPushNotificationConfig": handler.on_delete_task_push_notification_config,
-    "GetExtendedAgentCard": handler.on_get_extended_agent_card,
-}
-STREAM_METHODS: Mapping[str, Callable[[Any, Any], AsyncGenerator[Any, None]]] = {
-    "SendStreamingMessage": handler.on_message_send_stream,
-    "SubscribeToTask": handler.on_subscribe_to_task,
-}
 _OLDER_RESULTS: Mapping[str, Callable[[Any], Any]] = {
+    "SendMessage": _older_sent,
     "GetTask": lambda task: _dumped(conversions.to_compat_task(task)),
     "CancelTask": lambda task: _dumped(conversions.to_compat_task(task)),
     "CreateTaskPushNotificationConfig": lambda it: _dumped(conversions.to_compat_task_push_notification_config(it)),
@@ -252,22 +198,6 @@ _OLDER_RESULTS: Mapping[str, Callable[[Any], Any]] = {
 
 
 # Streams
-
-
-async def begun(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Wait for the first event, so that a refusal is an ordinary response. Raises what refuses the call."""
-    first = await anext(events, None)
-    return _continued(first, events)
-
-
-async def _continued(first: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    try:
-        if first is not None:
-            yield first
-            async for event in events:
-                yield event
-    finally:
-        await events.aclose()
 
 
 async def _frames(
@@ -294,19 +224,6 @@ def _event(request_id: RequestId, event: Any, *, is_older: bool) -> dict[str, An
 
 
 # Errors
-
-
-def as_a2a(error: Exception, caller: A2ACaller) -> A2AError:
-    """Return the error that the client gets. Faults of Baton's own are logged, and say nothing of themselves."""
-    if isinstance(error, A2AError):
-        return error
-    if isinstance(error, BatonError):
-        if error.status >= 500:
-            count(Metric.REQUESTS_FAILED)
-        return a2a_error(error)
-    logger.error("A2A request failed", exc_info=error, request_id=caller.request_id)
-    count(Metric.INTERNAL_FAULTS)
-    return InternalError("Something went wrong on our side. Please try again.")
 
 
 def _error(request_id: RequestId, error: A2AError, *, is_older: bool) -> dict[str, Any]:

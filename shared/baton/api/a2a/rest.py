@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from a2a.compat.v0_3.rest_handler import REST03Handler
-from a2a.server.routes.common import serialize_list_tasks_response
-from a2a.types import SendMessageResponse, Task
 from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
 from a2a.utils.errors import (
     A2A_ERROR_MAPPING,
@@ -18,7 +15,6 @@ from a2a.utils.errors import (
     InternalError,
     InvalidParamsError,
     JSONParseError,
-    TaskNotFoundError,
     VersionNotSupportedError,
 )
 from a2a.utils.proto_utils import parse_params, to_stream_response
@@ -29,7 +25,10 @@ from starlette.datastructures import QueryParams
 
 from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.dispatch import (
+from baton.api.a2a.envelope import dumped, parsed_json, with_whole_numbers
+from baton.api.a2a.given_parts import check_parts
+from baton.api.a2a.listing import check_status
+from baton.api.a2a.operations import (
     CURRENT,
     LARGE,
     METHODS,
@@ -37,11 +36,9 @@ from baton.api.a2a.dispatch import (
     as_a2a,
     begun,
     check_version,
+    current_json,
     handler,
 )
-from baton.api.a2a.envelope import dumped, parsed_json, with_whole_numbers
-from baton.api.a2a.given_parts import check_parts
-from baton.api.a2a.listing import check_status
 from baton.api.a2a.rest_errors import Status, of_baton, response, status
 from baton.domain.a2a_task import THREAD_ID_LENGTH, TaskId
 from baton.domain.errors import BatonError, InvalidRequest
@@ -94,15 +91,16 @@ async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Resp
         if call.operation == "ListTasks":
             check_status(dict(call.query_params))
         is_older = not version or version.strip().split(".")[0] == "0"
-        _check_body(call, is_older=is_older)
+        body = _checked_body(call, is_older=is_older) if call.operation in BODIES else None
         if is_older:
             return await _answer_older(call, caller)
-        parsing = asyncio.to_thread(_parameters, call) if len(call.raw) > LARGE else None
-        params = await parsing if parsing is not None else _parameters(call)
+        parsing = asyncio.to_thread(_parameters, call, body) if len(call.raw) > LARGE else None
+        params = await parsing if parsing is not None else _parameters(call, body)
         if call.operation in STREAM_METHODS:
             events = await begun(STREAM_METHODS[call.operation](params, caller.context()))
             return sse.streamed(_frames(events, caller), caller.timing)
-        return _json(await _result(call.operation, params, caller))
+        value = await METHODS[call.operation](params, caller.context())
+        return _json(await current_json(call.operation, params, value) or {})
     except Exception as error:  # noqa: BLE001 - every failure becomes a response
         return response(_status(error, caller))
 
@@ -118,10 +116,11 @@ def task_id_of(segment: str) -> str:
     return segment
 
 
-def _check_body(call: RestCall, *, is_older: bool) -> None:
-    """Check a body before the models read it. Raises ``JSONParseError`` and ``InvalidParamsError``."""
-    if call.operation not in BODIES:
-        return
+def _checked_body(call: RestCall, *, is_older: bool) -> dict[str, Any]:
+    """Check a body before the models read it, and return it.
+
+    Raises ``JSONParseError``, ``InvalidRequestError`` and ``InvalidParamsError``.
+    """
     value = parsed_json(call.raw)
     if not isinstance(value, dict):
         raise InvalidParamsError("The body must be a JSON object.")
@@ -132,14 +131,15 @@ def _check_body(call: RestCall, *, is_older: bool) -> None:
         check_parts({"message": {"parts": parts}}, is_older=False)
         if is_older and not parts:
             raise InvalidParamsError("message.content must have at least one part.")
+    return value
 
 
-def _parameters(call: RestCall) -> Any:
+def _parameters(call: RestCall, body: dict[str, Any] | None) -> Any:
     """Return the operation's parameters by the types of 1.0. Raises ``InvalidParamsError``."""
     params = CURRENT[call.operation]()
     try:
-        if call.operation in BODIES:
-            ParseDict(json.loads(call.raw), params, ignore_unknown_fields=True)
+        if body is not None:
+            ParseDict(body, params, ignore_unknown_fields=True)
         else:
             parse_params(call.query_params, params)
     except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
@@ -150,20 +150,6 @@ def _parameters(call: RestCall) -> Any:
         of_task = "task_id" if "task_id" in params.DESCRIPTOR.fields_by_name else "id"
         setattr(params, of_task, call.path_params["id"])
     return params
-
-
-async def _result(operation: str, params: Any, caller: A2ACaller) -> Any:
-    context = caller.context()
-    if operation == "SendMessage":
-        sent = await handler.on_message_send(params, context)
-        answered = SendMessageResponse(task=sent) if isinstance(sent, Task) else SendMessageResponse(message=sent)
-        return await asyncio.to_thread(MessageToDict, answered)
-    if operation == "ListTasks":
-        return serialize_list_tasks_response(await handler.on_list_tasks(params, context), params.include_artifacts)
-    value = await METHODS[operation](params, context)
-    if value is None and operation in ("GetTask", "CancelTask"):
-        raise TaskNotFoundError
-    return await asyncio.to_thread(MessageToDict, value) if value is not None else {}
 
 
 def _json(value: Any) -> Response:
