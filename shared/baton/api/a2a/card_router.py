@@ -35,6 +35,12 @@ MAX_KEYS_AGE = 300
 """Seconds for which receivers may keep keys."""
 MAX_AGE = 600
 """Seconds for which clients may keep a card."""
+KEY_SET: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A JWK set (RFC 7517).",
+        "content": {"application/json": {"schema": {"type": "object"}, "example": {"keys": []}}},
+    }
+}
 
 logger = Logger(child=True)
 router = APIRouter(tags=["a2a"])
@@ -95,10 +101,7 @@ async def agents_card(
     KEYS,
     summary="Read the keys of cards",
     responses={
-        200: {
-            "description": "A JWK set (RFC 7517).",
-            "content": {"application/json": {"schema": {"type": "object"}, "example": {"keys": []}}},
-        },
+        **KEY_SET,
         **responses(NotFound, InternalError, StoreUnavailable),
     },
 )
@@ -114,10 +117,7 @@ async def card_keys(services: Services) -> Response:
     "/.well-known/jwks.json",
     summary="Read the keys of signatures",
     responses={
-        200: {
-            "description": "A JWK set (RFC 7517).",
-            "content": {"application/json": {"schema": {"type": "object"}, "example": {"keys": []}}},
-        },
+        **KEY_SET,
         **responses(NotFound, StoreUnavailable),
     },
 )

@@ -34,9 +34,9 @@ def check_parts(params: Any, *, is_older: bool) -> None:
     left = MAX_VALUES
     for number, part in enumerate(parts):
         where = f"params.message.parts[{number}]"
-        if not isinstance(part, dict) or (is_older and part.get("kind") not in PART_KINDS):
-            if is_older:
-                raise InvalidParamsError(f"{where}.kind must be text, file or data.")
+        if is_older and (not isinstance(part, dict) or part.get("kind") not in PART_KINDS):
+            raise InvalidParamsError(f"{where}.kind must be text, file or data.")
+        if not isinstance(part, dict):
             continue  # the model says what is wrong
         if is_older:
             file = part.get("file")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from a2a.types import ListTasksRequest, ListTasksResponse, Task
@@ -93,10 +93,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int |
             break
         tasks.append(told)
     total = begin.shown + len(tasks) + (1 if next_place is not None else 0)
-    token = ""
-    if next_place is not None:
-        place = next_place
-        token = _Place(place.cursor, place.thread_id, place.root, begin.shown + len(tasks)).token()
+    token = replace(next_place, shown=begin.shown + len(tasks)).token() if next_place is not None else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
 
 

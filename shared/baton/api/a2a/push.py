@@ -100,8 +100,7 @@ async def prepared(sender: Sender, caller: A2ACaller, params: SendMessageRequest
 
 
 def parsed(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId, line: Line) -> PushConfig:
-    """Return a client's configuration. Raises ``InvalidParamsError``, and if there are no notifications here."""
-    _check_on(caller)
+    """Return a client's configuration. Raises ``InvalidParamsError``."""
     authentication = given.authentication if given.HasField("authentication") else AuthenticationInfo()
     config = PushConfig(
         root=task_id.root,
