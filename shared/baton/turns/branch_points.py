@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 from baton.domain.branches import ROOT, BranchStart, BranchWish, check_room
@@ -14,7 +15,7 @@ from baton.domain.message import Content, Role, StoredMessage
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Thread
 from baton.handoffs.conversation_states import ConversationStates
-from baton.ports.thread_store import ThreadStore
+from baton.ports.thread_store import Page, ThreadStore
 
 PAGE = 20
 MAX_PAGES = 10
@@ -87,8 +88,11 @@ class BranchPoints:
 
     async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message of the path that clients show; None if there is none."""
-        after_id, _ = await self._found(scope, thread)
-        return after_id
+        async for page in self._pages(scope, thread):
+            for message in reversed(page.messages):
+                if message.is_shown:
+                    return message.shown_id
+        return None
 
     async def _message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
         """Return a user's message of the thread. Raises ``BranchUnavailable``."""
@@ -98,37 +102,43 @@ class BranchPoints:
             stored = await self._store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
             if stored and stored[0].id == message_id and stored[0].role is Role.USER:
                 return stored[0]
-        before: int | None = None
-        for _ in range(MAX_PAGES):  # imported messages and those of a fork's parent began no turn here
-            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+        # Imported messages and those of a fork's parent began no turn here.
+        async for page in self._pages(scope, thread):
             for message in page.messages:
                 if message.id == message_id and message.role is Role.USER:
                     return message
-            before = page.next_before
-            if before is None:
-                break
         raise BranchUnavailable
 
     async def _found(self, scope: Scope, thread: Thread) -> tuple[str | None, ConversationState | None]:
         """Return the last shown message of the path, and who was active after it; None if that cannot be told."""
         after_id: str | None = None
+        state: ConversationState | None = None
         main = replace(thread.conversation, agent_id=thread.agent_id, handoff=None, workflow=None)
         is_main_alone = True
-        before: int | None = None
-        for _ in range(MAX_PAGES if thread.path.last != ROOT else 0):
-            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+        async for page in self._pages(scope, thread):
             for message in reversed(page.messages):
                 if after_id is None and message.is_shown:
                     after_id = message.shown_id
-                if message.end is not None and message.end.change is not None:
-                    return after_id, message.end.change.conversation
-                if message.agent_id == thread.agent_id and after_id is not None:
-                    return after_id, main  # the run of an agent that changes nothing leaves that agent active
+                if state is None and message.end is not None and message.end.change is not None:
+                    state = message.end.change.conversation
+                if state is None and message.agent_id == thread.agent_id and after_id is not None:
+                    state = main  # the run of an agent that changes nothing leaves that agent active
                 is_main_alone = is_main_alone and message.agent_id is None
+                if state is not None and after_id is not None:
+                    return after_id, state
+            if page.next_before is None:
+                return after_id, state or main
+        return after_id, state or (main if is_main_alone else None)
+
+    async def _pages(self, scope: Scope, thread: Thread) -> AsyncIterator[Page]:
+        """Yield pages of the path, the newest first, up to a bound."""
+        before: int | None = None
+        for _ in range(MAX_PAGES if thread.path.last != ROOT else 0):
+            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+            yield page
             before = page.next_before
             if before is None:
-                return after_id, main
-        return after_id, main if is_main_alone else None
+                return
 
 
 def _keeps_its_own(conversation: RunningConversation) -> bool:
