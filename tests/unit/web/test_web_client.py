@@ -1,6 +1,30 @@
-"""The tests of what browsers load run with all others."""
+"""The tests of what browsers load run with all others, and what its client asks for exists."""
 
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from baton.api.application import create_app
 from local import web
+
+API = web.SOURCES / "client" / "src" / "api.ts"
+METHOD = re.compile(r"^  (?:async )?(\w+)\((.*?)^  }$", re.MULTILINE | re.DOTALL)
+"""A method of the class, with its body."""
+ADDRESS = re.compile(r"""[`"](/v1/[^`"]*)[`"]""")
+PARAMETERS = re.compile(r"parameters\(\{ (.*?) \}\)")
+
+
+def asked_for() -> Iterator[tuple[str, str, list[str]]]:
+    """The HTTP method, the path and the query parameters of each request of the client."""
+    for _, body in METHOD.findall(API.read_text()):
+        for address in ADDRESS.findall(body):
+            named = PARAMETERS.search(body)
+            given = re.sub(r'"[^"]*"', "", named[1]).split(",") if named else []
+            query = [each.partition(":")[0].strip() for each in given]
+            path = re.sub(r"\$\{parameters\(.*", "", address)
+            method = re.search(r'method: "(\w+)"', body)
+            yield method[1] if method else "GET", re.sub(r"\$\{.*?\)\}", "{}", path), query
 
 
 def test_the_tests_of_the_javascript_client_pass() -> None:
@@ -9,3 +33,19 @@ def test_the_tests_of_the_javascript_client_pass() -> None:
 
 def test_the_lock_file_names_no_registry() -> None:
     assert '"resolved"' not in (web.SOURCES / "package-lock.json").read_text()
+
+
+def test_the_javascript_client_asks_for_nothing_that_the_api_does_not_have() -> None:
+    def unused() -> None:
+        raise AssertionError
+
+    described = {
+        (method.upper(), re.sub(r"\{\w+\}", "{}", path)): {each["name"] for each in operation.get("parameters", ())}
+        for path, item in create_app(unused).openapi()["paths"].items()  # type: ignore[arg-type, return-value]
+        for method, operation in item.items()
+    }
+    requests = list(asked_for())
+    assert len(requests) >= 8
+    for method, path, query in requests:
+        assert (method, path) in described
+        assert set(query) <= described[method, path], path

@@ -35,27 +35,15 @@ export class Api {
     return this.request(`/v1/threads/${encodeURIComponent(id)}`);
   }
 
-  /** The caller's own threads, newest first; `query` searches them. */
-  threads({
-    limit = 30,
-    cursor,
-    query,
-  }: {
-    limit?: number;
-    cursor?: string | null;
-    query?: string;
-  } = {}): Promise<Page<Thread>> {
-    return this.request(`/v1/threads${parameters({ limit, cursor, q: query })}`);
+  /** The caller's own threads, newest first. */
+  threads({ limit = 30, cursor }: { limit?: number; cursor?: string | null } = {}): Promise<Page<Thread>> {
+    return this.request(`/v1/threads${parameters({ limit, cursor })}`);
   }
 
   /** A page of messages; pages go back in time, and each is in order. */
   messages(id: string, { limit = 50, cursor }: { limit?: number; cursor?: string | null } = {}): Promise<MessagePage> {
     const path = `/v1/threads/${encodeURIComponent(id)}/messages`;
     return this.request(path + parameters({ limit, cursor, roles: "user,assistant,tool" }));
-  }
-
-  rename(id: string, title: string): Promise<Thread> {
-    return this.request(`/v1/threads/${encodeURIComponent(id)}`, { method: "PATCH", body: { title } });
   }
 
   forget(id: string): Promise<unknown> {
@@ -71,12 +59,6 @@ export class Api {
   selectBranch(id: string, branchId: string): Promise<unknown> {
     const path = `/v1/threads/${encodeURIComponent(id)}/branches/${encodeURIComponent(branchId)}/select`;
     return this.request(path, { method: "POST", body: {} });
-  }
-
-  /** Says how good an answer was; `none` takes it back. */
-  feedback(id: string, messageId: string, rating: "up" | "down" | "none", comment?: string): Promise<unknown> {
-    const path = `/v1/threads/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/feedback`;
-    return this.request(path, { method: "POST", body: { rating, ...(comment !== undefined && { comment }) } });
   }
 
   agents(): Promise<Page<Agent>> {

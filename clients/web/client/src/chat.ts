@@ -185,11 +185,6 @@ export class Chat extends Emitter<ChatEvents> {
     }
   }
 
-  /** Says how good an answer was. */
-  async feedback(messageId: string, rating: "up" | "down" | "none", comment?: string): Promise<void> {
-    await this.#api.feedback(this.threadId, messageId, rating, comment);
-  }
-
   /** Uploads what is too large for a message, and sends the text with the files. */
   async sendFiles(text: string, files: readonly File[], signal?: AbortSignal): Promise<string> {
     return this.send(await contentOf(this.#api, this.threadId, text, files, signal));
