@@ -7,16 +7,19 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 from playwright.async_api import Locator, Page, WebSocket, expect
 
 from local.engines.process import free_port
 from tests.e2e.fixtures import EMBED_GUIDE
+from tests.e2e.gates import Gate
+from tests.fault_model import FaultModel
 from tests.unit.docs.pages import block
 
 FILES = {
@@ -28,6 +31,16 @@ FILES = {
 }
 """What the guide has a reader save, and the mark of each file's block."""
 WRITTEN = "127.0.0.1:8080"
+
+
+class Talks(Protocol):
+    """Something on a page that people talk to."""
+
+    async def say(self, text: str) -> None:
+        """Type a message and send it."""
+
+    def said(self, role: str) -> Locator:
+        """The bodies of what was said by "user" or "assistant"."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,7 @@ class Screen:
 
 @dataclass(frozen=True)
 class HostApplication:
-    """The host application of the guide, running, and the conversation that its page shows."""
+    """The host application of a guide, running, and the conversation that its page shows."""
 
     url: str
     session_id: str
@@ -84,15 +97,20 @@ class HostApplication:
     """A token that the application has given out."""
 
 
-@contextmanager
-def host_application(folder: Path, product: str) -> Iterator[HostApplication]:
+def host_application(folder: Path, product: str) -> AbstractContextManager[HostApplication]:
     """Do what the guide says, in an empty folder: save its files, start its server. ``product`` is Baton's address."""
+    return serving_guide(folder, product, {path: block(EMBED_GUIDE, mark) for path, mark in FILES.items()})
+
+
+@contextmanager
+def serving_guide(folder: Path, product: str, files: Mapping[str, str]) -> Iterator[HostApplication]:
+    """Save the files of a guide in ``folder``, with this product and a session of their own, and start its server."""
     session_id = f"order-{uuid.uuid4()}"
     address = product.removeprefix("http://")
-    for path, mark in FILES.items():
+    for path, text in files.items():
         file = folder / path
         file.parent.mkdir(exist_ok=True)
-        file.write_text(block(EMBED_GUIDE, mark).replace(WRITTEN, address).replace("order-4711", session_id))
+        file.write_text(text.replace(WRITTEN, address).replace("order-4711", session_id))
     port = free_port()
     key = json.loads(block(EMBED_GUIDE, "embed_keys"))["acme-1"]["key"]
     environment = {**os.environ, "BATON_EMBED_KEY": key, "HOST_PORT": str(port)}
@@ -106,3 +124,12 @@ def host_application(folder: Path, product: str) -> Iterator[HostApplication]:
             yield HostApplication(url, session_id, token)
         finally:
             process.kill()
+
+
+async def half_a_story(page: Talks, model: FaultModel) -> Gate:
+    """Ask for a story and return once its first half is told; the gate holds the rest."""
+    gate = Gate("It was a dark ", "and stormy night.")
+    model.script(gate.behaviour)
+    await page.say("Tell me a story")
+    await expect(page.said("assistant").last).to_have_text("It was a dark")
+    return gate

@@ -12,7 +12,8 @@ import pytest
 from playwright.async_api import Page, Response, Route, expect
 
 from local import web
-from tests.browser.widget import ForeignSite, Widget, foreign_site
+from tests.browser.screens import HostApplication
+from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel, answers, calls_tools, unauthorized
@@ -27,13 +28,13 @@ def built() -> None:
 
 
 @pytest.fixture
-def site(built: None, cloud: RunningCloud, model: FaultModel, tmp_path: Path) -> Iterator[ForeignSite]:
+def site(built: None, cloud: RunningCloud, model: FaultModel, tmp_path: Path) -> Iterator[HostApplication]:
     with foreign_site(tmp_path, cloud.url) as running:
         yield running
 
 
 @pytest.fixture
-async def widget(page: Page, site: ForeignSite) -> Widget:
+async def widget(page: Page, site: HostApplication) -> Widget:
     """The widget, open and connected."""
     shown = Widget(page, site.url)
     await shown.open()
@@ -83,7 +84,7 @@ async def test_escape_stops_an_answer(widget: Widget, model: FaultModel) -> None
     gate.open()
 
 
-async def test_another_window_shows_the_same(widget: Widget, site: ForeignSite, model: FaultModel) -> None:
+async def test_another_window_shows_the_same(widget: Widget, site: HostApplication, model: FaultModel) -> None:
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await widget.say("Tell me a story")
@@ -172,7 +173,7 @@ async def test_what_a_model_says_neither_runs_nor_calls_home(widget: Widget, mod
 
 @pytest.mark.parametrize(("button", "made"), [("Approve", True), ("Refuse", False)])
 async def test_a_call_waits_for_an_answer_also_after_a_reload(
-    page: Page, site: ForeignSite, cloud: RunningCloud, model: FaultModel, button: str, made: bool
+    page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel, button: str, made: bool
 ) -> None:
     model.script(calls_tools(("delete_page", {"page": "p-1"}), text="One moment."), answers("That is settled."))
     authorization = {"Authorization": f"Bearer {site.token}"}
@@ -190,7 +191,7 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
 
 
 async def test_earlier_messages_come_when_the_reader_scrolls_up(
-    page: Page, site: ForeignSite, cloud: RunningCloud, model: FaultModel
+    page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel
 ) -> None:
     authorization = {"Authorization": f"Bearer {site.token}"}
     said = [f"Message {number}" for number in range(70)]
@@ -264,7 +265,7 @@ async def violations(page: Page) -> list[str]:
 
 @pytest.mark.parametrize(("locale", "button"), [("de", "Senden"), ("es", "Enviar"), ("zh-CN", "发送"), ("ar", "إرسال")])
 async def test_the_widget_speaks_the_language_of_the_page(
-    page: Page, site: ForeignSite, locale: str, button: str
+    page: Page, site: HostApplication, locale: str, button: str
 ) -> None:
     await page.goto(site.url)
     await page.evaluate("locale => document.querySelector('baton-chat').locale = locale", locale)
@@ -274,7 +275,7 @@ async def test_the_widget_speaks_the_language_of_the_page(
     await expect(page.locator("baton-chat .root")).to_have_attribute("dir", direction)
 
 
-async def test_a_first_answer_takes_at_most_60_kb(page: Page, site: ForeignSite, model: FaultModel) -> None:
+async def test_a_first_answer_takes_at_most_60_kb(page: Page, site: HostApplication, model: FaultModel) -> None:
     loaded: dict[str, int] = {}
 
     async def weigh(response: Response) -> None:
@@ -290,7 +291,7 @@ async def test_a_first_answer_takes_at_most_60_kb(page: Page, site: ForeignSite,
     assert sum(loaded.values()) <= 60 * 1024, loaded
 
 
-async def test_a_token_route_that_fails_is_asked_again(page: Page, site: ForeignSite, model: FaultModel) -> None:
+async def test_a_token_route_that_fails_is_asked_again(page: Page, site: HostApplication, model: FaultModel) -> None:
     fails = True
 
     async def answer(route: Route) -> None:
@@ -311,7 +312,7 @@ async def test_a_token_route_that_fails_is_asked_again(page: Page, site: Foreign
 
 
 async def test_the_client_alone_regenerates_edits_and_selects(
-    page: Page, site: ForeignSite, cloud: RunningCloud, model: FaultModel
+    page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel
 ) -> None:
     model.script(answers("First."), answers("Second."), answers("Third."))
     await page.goto(site.url)

@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Page, WebSocket, expect
 
 from tests.browser.lossy_proxy import LossyProxy
-from tests.browser.screens import Screen, host_application
+from tests.browser.screens import Screen, half_a_story, host_application
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import PATIENCE_SECONDS, Gate
 from tests.fault_model import FaultModel
@@ -71,15 +71,6 @@ async def screen(
     else:
         with host_application(tmp_path, network.url) as host:
             yield Screen(page, host.url, "li.{role}")
-
-
-async def half_a_story(screen: Screen, model: FaultModel) -> Gate:
-    """Ask for a story and return once its first half is told; the gate holds the rest."""
-    gate = Gate("It was a dark ", "and stormy night.")
-    model.script(gate.behaviour)
-    await screen.say("Tell me a story")
-    await expect(screen.said("assistant").last).to_have_text("It was a dark")
-    return gate
 
 
 async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(

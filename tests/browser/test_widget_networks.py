@@ -10,9 +10,9 @@ from playwright.async_api import Page, expect
 
 from local import web
 from tests.browser.lossy_proxy import LossyProxy
+from tests.browser.screens import half_a_story
 from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel
 
 expect.set_options(timeout=60_000)
@@ -36,15 +36,6 @@ async def widget(page: Page, network: LossyProxy, model: FaultModel, tmp_path: P
         shown = Widget(page, site.url)
         await shown.open()
         yield shown
-
-
-async def half_a_story(widget: Widget, model: FaultModel) -> Gate:
-    """Ask for a story and return once its first half is told; the gate holds the rest."""
-    gate = Gate("It was a dark ", "and stormy night.")
-    model.script(gate.behaviour)
-    await widget.say("Tell me a story")
-    await expect(widget.said("assistant").last).to_have_text("It was a dark")
-    return gate
 
 
 async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(

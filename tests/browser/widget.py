@@ -2,65 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 from playwright.async_api import Locator, Page, expect
 
-from local.engines.process import free_port
-from tests.browser.screens import WRITTEN
+from tests.browser.screens import HostApplication, serving_guide
 from tests.e2e.fixtures import EMBED_GUIDE
 from tests.unit.docs.pages import ROOT, block
 
 GUIDE = ROOT / "docs" / "how-to" / "add-the-chat-widget.md"
 
 
-@dataclass(frozen=True)
-class ForeignSite:
-    """The guide's site, running, and the conversation that its page shows."""
-
-    url: str
-    session_id: str
-    token: str
-    """A token that the site has given out."""
-
-
-@contextmanager
-def foreign_site(folder: Path, product: str, attributes: str = "") -> Iterator[ForeignSite]:
+def foreign_site(folder: Path, product: str, attributes: str = "") -> AbstractContextManager[HostApplication]:
     """Save the guide's files in an empty folder and start its server. ``product`` is Baton's address."""
-    session_id = f"order-{uuid.uuid4()}"
-    address = product.removeprefix("http://")
-    page = block(GUIDE, "widget_page").replace("<baton-chat ", f"<baton-chat {attributes} ")
     files = {
         "baton_token.py": block(EMBED_GUIDE, "embed_token"),
         "server.py": block(GUIDE, "widget_server"),
-        "public/index.html": page.replace("order-4711", session_id),
+        "public/index.html": block(GUIDE, "widget_page").replace("<baton-chat ", f"<baton-chat {attributes} "),
     }
-    for path, text in files.items():
-        file = folder / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text.replace(WRITTEN, address))
-    port = free_port()
-    key = json.loads(block(EMBED_GUIDE, "embed_keys"))["acme-1"]["key"]
-    environment = {**os.environ, "BATON_EMBED_KEY": key, "HOST_PORT": str(port)}
-    url = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(
-        [sys.executable, "server.py"], cwd=folder, env=environment, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            with httpx.Client(transport=httpx.HTTPTransport(retries=10), trust_env=False) as client:
-                token = client.get(f"{url}/baton-token").text
-            yield ForeignSite(url, session_id, token)
-        finally:
-            process.kill()
+    return serving_guide(folder, product, files)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -47,6 +49,17 @@ async def http_client(cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClient]:
     """A client without a token."""
     async with httpx.AsyncClient(base_url=cloud.url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
         yield client
+
+
+@pytest.fixture
+def killable_streams(cloud: RunningCloud) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Another process that serves streams, at an address of its own, to be killed."""
+    command = [sys.executable, "-m", "tests.e2e.streams_process"]
+    process = subprocess.Popen(command, env=cloud.environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    yield process.stdout.readline().strip(), process
+    process.kill()
+    process.communicate()
 
 
 @pytest.fixture

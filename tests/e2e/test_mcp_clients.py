@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,8 +16,6 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from baton.domain.tool import IDEMPOTENCY_KEY
-from local.settings import ROOT
-from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
@@ -144,21 +141,10 @@ async def test_two_tenants_do_not_see_each_others_conversations_and_agents(
     assert len(await alice.messages(begun["thread_id"])) == 2
 
 
-@pytest.fixture
-def doomed(cloud: RunningCloud) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Another process that serves streams, at an address of its own, to be killed."""
-    command = [sys.executable, "-m", "tests.e2e.a2a.streams_process"]
-    process = subprocess.Popen(command, env=cloud.environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    yield process.stdout.readline().strip(), process
-    process.kill()
-    process.communicate()
-
-
 async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
-    line: str, alice: User, model: FaultModel, doomed: tuple[str, subprocess.Popen[str]]
+    line: str, alice: User, model: FaultModel, killable_streams: tuple[str, subprocess.Popen[str]]
 ) -> None:
-    url, process = doomed
+    url, process = killable_streams
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))
     meta: Any = {IDEMPOTENCY_KEY: "call-1"}
 
@@ -178,9 +164,9 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
 
 
 async def test_a_cancellation_reaches_the_run_from_another_process(
-    alice: User, model: FaultModel, doomed: tuple[str, subprocess.Popen[str]]
+    alice: User, model: FaultModel, killable_streams: tuple[str, subprocess.Popen[str]]
 ) -> None:
-    url, _ = doomed
+    url, _ = killable_streams
     model.script(answers(" ".join(["word"] * 600), delay=0.05))
     accept = {"Accept": "application/json, text/event-stream", **alice.headers}
     initialize = {

@@ -5,35 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
-from local.settings import ROOT
-from tests.e2e.a2a.clients import LINES, A2AClient, ClientFailed, started
-from tests.e2e.cloud import RunningCloud
+from tests.e2e.a2a.clients import A2AClient, ClientFailed
 from tests.e2e.fixtures import NewUser
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
 
 CONNECTING = "Connecting you with Skill Creation Assistant..."
-
-
-@pytest.fixture(scope="module")
-async def running_clients() -> AsyncIterator[dict[str, A2AClient]]:
-    """A client of each line."""
-    clients = {line: await started(line) for line in LINES}
-    yield clients
-    for client in clients.values():
-        await client.close()
-
-
-@pytest.fixture(params=LINES)
-def client(request: pytest.FixtureRequest, running_clients: dict[str, A2AClient]) -> A2AClient:
-    """Each in turn."""
-    return running_clients[request.param]
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "blocking"])
@@ -119,21 +101,10 @@ async def test_the_extended_card_shows_what_the_caller_may_see(client: A2AClient
     assert "skill-creation-agent" in card["skills"]
 
 
-@pytest.fixture
-def doomed(cloud: RunningCloud) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Another process that serves streams, at an address of its own, to be killed."""
-    command = [sys.executable, "-m", "tests.e2e.a2a.streams_process"]
-    process = subprocess.Popen(command, env=cloud.environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    yield process.stdout.readline().strip(), process
-    process.kill()
-    process.communicate()
-
-
 async def test_a_stream_goes_on_when_its_server_is_killed(
-    client: A2AClient, alice: User, model: FaultModel, doomed: tuple[str, subprocess.Popen[str]]
+    client: A2AClient, alice: User, model: FaultModel, killable_streams: tuple[str, subprocess.Popen[str]]
 ) -> None:
-    url, process = doomed
+    url, process = killable_streams
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))
     heard: list[Json] = []
     with contextlib.suppress(ClientFailed):  # some clients take a broken stream for its end

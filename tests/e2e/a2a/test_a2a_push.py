@@ -11,26 +11,11 @@ from a2a.compat.v0_3 import types as v03
 from a2a.types import Task
 
 from tests.a2a_schema import check_message
-from tests.e2e.a2a.clients import LINES, A2AClient, started
+from tests.e2e.a2a.clients import A2AClient
 from tests.e2e.a2a.receiver import FLOOD, HANG, Notification, Receiver, keys_of
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers
-
-
-@pytest.fixture(scope="module")
-async def running_clients() -> AsyncIterator[dict[str, A2AClient]]:
-    """A client of each line."""
-    clients = {line: await started(line) for line in LINES}
-    yield clients
-    for client in clients.values():
-        await client.close()
-
-
-@pytest.fixture(params=LINES)
-def client(request: pytest.FixtureRequest, running_clients: dict[str, A2AClient]) -> A2AClient:
-    """Each in turn."""
-    return running_clients[request.param]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The function ``streams`` in a process of its own, which a test may kill: ``python -m tests.e2e.a2a.streams_process``.
+"""The function ``streams`` in a process of its own, which a test may kill: ``python -m tests.e2e.streams_process``.
 
 It runs in the environment of a running local cloud, as another execution environment of the function does. Its first
 line on standard output is its address.
