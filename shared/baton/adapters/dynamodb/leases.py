@@ -212,14 +212,8 @@ class Leases:
             values[":shard"] = keys.idle_shard(lease.thread_id)
         end = _END_RUN
         if commit.conversation is not None:
-            expression += ", active_agent_id = :active"
-            values[":active"] = commit.conversation.agent_id
-            packed = pack_conversation(commit.conversation)
-            if packed is None:
-                end += ", conversation"
-            else:
-                expression += ", conversation = :conversation"
-                values[":conversation"] = packed
+            assigned, removed, packed = _of_conversation(commit.conversation)
+            expression, end, values = expression + assigned, end + removed, values | packed
         if commit.windows is not None:
             expression += ", windows = :windows"
             values[":windows"] = windows_as_item(commit.windows)
@@ -292,21 +286,14 @@ class Leases:
             ":next": last_seq + 1,
             ":last": last_seq,
             ":segments": segments_as_item(lease.thread.segments),
-            ":active": conversation.agent_id,
             ":windows": windows_as_item(windows),
         }
         expression = (
             "SET branch_segments = :segments, next_seq = :next, last_seq = :last, committed_fence = :fence, "
-            "active_agent_id = :active, windows = :windows"
+            "windows = :windows"
         )
-        end = _END_RUN
-        packed = pack_conversation(conversation)
-        if packed is None:
-            end += ", conversation"
-        else:
-            expression += ", conversation = :conversation"
-            values[":conversation"] = packed
-        await self._update_mine(lease, expression + end, values, commits=True)
+        assigned, removed, packed = _of_conversation(conversation)
+        await self._update_mine(lease, expression + assigned + _END_RUN + removed, values | packed, commits=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         with contextlib.suppress(ConditionFailed):
@@ -408,6 +395,15 @@ def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> 
         end_seq=item["next_seq"],
         delivery=request.delivery,
     )
+
+
+def _of_conversation(conversation: ConversationState) -> tuple[str, str, Item]:
+    """Return what an update assigns and removes to keep the conversation state, and the values that it assigns."""
+    packed = pack_conversation(conversation)
+    if packed is None:
+        return ", active_agent_id = :active", ", conversation", {":active": conversation.agent_id}
+    values: Item = {":active": conversation.agent_id, ":conversation": packed}
+    return ", active_agent_id = :active, conversation = :conversation", "", values
 
 
 def _turn_item(lease: Lease, turn: TurnRecord) -> Item:

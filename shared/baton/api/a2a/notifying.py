@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter
 
 from baton.api.a2a.envelope import with_whole_numbers
 from baton.api.a2a.snapshots import as_of
-from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.a2a.tasks import A2ATask, TaskReader, TaskStores
 from baton.api.a2a.wire import message_of, task_of
 from baton.composition.app import App
 from baton.domain.a2a_task import TaskId
@@ -34,13 +34,10 @@ from baton.domain.push_config import (
 )
 from baton.domain.thread import Thread
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.ports.a2a_tasks import A2ATasks
-from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.push_configs import PushConfigs
 from baton.ports.push_queue import PushQueue
 from baton.ports.signing_key import SigningKey
-from baton.ports.thread_store import ThreadStore
 from baton.ports.webhooks import WebhookRefused, Webhooks, WebhookUnreachable
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
@@ -62,15 +59,9 @@ class NotYet(Exception):
     """The record must be delivered again later. The message is for the log."""
 
 
-class PushPorts(Protocol):
+class PushPorts(TaskStores, Protocol):
     """The ports that notifications need."""
 
-    @property
-    def store(self) -> ThreadStore: ...
-    @property
-    def a2a_tasks(self) -> A2ATasks: ...
-    @property
-    def audit(self) -> AuditLog: ...
     @property
     def push_configs(self) -> PushConfigs: ...
     @property
