@@ -1,5 +1,7 @@
 """boto3 clients for engines on this machine: made-up credentials, one region, no waiting on a dead engine."""
 
+import threading
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import boto3
@@ -35,5 +37,15 @@ def client(service: Any, endpoint: str, **options: Any) -> Any:
             **options,
         }
     )
-    session = boto3.session.Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
-    return session.client(service, endpoint_url=endpoint, config=config)
+    with _making:
+        return _session().client(service, endpoint_url=endpoint, config=config)
+
+
+_making = threading.Lock()
+"""Clients are thread-safe, the session that makes them is not."""
+
+
+@cache
+def _session() -> boto3.session.Session:
+    """Return the session of all clients: each session reads the descriptions of services anew, megabytes of JSON."""
+    return boto3.session.Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
