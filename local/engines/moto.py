@@ -8,6 +8,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,7 +44,10 @@ class MotoServer:
         from werkzeug.serving import make_server
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        app: Wsgi = _in_our_account(DomainDispatcherApplication(create_backend_app))
+        dispatcher = DomainDispatcherApplication(create_backend_app)
+        # It would list moto's folder anew at every request.
+        dispatcher.get_backend_for_host = lru_cache(256)(dispatcher.get_backend_for_host)  # type: ignore[method-assign]
+        app: Wsgi = _in_our_account(dispatcher)
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
