@@ -139,21 +139,40 @@ def objects_client(moto_server: str) -> Iterator[S3Client]:
     s3.close()
 
 
-@pytest.fixture
-def new_world(
-    request: pytest.FixtureRequest, moto_server: str, new_table: Callable[[str], TableAt], objects_client: S3Client
-) -> Iterator[Callable[[], World]]:
-    """Make worlds on moto."""
+@pytest.fixture(scope="session")
+def table_client(moto_server: str) -> Iterator[DynamoDBClient]:
     dynamodb = client("dynamodb", moto_server, max_pool_connections=64)
+    yield dynamodb
+    dynamodb.close()
 
-    def make() -> World:
+
+@pytest.fixture(scope="session")
+def new_bucket(objects_client: S3Client) -> Callable[[], str]:
+    """Make a versioned bucket; its name."""
+
+    def make() -> str:
         bucket = f"privacy-{uuid.uuid4()}"
         create_bucket(objects_client, bucket)
         objects_client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
-        return World(dynamodb, new_table(moto_server).name, objects_client, bucket)
+        return bucket
 
-    yield make
-    dynamodb.close()
+    return make
+
+
+@pytest.fixture(scope="session")
+def new_world(
+    moto_server: str,
+    new_table: Callable[[str], TableAt],
+    new_bucket: Callable[[], str],
+    table_client: DynamoDBClient,
+    objects_client: S3Client,
+) -> Callable[[], World]:
+    """Make worlds on moto. Only the clients are shared: a test may look at everything in its world."""
+
+    def make() -> World:
+        return World(table_client, new_table(moto_server).name, objects_client, new_bucket())
+
+    return make
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from local.engines.clients import client
-from local.resources import create_bucket
 from tests.contracts.erasure import Erasing, ErasureContract, ObjectErasureContract
 from tests.contracts.forgetting import Forgotten, RequestContract, RetentionContract
 from tests.contracts.stores import answered, said
@@ -27,13 +25,13 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 
-@pytest.fixture(params=["in_memory", "moto_server", "dynamodb_local"])
-def forgotten(request: pytest.FixtureRequest, new_table: Callable[[str], TableAt]) -> Iterator[Forgotten]:
+@pytest.fixture(params=["in_memory", "moto_table", "dynamodb_local_table"])
+def forgotten(request: pytest.FixtureRequest) -> Iterator[Forgotten]:
     clock = FakeClock()
     if request.param == "in_memory":
         yield Forgotten(FakeForgetRequests(), FakeRetentions(), clock)
         return
-    at = new_table(request.getfixturevalue(request.param))
+    at: TableAt = request.getfixturevalue(request.param)
     dynamodb = client("dynamodb", at.endpoint)
     table = Table(dynamodb, at.name)
     yield Forgotten(DynamoForgetRequests(table, clock), DynamoRetentions(table, clock), clock)
@@ -77,16 +75,18 @@ def in_world(world: World) -> Erasing:
     return Erasing(world.ports.erasure, world.ports.objects, world.clock, talk, upload)
 
 
-@pytest.fixture(params=["in_memory", "moto_server", "dynamodb_local"])
-def erasing(
-    request: pytest.FixtureRequest, new_table: Callable[[str], TableAt], objects_client: S3Client
-) -> Iterator[Erasing]:
+@pytest.fixture(scope="module")
+def bucket(new_bucket: Callable[[], str]) -> str:
+    """A versioned bucket for all tests: each has tenants of its own."""
+    return new_bucket()
+
+
+@pytest.fixture(params=["in_memory", "moto_table", "dynamodb_local_table"])
+def erasing(request: pytest.FixtureRequest, objects_client: S3Client, bucket: str) -> Iterator[Erasing]:
     if request.param == "in_memory":
         yield in_memory()
         return
-    at, bucket = new_table(request.getfixturevalue(request.param)), f"erasure-{uuid.uuid4()}"
-    create_bucket(objects_client, bucket)
-    objects_client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    at: TableAt = request.getfixturevalue(request.param)
     dynamodb = client("dynamodb", at.endpoint)
     yield in_world(World(dynamodb, at.name, objects_client, bucket))
     dynamodb.close()
