@@ -56,6 +56,7 @@ class DynamoDBLocal:
                 java.runtime(),
                 "-Xmx512m",
                 "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
                 f"-Dsqlite4java.library.path={natives}",
                 *("-cp", java.class_path([*files, *starter]), MAIN_CLASS),
                 *(f"baton.port={port}", *where, str(CONFIGURATION)),

@@ -91,6 +91,7 @@ class OpenSearch:
                 "-Xms512m",
                 "-Xmx512m",
                 "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
                 "-Djava.locale.providers=CLDR,SPI",
                 "-Djna.nosys=true",
                 "-Djna.noclasspath=true",
