@@ -72,7 +72,8 @@ def test_it_says_where_it_is_and_stops_cleanly_and_its_data_outlive_it(stand_in_
 
 
 def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_reason() -> None:
-    with running(ROOT / "template.yaml", BATON_DEMO_DELAY_MS="100") as (process, url):
+    # On a slow machine the first embedding takes longer than a turn waits, which is logged.
+    with running(ROOT / "template.yaml", BATON_DEMO_DELAY_MS="100", BATON_RECALL_DEADLINE_MS="10000") as (process, url):
         socket_url = url.replace("http", "ws", 1) + "/ws"
         for subprotocols in (None, [Subprotocol("baton.v1"), Subprotocol("no-token")]):
             with pytest.raises(InvalidStatus, match="401"), connect(socket_url, subprotocols=subprotocols):

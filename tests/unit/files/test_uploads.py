@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import boto3
 import pytest
 from botocore.auth import S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
@@ -40,6 +41,8 @@ def files(monkeypatch: pytest.MonkeyPatch) -> S3Files:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    # boto3's default session keeps the credentials of the test that first made a client in this process.
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     return S3Files(s3_client(), "baton-files", Noon())
 
 
