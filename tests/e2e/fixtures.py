@@ -19,22 +19,23 @@ from tests.unit.docs.pages import ROOT, block
 __all__ = ["fault_model", "fault_model_server"]
 
 NewUser = Callable[..., User]
+TIMES = {"BATON_FORGET_WAIT_SECONDS": "1", "BATON_RECALL_DEADLINE_MS": "10000"}
+"""Nothing waits a quarter of an hour for zombies; a turn recalls on a slow machine too, where an embedding takes long."""
 EMBED_GUIDE = ROOT / "docs" / "how-to" / "embed-chat.md"
 
 
 @pytest.fixture(scope="session")
 def cloud(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
     """The product, served from another process; it knows the key of the host application of the guide to embedding."""
-    # Nothing waits a quarter of an hour for zombies here.
-    settings = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys"), "BATON_FORGET_WAIT_SECONDS": "1"}
-    with RunningCloud(fault_model_server.base_url, settings=settings) as running:
+    settings = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys")}
+    with RunningCloud(fault_model_server.base_url, settings=settings | TIMES) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def demo_cloud() -> Iterator[RunningCloud]:
     """The product as ``make run`` starts it, with the demo model, but for pauses: between words, and for zombies."""
-    with RunningCloud(settings={"BATON_DEMO_DELAY_MS": "1", "BATON_FORGET_WAIT_SECONDS": "1"}) as running:
+    with RunningCloud(settings={"BATON_DEMO_DELAY_MS": "1"} | TIMES) as running:
         yield running
 
 
