@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from a2a.types import Message, Part, Role, SendMessageRequest
 
 from baton.adapters.a2a.extension import conversation_metadata
+from baton.adapters.a2a.parts import accepts, data_part
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.handoff import ContextMode
 from baton.ports.agent_client import AgentTask, Attachment, HandedOver
@@ -15,6 +18,28 @@ SUMMARY = "The conversation was handed over to you. About it so far: {summary}"
 MESSAGES = "The conversation was handed over to you. What was said in it last:"
 CONTEXT = {EXTENSION_URI: {"context": True}}
 """Metadata of the text part that repeats the handoff's metadata in words."""
+
+
+JSON = "application/json"
+NOT_TAKEN = "[The file {name} was not passed on: you take no {kind}.]"
+
+
+def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence[Attachment]]:
+    """Return the task with what the agent takes, by the input ``modes`` of its card, and the files that it does not.
+
+    The agent is told which files are missing. Structured data becomes text for an agent that takes no JSON.
+    """
+    refused = [each for each in task.attachments if not accepts(modes, each.media_type)]
+    words = [task.message] if task.message else []
+    data = task.data
+    if data is not None and not accepts(modes, JSON):
+        words, data = [*words, json.dumps(data, ensure_ascii=False)], None
+    words += [
+        NOT_TAKEN.format(name=each.name or "without a name", kind=each.media_type or "files of an unknown type")
+        for each in refused
+    ]
+    taken = tuple(each for each in task.attachments if each not in refused)
+    return replace(task, message="\n".join(words), attachments=taken, data=data), refused
 
 
 def outgoing(task: AgentTask) -> SendMessageRequest:
@@ -37,6 +62,8 @@ def _parts(task: AgentTask) -> Iterator[Part]:
         yield Part(text=context, metadata=CONTEXT)
     for attachment in task.attachments:
         yield _file(attachment)
+    if task.data is not None:
+        yield data_part(task.data)
     if task.message:
         yield Part(text=task.message)
 
