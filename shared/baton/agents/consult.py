@@ -284,7 +284,7 @@ class Consultations:
                         texts.append(text)
                     case AgentStarted():
                         begun = RemoteTask(asked.task_id, agent.id, chunk.remote_task_id, chunk.known)
-                        await context.services.records.put_remote_task(context.lease(), begun)
+                        await context.keep_remote_task(begun)
                     case AgentProgress(label):
                         question.report(label)
                     case NotSent(attachment):

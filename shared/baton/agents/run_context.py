@@ -13,6 +13,7 @@ from ag_ui.core import BaseEvent
 from baton.agents.agent_services import AgentServices
 from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition, ToolLimits
+from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.remote_task import RemoteTask
 from baton.domain.thread import Run
@@ -119,6 +120,17 @@ class RunContext:
         """Wait until the question is stored. False if the run was stopped: nothing may be done outside then."""
         await self.opened.wait()
         return not self.stop.is_set()
+
+    async def keep_remote_task(self, task: RemoteTask) -> None:
+        """Store which task of a remote agent has a message, for a worker that takes the run over.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``; the agent goes on working then.
+        """
+        try:
+            await self.services.records.put_remote_task(self.lease(), task)
+        except (LeaseLost, StoreUnavailable):
+            self.passed_on.set()
+            raise
 
     def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
         """Return the agent's model and its parameters.

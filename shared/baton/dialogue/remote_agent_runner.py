@@ -195,9 +195,8 @@ class RemoteAgentRunner:
 
     async def _keep_task(self, task: AgentTask, begun: AgentStarted) -> None:
         """Store which task has the message, for a worker that takes the run over."""
-        context = self._context
         remote = RemoteTask(task.task_id, self._agent.id, begun.remote_task_id, begun.known)
-        await context.services.records.put_remote_task(context.lease(), remote)
+        await self._context.keep_remote_task(remote)
 
     async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
         context, run = self._context, self._context.run

@@ -91,7 +91,8 @@ class Peer:
                 yield NotSent(attachment)
             # The SDK declares an iterator but returns a generator.
             responses = cast(
-                "AsyncGenerator[StreamResponse, None]", self.client.send_message(outgoing(sent), context=self.context)
+                "AsyncGenerator[StreamResponse, None]",
+                self.client.send_message(outgoing(sent, refused), context=self.context),
             )
         async with aclosing(responses):
             async for response in responses:
