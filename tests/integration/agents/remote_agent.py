@@ -191,6 +191,11 @@ class _Executor(AgentExecutor):
         parts = [Part(raw=word.encode(), filename=word, media_type="text/plain") for word in words]
         await updater.complete(updater.new_agent_message(parts))
 
+    async def _link(self, updater: TaskUpdater, words: list[str]) -> None:
+        """Give a file by its address: here, or elsewhere."""
+        [address] = words
+        await updater.complete(updater.new_agent_message([Part(url=address, filename="card.json")]))
+
     async def _gated(self, updater: TaskUpdater, words: list[str]) -> None:
         """Say one word, and the rest once the gate is open."""
         await updater.add_artifact([Part(text=words[0])], artifact_id="a1")

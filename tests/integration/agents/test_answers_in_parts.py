@@ -6,12 +6,16 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
+from typing import TypeGuard
 
 import pytest
+from starlette.types import Receive, Send
+from starlette.types import Scope as ASGIScope
 
 from baton.adapters.a2a import RemoteAgents
 from baton.domain.agent import AgentDefinition
 from baton.domain.remote_task import RemoteTask
+from baton.domain.secret import SecretReference
 from baton.ports.agent_client import (
     AgentChunk,
     AgentData,
@@ -25,8 +29,9 @@ from baton.ports.agent_client import (
 )
 from baton.ports.chat_model import TextDelta
 from tests.contracts.agent_client import a_task, text_of
-from tests.integration.agents.conftest import defined
+from tests.integration.agents.conftest import TOKEN, defined
 from tests.integration.agents.remote_agent import RemoteAgent
+from tests.integration.agents.serving import served
 
 Serve = Callable[[RemoteAgent], str]
 PEERS = pytest.mark.parametrize(
@@ -154,3 +159,38 @@ async def test_a_sign_in_is_a_question_and_the_task_waits(client: RemoteAgents, 
     assert isinstance(end, AgentDone)
     assert end.needs_sign_in
     assert end.remote_task_id is not None
+
+
+async def test_files_by_address_are_fetched_with_the_credentials_of_the_agents_origin_alone(
+    client: RemoteAgents, serve: Serve
+) -> None:
+    remote, other = RemoteAgent(), RemoteAgent()
+    url, elsewhere = serve(remote), serve(other)
+    agent = defined(url, headers={"X-Key": SecretReference(secret="agent")})
+    for base, seen, key in ((url, remote, TOKEN), (elsewhere, other, None)):
+        address = f"{base}/elsewhere/card.json"
+        [file] = [each.attachment for each in await listen(client, agent, a_task(f"link {address}")) if is_file(each)]
+        assert (file.url, file.media_type) == (address, "application/json")
+        assert file.data is not None
+        assert b"Does as it is told." in file.data
+        [headers] = [headers for path, headers in seen.requests if path == "/elsewhere/card.json"]
+        assert headers.get("x-key") == key
+
+
+@pytest.mark.parametrize("path", ["/no-such-file", "/big"])
+async def test_a_file_that_is_not_there_or_too_long_stays_an_address(
+    client: RemoteAgents, serve: Serve, path: str
+) -> None:
+    async def files(scope: ASGIScope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200 if scope["path"] == "/big" else 404, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * 6_000_000})
+
+    with served(files) as base:
+        address = base + path
+        chunks = await listen(client, defined(serve(RemoteAgent())), a_task(f"link {address}"))
+    [file] = [each.attachment for each in chunks if is_file(each)]
+    assert file == Attachment("card.json", None, url=address)
+
+
+def is_file(chunk: AgentChunk) -> TypeGuard[AgentFile]:
+    return isinstance(chunk, AgentFile)

@@ -197,10 +197,9 @@ def test_a_hundred_thousand_updates_are_read_in_no_more_than_their_own_length() 
 
 
 def test_an_answer_in_countless_pieces_is_given_up() -> None:
-    answer = Answer(None)
+    pieces = [piece("x", artifact_id=f"a{number}") for number in range(2_000)]
     with pytest.raises(AgentFailed, match="pieces"):
-        for number in range(2_000):
-            told(answer, piece("x", artifact_id=f"a{number}"))
+        told(Answer(None), *pieces)
 
 
 def test_a_sign_in_is_asked_of_the_user_and_the_task_waits() -> None:

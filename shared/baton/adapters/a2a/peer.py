@@ -90,10 +90,8 @@ class Peer:
             for attachment in refused:
                 yield NotSent(attachment)
             # The SDK declares an iterator but returns a generator.
-            responses = cast(
-                "AsyncGenerator[StreamResponse, None]",
-                self.client.send_message(outgoing(sent, refused), context=self.context),
-            )
+            updates = self.client.send_message(outgoing(sent, refused), context=self.context)
+            responses = cast("AsyncGenerator[StreamResponse, None]", updates)
         async with aclosing(responses):
             async for response in responses:
                 for chunk in answer.take(response):

@@ -16,6 +16,7 @@ from baton.adapters.a2a.answer import Answer, AnswerChunk
 from baton.adapters.a2a.cards import AgentCards
 from baton.adapters.a2a.connection import prepare
 from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
+from baton.adapters.a2a.files import MAX_FETCHED, fetched
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
@@ -34,6 +35,7 @@ from baton.ports.agent_client import (
     AgentReport,
     AgentStarted,
     AgentTask,
+    Attachment,
     NotSent,
     TaskLost,
 )
@@ -170,9 +172,16 @@ class RemoteAgents:
             try:
                 card = await self._card(agent, remote, http)
                 peer = Peer.behind(card, http)
+                files: list[Attachment] = []
                 async with aclosing(peer.answers(task, answer, self._poll_seconds)) as chunks:
                     async for chunk in chunks:
-                        yield chunk
+                        if isinstance(chunk, AgentFile) and len(files) < MAX_FETCHED:
+                            files.append(chunk.attachment)
+                        else:
+                            yield chunk
+                # The text is there by now, and need not wait for them.
+                for file in await fetched(files, self._http, remote.card_url, credentials) if files else ():
+                    yield AgentFile(file)
             except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
                 # A task that waits for input keeps waiting if the message did not reach it.
                 to_be_stopped = answer.has_begun
