@@ -33,6 +33,7 @@ from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
 from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.unit.api.served import Served
 
 KNOWLEDGE = AgentDefinition(
     id="knowledge", name="Knowledge", description="Knows the documents.", system_prompt="Quote exactly."
@@ -497,3 +498,22 @@ async def test_a_worker_that_has_lost_its_lease_leaves_the_remote_task_to_the_ne
     await harness.say("m1")
     assert harness.agent_client.asked
     assert harness.agent_client.stopped == []
+
+
+async def test_a_kept_file_has_a_fresh_address_whenever_its_message_is_read(harness: Harness) -> None:
+    file = AgentFile(Attachment("a.pdf", "application/pdf", data=b"body"))
+    harness.agent_client.script("web-research", Reply((file,)))
+    harness.model.script(Answer.calling(ask("web_research")), "See the file.")
+    said = await harness.say()
+    served = Served(harness)
+    (source,) = [each for each in last_sources(said) if each["kind"] == "file"]
+    harness.files.bodies.clear()
+    items, _ = await served.items(f"/threads/{harness.thread_id}/messages")
+    shown = [each for each in items[-1]["metadata"]["sources"] if each["kind"] == "file"]
+    assert source["url"] == f"https://files.invalid/{source['id']}?download"
+    assert shown == [{**source, "url": None}], "it is there no more"
+
+
+def last_sources(said: Said) -> list[dict[str, Any]]:
+    sources: list[dict[str, Any]] = of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
+    return sources
