@@ -139,6 +139,8 @@ def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
     assert config["CorsConfig"]["AccessControlAllowCredentials"] is False
     assert config["SecurityHeadersConfig"]["StrictTransportSecurity"]["AccessControlMaxAgeSec"] == 31536000
     assert config["SecurityHeadersConfig"]["ContentTypeOptions"] == {"Override": True}
+    assert list(referred(config["Name"])) == ["AWS::StackId"]  # of this stack alone, in all regions of the account
+    assert list(referred(stack["WidgetAccess"]["OriginAccessControlConfig"]["Name"])) == ["AWS::StackId"]
     (policy,) = config["CustomHeadersConfig"]["Items"]
     assert (policy["Header"], policy["Value"]) == ("Cross-Origin-Resource-Policy", "cross-origin")
 
