@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import aws_lambda_powertools
-from fastapi import FastAPI, HTTPException
+from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse
+from starlette.routing import BaseRoute
 
 from baton import __version__
 from baton.api import (
@@ -98,6 +100,7 @@ def create_app(
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        routes=list(_routes()),
     )
     app.state.services = services
     app.state.timing = timing or Timing()
@@ -115,6 +118,34 @@ def create_app(
         expose_headers=["ETag", "Mcp-Session-Id", "WWW-Authenticate"],
         max_age=3600,
     )
+
+    @app.get("/v1/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        # Addresses are relative, because a deployment serves everything below its stage, which the app does not know.
+        return get_swagger_ui_html(
+            openapi_url="openapi.json",
+            title="Baton API",
+            swagger_js_url="docs/swagger-ui.js",
+            swagger_css_url="docs/swagger-ui.css",
+            swagger_favicon_url="data:,",
+        )
+
+    @app.get("/v1/docs/{name}", include_in_schema=False)
+    async def docs_file(name: str) -> FileResponse:
+        if name not in DOCS_FILES:
+            raise HTTPException(404)
+        return FileResponse(SWAGGER_UI / DOCS_FILES[name])
+
+    return app
+
+
+@cache
+def _routes() -> Sequence[BaseRoute]:
+    """The routes of every application in this process.
+
+    FastAPI makes the validators of all parameters when a route is first looked for: longer than most answers take.
+    """
+    api = APIRouter()
     nouns = (
         runs,
         messages,
@@ -137,29 +168,11 @@ def create_app(
         procedures,
     )
     for router in (noun.router for noun in nouns):
-        app.include_router(router, prefix="/v1")
-    app.include_router(health.router)
-    app.include_router(a2a_router.router)
-    app.include_router(rest_router.router)
-    app.include_router(card_router.router)
-    app.include_router(mcp_router.router)
-    app.include_router(protected_resource.router)
-
-    @app.get("/v1/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        # Addresses are relative, because a deployment serves everything below its stage, which the app does not know.
-        return get_swagger_ui_html(
-            openapi_url="openapi.json",
-            title="Baton API",
-            swagger_js_url="docs/swagger-ui.js",
-            swagger_css_url="docs/swagger-ui.css",
-            swagger_favicon_url="data:,",
-        )
-
-    @app.get("/v1/docs/{name}", include_in_schema=False)
-    async def docs_file(name: str) -> FileResponse:
-        if name not in DOCS_FILES:
-            raise HTTPException(404)
-        return FileResponse(SWAGGER_UI / DOCS_FILES[name])
-
-    return app
+        api.include_router(router, prefix="/v1")
+    api.include_router(health.router)
+    api.include_router(a2a_router.router)
+    api.include_router(rest_router.router)
+    api.include_router(card_router.router)
+    api.include_router(mcp_router.router)
+    api.include_router(protected_resource.router)
+    return tuple(api.routes)
