@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from baton.procedures.procedure_capture import ProcedureCapture
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
+    from baton.sessions.made_titles import MadeTitles
     from baton.sessions.ratings import Ratings
     from baton.sessions.sessions import Sessions
     from baton.sessions.titles import Titles
@@ -107,6 +108,7 @@ class App:
             self.turns,
             self.closer,
             self.history_summaries,
+            self.made_titles,
             ports.connections,
             ports.queue_records,
             ports.clock,
@@ -125,6 +127,7 @@ class App:
             self.turns,
             self.closer,
             self.history_summaries,
+            self.made_titles,
             ports.connections,
             None,
             ports.clock,
@@ -318,6 +321,22 @@ class App:
         return Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
 
     @cached_property
+    def made_titles(self) -> MadeTitles:
+        """Makes titles of threads that users have not named."""
+        from baton.sessions.made_titles import MadeTitles
+
+        ports = self.ports
+        return MadeTitles(
+            ports.store,
+            ports.model,
+            ports.light_model,
+            ports.files,
+            ports.pii_detector,
+            ports.title_source,
+            self.titles,
+        )
+
+    @cached_property
     def ratings(self) -> Ratings:
         """Takes feedback on answers."""
         from baton.sessions.ratings import Ratings
@@ -328,6 +347,7 @@ class App:
     @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
+        from baton.domain.title_source import TitleSource
         from baton.turns.turn_services import TurnServices
 
         ports = self.ports
@@ -346,6 +366,7 @@ class App:
             learning=self.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
+            makes_titles=ports.title_source is not TitleSource.NONE,
         )
 
     @cached_property
