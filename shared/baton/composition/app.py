@@ -278,7 +278,14 @@ class App:
 
         ports = self.ports
         return Exports(
-            ports.store, ports.records, ports.handoffs, ports.workflows, ports.episodes, ports.audit, ports.clock
+            ports.store,
+            ports.records,
+            ports.handoffs,
+            ports.workflows,
+            ports.episodes,
+            ports.feedback,
+            ports.audit,
+            ports.clock,
         )
 
     # Turns
@@ -448,7 +455,7 @@ class App:
         from baton.sessions.importing import Importer
 
         ports = self.ports
-        return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.audit)
+        return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.feedback, ports.audit)
 
     @cached_property
     def episode_messages(self) -> EpisodeMessages:
