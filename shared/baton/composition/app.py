@@ -5,6 +5,7 @@ The methods contain their imports, because a cold start must not wait for the mo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -121,10 +122,13 @@ class App:
     def dead_turns(self) -> QueuedTurns:
         """Ends turns of the dead-letter queue. No other worker receives their records any more."""
         from baton.entry.queued_turns import QueuedTurns
+        from baton.turns.turns import Turns
 
         ports = self.ports
+        # It has no queue for titles: the next turn asks for them.
+        services = replace(self.turn_services, makes_titles=False)
         return QueuedTurns(
-            self.turns,
+            Turns(services, self.agents, self.replays, self.follower, ports.audit),
             self.closer,
             self.history_summaries,
             self.made_titles,
