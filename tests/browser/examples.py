@@ -36,7 +36,7 @@ def built(name: str, folder: Path) -> Path:
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files and tells nobody."""
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
