@@ -27,6 +27,8 @@ from tests.browser.harness import SKILL, SPECIALIST, Harness, answer
 
 IMAGES = ROOT / "docs" / "images"
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM = SYSTEM_CHROMIUM if SYSTEM_CHROMIUM.exists() else None
+"""The machine's own, else Playwright's."""
 WIDE, NARROW = (1200, 760), (390, 780)
 HANDBOOK = {"kind": "document", "id": "d-1", "title": "Handbook", "section": "Plans", "url": "https://example.com/h"}
 PLANS = """\
@@ -124,9 +126,8 @@ async def take(browser: Browser, name: str) -> None:
 
 
 async def started(playwright: Playwright) -> Browser:
-    """Chromium: the machine's own, else Playwright's."""
-    executable = SYSTEM_CHROMIUM if SYSTEM_CHROMIUM.exists() else None
-    return await playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+    """A headless Chromium."""
+    return await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 
 
 async def main() -> None:
