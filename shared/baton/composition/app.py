@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from baton.procedures.procedure_capture import ProcedureCapture
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
+    from baton.sessions.ratings import Ratings
     from baton.sessions.sessions import Sessions
+    from baton.sessions.titles import Titles
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
     from baton.turns.turn_services import TurnServices
@@ -306,6 +308,22 @@ class App:
 
         ports = self.ports
         return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
+
+    @cached_property
+    def titles(self) -> Titles:
+        """Names threads, as users ask for."""
+        from baton.sessions.titles import Titles
+
+        ports = self.ports
+        return Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """Takes feedback on answers."""
+        from baton.sessions.ratings import Ratings
+
+        ports = self.ports
+        return Ratings(ports.store, ports.feedback, ports.audit, ports.clock)
 
     @cached_property
     def turn_services(self) -> TurnServices:

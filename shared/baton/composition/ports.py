@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.erasure import Erasure, ObjectErasure
+    from baton.ports.feedback import FeedbackStore
     from baton.ports.files import Files
     from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.handoffs import HandoffStore
@@ -108,6 +109,11 @@ class Ports(Protocol):
     @property
     def push_configs(self) -> PushConfigs:
         """Where clients want to be notified of A2A tasks."""
+        ...
+
+    @property
+    def feedback(self) -> FeedbackStore:
+        """Feedback on answers."""
         ...
 
     @property

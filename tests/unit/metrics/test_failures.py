@@ -38,6 +38,7 @@ from baton.domain.errors import (
     Unauthorized,
 )
 from baton.domain.events import custom, unsequenced
+from baton.domain.feedback import Rating
 from baton.domain.identity import Scope
 from baton.domain.message import FollowedProcedure, OutcomeType, Role, RunEnd
 from baton.domain.metrics import Metric, counting
@@ -423,6 +424,23 @@ class OneText:
 def stack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_STACK", "baton-test")
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+
+
+async def _rated(rating: Rating) -> None:
+    harness = Harness()
+    await harness.say()
+    [_, answer] = harness.store.committed("acme", harness.thread_id)
+    await harness.app.ratings.rate(ADA, harness.thread_id, answer.id, rating, None)
+
+
+@failure(Metric.ANSWERS_RATED_UP)
+async def an_answer_that_is_liked(monkeypatch: pytest.MonkeyPatch) -> None:
+    await _rated(Rating.UP)
+
+
+@failure(Metric.ANSWERS_RATED_DOWN)
+async def an_answer_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    await _rated(Rating.DOWN)
 
 
 @pytest.mark.parametrize("metric", Metric)

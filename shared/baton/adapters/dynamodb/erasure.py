@@ -48,6 +48,7 @@ _KINDS = {
     "CAPTURE": "captures",
     "PROCEDURE": "procedures",
     "PUSH": "pushConfigs",
+    "FEEDBACK": "feedback",
     "UPLOAD": "uploadNotes",
     "AUDIT": "auditDetails",
 }

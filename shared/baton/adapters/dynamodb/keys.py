@@ -67,6 +67,15 @@ def push_config(scope: Scope, thread_id: str, root: str, config_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"{PUSH}{digest}"}
 
 
+def feedback(scope: Scope, thread_id: str, ordinal: int) -> Key:
+    """Return the key of the feedback on the message at ``ordinal``."""
+    return {"PK": partition(scope, thread_id), "SK": feedback_sort(ordinal)}
+
+
+def feedback_sort(ordinal: int) -> str:
+    return f"FEEDBACK#{ordinal:012d}"
+
+
 def log(scope: Scope, thread_id: str, first_seq: int) -> Key:
     return {"PK": partition(scope, thread_id), "SK": log_sort(first_seq)}
 
