@@ -83,15 +83,15 @@ export class ClientCalls {
     const isRepeated = store.get(mark) !== null;
     store.set(mark, String(Date.now()));
     const call = { id: item.interrupt.toolCallId ?? interruptId, threadId, isRepeated, signal };
-    const { status, payload, error } = await outcomeOf(tool, this.#argumentsOf(item), call);
-    if (signal.aborted) {
+    const made = await Promise.race([outcomeOf(tool, this.#argumentsOf(item), call), aborted(signal)]);
+    if (made === null || signal.aborted) {
       if (!this.#host.ended.aborted) store.remove(mark);
       return;
     }
-    if (error) this.#host.failed(error);
-    this.#host.answer(interruptId, status, payload);
-    await new Promise((resolve) => signal.addEventListener("abort", resolve)); // until the server has the answer
-    store.remove(mark);
+    if (made.error) this.#host.failed(made.error);
+    this.#host.answer(interruptId, made.status, made.payload);
+    await aborted(signal); // the server has the answer, or this page ends
+    if (!this.#host.ended.aborted) store.remove(mark);
   }
 
   #item(interruptId: string): InterruptItem | undefined {
@@ -120,6 +120,12 @@ export function toolNameOf({ metadata }: InterruptItem["interrupt"]): string | u
   return typeof metadata?.toolName === "string" ? metadata.toolName : undefined;
 }
 
+const aborted = (signal: AbortSignal): Promise<null> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(null);
+    else signal.addEventListener("abort", () => resolve(null));
+  });
+
 interface Made {
   readonly status: Extract<InterruptAnswer, "resolved" | "cancelled">;
   readonly payload: unknown;
@@ -139,7 +145,10 @@ async function outcomeOf(tool: ClientTool, given: string, call: ClientCall): Pro
       throw new RangeError(`The result has ${size} bytes; ${LARGEST_RESULT_BYTES} are possible.`);
     return { status: "resolved", payload };
   } catch (cause) {
-    const reason = (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).slice(0, LONGEST_REASON);
+    const reason = (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).slice(
+      0,
+      LONGEST_REASON,
+    );
     const message = `${tool.name} failed: ${reason}`;
     return {
       status: "cancelled",

@@ -8,6 +8,7 @@ export type { Run } from "./conversation.ts";
 export { BatonError, NetworkError, TokenError } from "./errors.ts";
 export { contentTypeOf, LARGEST_FILE_BYTES } from "./files.ts";
 export * from "./items.ts";
+export type { ClientCall, ClientTool, ContextItem, ContextSource } from "./offer.ts";
 export type { KeyValueStore } from "./storage.ts";
 export type { Identity, TokenCallback } from "./token.ts";
 export type * from "./wire.ts";

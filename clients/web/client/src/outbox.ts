@@ -89,6 +89,12 @@ export class Outbox {
     for (const [key, { untilArrived }] of this.#frames) if (untilArrived) this.#frames.delete(key);
   }
 
+  /** Keeps nothing any more beyond this page: its user has signed out. */
+  forget(): void {
+    this.#prefix = null;
+    this.#frames.clear();
+  }
+
   #keep(key: string, frame: ClientFrame): void {
     const isKept = frame.action === "message" || frame.action === "answer";
     if (this.#prefix === null || !isKept || !fits(frame)) return;

@@ -5,6 +5,8 @@ import type { ClientFrame } from "./wire.ts";
 export type News =
   | { readonly kind: "said"; readonly scope: string; readonly frame: ClientFrame }
   | { readonly kind: "refused"; readonly scope: string; readonly messageId: string; readonly failed: Failure }
+  /** The server has the conversation now. */
+  | { readonly kind: "begun"; readonly scope: string }
   | { readonly kind: "deleted"; readonly scope: string }
   | { readonly kind: "logout" };
 
@@ -80,7 +82,7 @@ function isNews(data: unknown): data is News {
   const { kind, scope, frame, messageId, failed } = (data ?? {}) as Record<string, unknown>;
   if (kind === "logout") return true;
   if (typeof scope !== "string") return false;
-  if (kind === "deleted") return true;
+  if (kind === "begun" || kind === "deleted") return true;
   if (kind === "refused") return typeof messageId === "string" && typeof (failed as Failure)?.text === "string";
   const { action, messageId: id, content } = (frame ?? {}) as Partial<ClientFrame>;
   const isContent = typeof content === "string" || Array.isArray(content) || content === undefined;
