@@ -1,12 +1,11 @@
 import { bytesOf } from "./clock.ts";
 import type { Conversation } from "./conversation.ts";
 import { BatonError } from "./errors.ts";
-import type { InterruptAnswer, InterruptItem, ToolItem } from "./items.ts";
+import { type InterruptAnswer, type InterruptItem, isClientCall, type ToolItem } from "./items.ts";
 import type { ClientCall, ClientTool, Offer } from "./offer.ts";
 import type { SafeStore } from "./storage.ts";
 import { alone } from "./tabs.ts";
 
-const CLIENT_TOOL = "client_tool";
 /** An answer travels in one frame, which has room for little else. */
 const LARGEST_RESULT_BYTES = 24 * 1024;
 const LONGEST_REASON = 1000;
@@ -24,6 +23,8 @@ export interface CallHost {
   readonly isAskedHere: () => boolean;
   /** Whether the server still waits for the call. */
   readonly isWaitedFor: (id: string) => Promise<boolean>;
+  /** Whether there is an answer on its way, by this page or one before it. */
+  readonly isAnswered: (id: string) => boolean;
   readonly answer: (id: string, status: "resolved" | "cancelled", payload?: unknown) => void;
   readonly failed: (error: BatonError) => void;
   readonly changed: () => void;
@@ -48,8 +49,10 @@ export class ClientCalls {
       }
     }
     if (this.#host.scope() === null) return;
-    for (const { id, interrupt, answer } of talk.interrupts) {
-      if (interrupt.reason !== CLIENT_TOOL || answer !== null || this.#begun.has(interrupt.id)) continue;
+    for (const item of talk.interrupts) {
+      const { id, interrupt, answer } = item;
+      if (!isClientCall(item) || answer !== null || this.#begun.has(interrupt.id)) continue;
+      if (this.#host.isAnswered(interrupt.id)) continue;
       const isOffered = offer.tool(toolNameOf(interrupt)) !== undefined;
       if (isOffered && this.#host.isAskedHere()) this.begin(interrupt.id);
       else this.#show(id, isOffered ? "offered" : "elsewhere");
@@ -113,8 +116,6 @@ export class ClientCalls {
 }
 
 const isOpen = (item: InterruptItem | undefined): boolean => item !== undefined && !item.settled;
-
-export const isClientCall = ({ interrupt }: InterruptItem): boolean => interrupt.reason === CLIENT_TOOL;
 
 export function toolNameOf({ metadata }: InterruptItem["interrupt"]): string | undefined {
   return typeof metadata?.toolName === "string" ? metadata.toolName : undefined;

@@ -1,5 +1,5 @@
 import type { Api } from "./api.ts";
-import { ClientCalls, isClientCall } from "./calls.ts";
+import type { ClientCalls } from "./calls.ts";
 import { CatchingUp } from "./catching-up.ts";
 import { uuid } from "./clock.ts";
 import { Connection, type ConnectionState } from "./connection.ts";
@@ -7,12 +7,12 @@ import { Conversation, type Run } from "./conversation.ts";
 import { Emitter } from "./emitter.ts";
 import { BatonError, NetworkError, type TokenError } from "./errors.ts";
 import { contentOf } from "./files.ts";
-import type { InterruptItem, Item, MessageItem } from "./items.ts";
+import { type InterruptItem, type Item, isClientCall, type MessageItem } from "./items.ts";
 import type { Offer } from "./offer.ts";
 import { fits, Outbox } from "./outbox.ts";
 import { Sequence } from "./sequence.ts";
 import type { SafeStore } from "./storage.ts";
-import { canExclude, type News, Tabs, tellTabs } from "./tabs.ts";
+import { canExclude, type News, Tabs } from "./tabs.ts";
 import { identityOf, type TokenSource } from "./token.ts";
 import type {
   Agent,
@@ -40,6 +40,8 @@ const ASKED = "baton:asked:";
 /** Everything there is to show of a conversation at one moment. Parts that did not change are the same objects. */
 export interface ChatSnapshot {
   readonly threadId: string;
+  /** The id that the server gives it, once that is known: not your own one. */
+  readonly canonicalId: string | null;
   /** What the conversation is called, once it has a name. */
   readonly title: string | null;
   readonly items: readonly Item[];
@@ -127,7 +129,7 @@ export class Chat extends Emitter<ChatEvents> {
   readonly #posting = new Map<string, AbortController>();
   readonly #ending = new AbortController();
   readonly #offer: Offer;
-  readonly #calls: ClientCalls;
+  #calls: ClientCalls | null = null;
   readonly #store: SafeStore;
   readonly #known: Known;
   readonly #forgetUser: () => void;
@@ -168,19 +170,6 @@ export class Chat extends Emitter<ChatEvents> {
     this.#known = known;
     this.#forgetUser = forget;
     this.#outbox = new Outbox(store, this.#ending.signal);
-    this.#calls = new ClientCalls({
-      threadId,
-      talk: this.#talk,
-      offer,
-      store,
-      ended: this.#ending.signal,
-      scope: () => this.#scope,
-      isAskedHere: () => this.#isAskedHere(),
-      isWaitedFor: (id) => this.#isWaitedFor(id),
-      answer: (id, status, payload) => this.answer(id, status, payload),
-      failed: (error) => this.emit("error", error),
-      changed: () => this.#changed(),
-    });
     this.#connection = new Connection(socketUrl, tokens, {
       opened: () => void this.#opened(),
       received: (frame) => this.#received(frame),
@@ -207,7 +196,7 @@ export class Chat extends Emitter<ChatEvents> {
   start(): void {
     this.#tabs ??= new Tabs((news) => this.#toldByTab(news));
     this.#stopOffering ??= this.#offer.on("change", () => {
-      this.#calls.look();
+      this.#lookForCalls();
       this.#changed();
     });
     this.#connection.start();
@@ -247,12 +236,7 @@ export class Chat extends Emitter<ChatEvents> {
 
   /** Goes on in another branch; all who watch are told. */
   async selectBranch(branchId: string): Promise<void> {
-    try {
-      await this.#api.selectBranch(this.threadId, branchId);
-    } catch (error) {
-      this.emit("error", error as BatonError);
-      throw error;
-    }
+    await this.#tellingErrors(this.#api.selectBranch(this.threadId, branchId));
   }
 
   /** Uploads what is too large for a message, and sends the text with the files. */
@@ -289,29 +273,21 @@ export class Chat extends Emitter<ChatEvents> {
 
   /** Carries out here what the agent has called of the page's tools, although it was asked in another browser. */
   callHere(interruptId: string): void {
-    this.#calls.begin(interruptId);
+    this.#calls?.begin(interruptId);
   }
 
   /** Gives the conversation another name. */
   async rename(title: string): Promise<void> {
-    this.#talk.title = (await this.#api.rename(this.threadId, title)).title ?? title;
+    this.#talk.title = (await this.#tellingErrors(this.#api.rename(this.threadId, title))).title ?? title;
     this.#changed();
   }
 
   /** Tells what the user thinks of an answer; `none` takes it back. */
   async feedback(messageId: string, rating: Rating, comment?: string): Promise<void> {
-    const { feedback } = await this.#api.feedback(this.threadId, messageId, rating, comment);
+    const kept = this.#api.feedback(this.threadId, messageId, rating, comment);
+    const { feedback } = await this.#tellingErrors(kept);
     this.#talk.change(messageId, { feedback } as Partial<MessageItem>);
     this.#changed();
-  }
-
-  /** Deletes the conversation, everywhere and for good. */
-  async delete(): Promise<void> {
-    await this.#api.forget(this.threadId);
-    this.#known.remove(this.threadId);
-    if (this.#scope !== null) tellTabs({ kind: "deleted", scope: this.#scope });
-    this.disconnect();
-    this.emit("deleted", { threadId: this.threadId });
   }
 
   /** Stops the answer: asked again over every new connection until it has arrived. */
@@ -401,7 +377,7 @@ export class Chat extends Emitter<ChatEvents> {
     const kept = this.#outbox.keepUnder(scope);
     for (const { frame } of kept) this.#showSaid(frame);
     for (const { key } of kept) this.#inherit(key);
-    this.#calls.look();
+    this.#lookForCalls();
   }
 
   #inherit(key: string): void {
@@ -431,11 +407,14 @@ export class Chat extends Emitter<ChatEvents> {
       this.emit("logout", null);
       return;
     }
-    if (this.#scope === null || news.scope !== this.#scope) return;
     if (news.kind === "deleted") {
+      if (news.threadId !== this.threadId && news.threadId !== this.#canonicalId) return;
       this.disconnect();
       this.emit("deleted", { threadId: this.threadId });
-    } else if (news.kind === "begun") {
+      return;
+    }
+    if (this.#scope === null || news.scope !== this.#scope) return;
+    if (news.kind === "begun") {
       if (this.#isKnown) return;
       this.#isKnown = true;
       if (this.#isLoaded) this.#resume();
@@ -450,6 +429,31 @@ export class Chat extends Emitter<ChatEvents> {
       this.#inherit(id);
     }
     this.#changed();
+  }
+
+  /** What carries calls out is loaded when there is one. */
+  #lookForCalls(): void {
+    if (this.#calls) this.#calls.look();
+    else if (this.#talk.interrupts.some(isClientCall)) void this.#loadCalls().catch(() => {}); // the next event tries again
+  }
+
+  async #loadCalls(): Promise<void> {
+    const { ClientCalls } = await import("./calls.ts");
+    this.#calls ??= new ClientCalls({
+      threadId: this.threadId,
+      talk: this.#talk,
+      offer: this.#offer,
+      store: this.#store,
+      ended: this.#ending.signal,
+      scope: () => this.#scope,
+      isAskedHere: () => this.#isAskedHere(),
+      isWaitedFor: (id) => this.#isWaitedFor(id),
+      isAnswered: (id) => this.#outbox.has(`interrupt:${id}`),
+      answer: (id, status, payload) => this.answer(id, status, payload),
+      failed: (error) => this.emit("error", error),
+      changed: () => this.#changed(),
+    });
+    this.#calls.look();
   }
 
   #markAsked(messageId: string): void {
@@ -506,7 +510,7 @@ export class Chat extends Emitter<ChatEvents> {
     const { events, isGap } = this.#sequence.take(frame);
     for (const event of events) this.#apply(event);
     if (about.resume) this.#dropSettled(about.resume.interrupts ?? []);
-    this.#calls.look();
+    this.#lookForCalls();
     if (frame.type === "RUN_ERROR" && about.messageId) this.#tellRefused(about.messageId);
     if (this.#talk.isCut) void this.#readAgain();
     this.#catchingUp.heard(this.#sequence.isComplete);
@@ -615,7 +619,7 @@ export class Chat extends Emitter<ChatEvents> {
         this.#talk.change(item.id, { settled: true });
       else this.answer(item.interrupt.id, "cancelled", { reason });
     }
-    this.#calls.look();
+    this.#lookForCalls();
   }
 
   /** The server has forgotten this conversation: it will count from the beginning. */
@@ -638,6 +642,15 @@ export class Chat extends Emitter<ChatEvents> {
       else for (const frame of this.#outbox.frames.map(this.#withOffer)) if (fits(frame)) this.#connection.send(frame);
       this.#watchForSilence();
     }, SILENCE_MS);
+  }
+
+  async #tellingErrors<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      this.emit("error", error as BatonError);
+      throw error;
+    }
   }
 
   // What goes
@@ -791,6 +804,7 @@ export class Chat extends Emitter<ChatEvents> {
     const { title, items, state, run, offers, isWaiting, closedBecause } = this.#talk;
     return {
       threadId: this.threadId,
+      canonicalId: this.#canonicalId,
       title,
       items,
       state,

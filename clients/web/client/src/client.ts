@@ -21,6 +21,15 @@ export interface ClientOptions {
   readonly context?: ContextSource;
 }
 
+/** Where a reader is in a conversation. */
+export interface Seen {
+  readonly threadId: string;
+  readonly itemId: string;
+  /** Something is awaited, or was not read yet. */
+  readonly isOpen: boolean;
+}
+
+const SEEN = "baton:seen";
 const KNOWN = "baton:known";
 const MOST_KNOWN = 50;
 const SESSION = "baton:session:";
@@ -94,6 +103,28 @@ export class BatonClient {
   async keepSession(threadId: string): Promise<string> {
     this.#store.set(await this.#sessionKey(), threadId);
     return threadId;
+  }
+
+  /** Deletes a conversation, everywhere and for good; chats that show it, in all tabs, are told. */
+  async delete(threadId: string): Promise<void> {
+    await this.api.forget(threadId);
+    this.#known.remove(threadId);
+    tellTabs({ kind: "deleted", threadId });
+  }
+
+  /** What the reader has seen of the conversation that was shown last, over page loads. */
+  get seen(): Seen | null {
+    try {
+      const seen = JSON.parse(this.#store.get(SEEN) ?? "null") as Seen | null;
+      return typeof seen?.threadId === "string" && typeof seen.itemId === "string" ? seen : null;
+    } catch {
+      return null;
+    }
+  }
+
+  set seen(seen: Seen | null) {
+    if (seen) this.#store.set(SEEN, JSON.stringify(seen));
+    else this.#store.remove(SEEN);
   }
 
   /** Removes everything that is kept in this browser, of whichever user, in all tabs. Call it when somebody signs out. */

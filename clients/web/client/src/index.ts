@@ -2,7 +2,7 @@
 
 export { Api } from "./api.ts";
 export { Chat, type ChatEvents, type ChatOptions, type ChatSnapshot } from "./chat.ts";
-export { BatonClient, type ClientOptions } from "./client.ts";
+export { BatonClient, type ClientOptions, type Seen } from "./client.ts";
 export type { ConnectionState } from "./connection.ts";
 export type { Run } from "./conversation.ts";
 export { BatonError, NetworkError, TokenError } from "./errors.ts";

@@ -100,6 +100,9 @@ export interface InterruptItem extends Shown {
   readonly settled: boolean;
 }
 
+/** Whether it is the page's own code that is to answer. */
+export const isClientCall = ({ interrupt }: InterruptItem): boolean => interrupt.reason === "client_tool";
+
 /** The text of a message's content, whatever is attached to it. */
 export function textOf(content: Content | null | undefined): string {
   if (typeof content === "string") return content;

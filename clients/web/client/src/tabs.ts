@@ -7,7 +7,7 @@ export type News =
   | { readonly kind: "refused"; readonly scope: string; readonly messageId: string; readonly failed: Failure }
   /** The server has the conversation now. */
   | { readonly kind: "begun"; readonly scope: string }
-  | { readonly kind: "deleted"; readonly scope: string }
+  | { readonly kind: "deleted"; readonly threadId: string }
   | { readonly kind: "logout" };
 
 const CHANNEL = "baton";
@@ -79,10 +79,11 @@ function open(): BroadcastChannel | null {
 
 /** Any script of the origin can write to the channel. */
 function isNews(data: unknown): data is News {
-  const { kind, scope, frame, messageId, failed } = (data ?? {}) as Record<string, unknown>;
+  const { kind, scope, threadId, frame, messageId, failed } = (data ?? {}) as Record<string, unknown>;
   if (kind === "logout") return true;
+  if (kind === "deleted") return typeof threadId === "string";
   if (typeof scope !== "string") return false;
-  if (kind === "begun" || kind === "deleted") return true;
+  if (kind === "begun") return true;
   if (kind === "refused") return typeof messageId === "string" && typeof (failed as Failure)?.text === "string";
   const { action, messageId: id, content } = (frame ?? {}) as Partial<ClientFrame>;
   const isContent = typeof content === "string" || Array.isArray(content) || content === undefined;

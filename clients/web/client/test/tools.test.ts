@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Chat, ClientCall, ClientOptions, InterruptItem } from "../src/index.ts";
+import "../src/calls.ts"; // what is loaded later is there at once
 import { Offer } from "../src/offer.ts";
 import { FakeSocket, settled } from "./fakes.ts";
 import { connected, page, stamp, THREAD } from "./page.ts";
@@ -163,6 +164,10 @@ test("an answer that the server may not have is sent again by the next page, wit
   page.answers[`/v1/threads/${THREAD}/messages`] = { items: [], nextCursor: null, lastSeq: 4 };
   await connected(options);
   assert.equal(answersOf(FakeSocket.last).length, 1);
+  const interrupt = { id: CALL, reason: "client_tool", toolCallId: CALL, metadata: { toolName: "paint" } };
+  const resume = { after: 4, lastSeq: 4, runId: null, interrupts: [interrupt] };
+  FakeSocket.last.hear({ type: "STATE_SNAPSHOT", snapshot: {}, metadata: { threadId: THREAD, resume } });
+  await settled();
   assert.equal(calls, 1);
 });
 
