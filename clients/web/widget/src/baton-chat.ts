@@ -145,15 +145,16 @@ export class BatonChat extends LitElement {
     await this.#show(threadId);
   }
 
-  async #show(threadId?: string): Promise<void> {
+  async #show(threadId?: string, { isWanted = true } = {}): Promise<void> {
     const client = this.#connected();
     if (!client) return;
     const chat = client.chat({ ...(threadId && { threadId }), ...(this.agent && { agentId: this.agent }) });
     const start = ++this.#starts;
     await client.keepSession(chat.threadId).catch(() => {});
     if (start !== this.#starts || !this.isConnected) return;
-    this.isListing = false;
     this.#use(chat);
+    if (!isWanted) return;
+    this.isListing = false;
     await this.updateComplete;
     this.#composer?.focus();
   }
@@ -364,7 +365,7 @@ export class BatonChat extends LitElement {
       this.#tell("baton-error", error);
     });
     chat.on("logout", () => this.#signedOut());
-    chat.on("deleted", () => void this.newConversation());
+    chat.on("deleted", () => void this.#show(undefined, { isWanted: false }));
     chat.on("tokenerror", (error) => this.#tell("baton-token-error", error));
     chat.on("userchange", () => {
       this.#end();
