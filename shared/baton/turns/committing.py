@@ -10,8 +10,9 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import interrupts_of, pending_interrupts
-from baton.agents.consult import settle_tasks
-from baton.agents.run_context import Writes
+from baton.agents.consult import settle_tasks, stop_remote_tasks
+from baton.agents.run_context import RemoteTasks, Writes
+from baton.catalog.agent_directory import AgentDirectory
 from baton.dialogue.dialogue import DialogueResult, count_failure, end_events
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
@@ -62,6 +63,9 @@ class RunCommit:
     agent: AgentDefinition
     """The agent that was active when the run began."""
     journal: Mapping[str, ToolCallRecord]
+    agents: AgentDirectory
+    remote_tasks: RemoteTasks
+    """What earlier attempts have asked of remote agents."""
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
     offered_by: str | None
@@ -108,6 +112,7 @@ class RunCommit:
         await self.outbox.drain()
         if run.run_id in self.outbox.delivery.cancelled_runs:
             await self.services.live.clear_cancel(lease.scope, lease.thread_id, run.run_id)
+        await stop_remote_tasks(self.services.agents, self.scope, self.agents, self.remote_tasks, self.journal)
         if ended is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         if result.summary_due is not None:

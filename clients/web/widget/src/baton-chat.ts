@@ -360,6 +360,9 @@ export class BatonChat extends LitElement {
       this.announced = item.interrupt.message ?? this.ui.locale.say("approval");
       this.#tell("baton-interrupt", item);
     });
+    chat.on("activity", ({ text }) => {
+      this.announced = text;
+    });
     chat.on("error", (error: BatonError) => {
       if (error.code !== "client_tool_failed") this.problem = error.message; // that one is told to the agent
       this.#tell("baton-error", error);
