@@ -179,7 +179,8 @@ DROP = """([files, kind]) => {
   const options = { bubbles: true, cancelable: true };
   const pasted = () => new ClipboardEvent("paste", { ...options, clipboardData: data });
   const dropped = () => new DragEvent("drop", { ...options, dataTransfer: data });
-  root.querySelector(kind === "paste" ? "textarea" : "[part=panel]").dispatchEvent(kind === "paste" ? pasted() : dropped());
+  const target = root.querySelector(kind === "paste" ? "textarea" : "[part=panel]");
+  target.dispatchEvent(kind === "paste" ? pasted() : dropped());
 }"""
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
