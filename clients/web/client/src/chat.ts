@@ -606,16 +606,15 @@ export class Chat extends Emitter<ChatEvents> {
     this.#changed();
   }
 
-  /** What was answered is asked again; of a tool in the page, the agent is told why its result was refused. */
+  /** What was answered is asked again. The result of a tool is sent again, or the agent is told why it was refused. */
   #answerRefused({ code, message: reason }: { code?: string; message: string }, isRetryable: boolean): void {
-    if (isRetryable) {
-      setTimeout(() => {
-        for (const frame of this.#outbox.frames) if (frame.action === "answer") this.#connection.send(frame);
-      }, LOAD_AGAIN_MS);
-      return;
-    }
     for (const item of this.#talk.interrupts) {
       if (item.answer === null) continue;
+      const frame = this.#outbox.get(item.id);
+      if (isClientCall(item) && isRetryable && frame) {
+        setTimeout(() => this.#connection.send(frame), LOAD_AGAIN_MS);
+        continue;
+      }
       this.#outbox.done(item.id);
       if (!isClientCall(item)) this.#talk.change(item.id, { answer: null });
       else if (code === "interrupt_unavailable" || item.answer === "cancelled")

@@ -74,7 +74,7 @@ export class BatonThreads extends Piece {
       <section class="threads" part="threads" aria-label=${this.say("conversations")} @keydown=${this.#keyed}>
         <div class="bar">
           <input type="search" part="search" dir="auto" placeholder=${search} aria-label=${search} .value=${this.query} @input=${this.#typed} />
-          <button type="button" class="secondary small" part="button back-button" @click=${this.#leave}>${this.say("back")}</button>
+          ${this.#button("back", icons.close, this.say("back"), () => this.#leave())}
         </div>
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
         <ul aria-busy=${this.isLoading ? "true" : "false"}>${this.threads.map((thread) => this.#line(thread))}</ul>

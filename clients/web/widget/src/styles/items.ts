@@ -86,6 +86,8 @@ export const items = css`
 
   .call { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 8px; padding: 10px 14px; border: 1px dashed var(--_border); border-radius: 12px; font-size: 13.5px; color: var(--_muted); }
   .call .buttons { display: flex; gap: 8px; }
+  .message.assistant baton-chat-actions { display: block; inline-size: 100%; }
+  .editor textarea::placeholder { color: var(--_muted); opacity: 1; }
   baton-chat-feedback { display: block; inline-size: 100%; margin-block-start: 6px; font-size: 13.5px; }
 
   .typing { display: flex; gap: 5px; padding: 8px 2px; }
