@@ -39,7 +39,8 @@ async def sent(served: A2AServed, params: Json) -> Json:
 
 def notes(served: A2AServed, number: int = -1) -> str:
     """What the system tells the model in a request of the conversation."""
-    return "\n".join(str(each.content) for each in served.harness.model.asked[number].prompts if each.role is Role.SYSTEM)
+    prompts = served.harness.model.asked[number].prompts
+    return "\n".join(str(each.content) for each in prompts if each.role is Role.SYSTEM)
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])

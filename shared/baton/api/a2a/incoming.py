@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+from fnmatch import fnmatchcase
 from typing import Any
 
 from a2a.types import Message, Part, Role
-from a2a.utils.errors import InvalidParamsError
+from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
 from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.envelope import with_whole_numbers
@@ -18,6 +19,9 @@ from baton.domain.interrupt import AnswerStatus, PendingInterrupts
 DATA = "a2aData"
 """In the metadata of a text part: the text is the JSON of a data part."""
 UNKNOWN_TYPE = "application/octet-stream"
+OFFICE = "application/vnd.openxmlformats-officedocument.*"
+FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE, UNKNOWN_TYPE)
+"""The media types of files that are taken; audio and video are refused with a sentence of their own."""
 
 YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
 NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})
@@ -93,13 +97,23 @@ def _content_part(part: Part) -> dict[str, Any]:
             value = with_whole_numbers(plain_json(part.data))
             return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "metadata": {DATA: True}}
         case "raw":
+            _check_type(part.media_type)
             mime_type = part.media_type or UNKNOWN_TYPE
             source = {"type": "data", "value": base64.b64encode(part.raw).decode(), "mimeType": mime_type}
             return {"type": _kind(mime_type), "source": source, **_named(part)}
         case "url":
+            _check_type(part.media_type)
             address = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
             return {"type": _kind(part.media_type), "source": address, **_named(part)}
     raise InvalidParamsError("Every part needs a text, data, or a file.")
+
+
+def _check_type(media_type: str) -> None:
+    """Raise ``ContentTypeNotSupportedError`` for files of a type that no card names."""
+    named = media_type.partition(";")[0].strip().lower()
+    is_sound = named.startswith(("audio/", "video/"))  # ``domain.content`` refuses these
+    if named and not is_sound and not any(fnmatchcase(named, each) for each in FILE_TYPES):
+        raise ContentTypeNotSupportedError(f"Files of the type {media_type[:100]!r} are not supported.")
 
 
 def _kind(media_type: str) -> str:
