@@ -21,6 +21,7 @@ from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, T
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.domain.branches import branch_named, tip_of
+from baton.domain.citation import FILE_SOURCE
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -319,4 +320,10 @@ async def _with_downloads(
                 except NotFound:
                     url = None  # never uploaded
                 part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
+    for source in shown.metadata.sources if any(each.get("isKept") for each in message.sources) else ():
+        if source.get("kind") == FILE_SOURCE and source.get("isKept"):
+            try:
+                source["url"] = await services.files.download_url(scope, thread.id, str(source.get("id")))
+            except NotFound:
+                source["url"] = None
     return shown

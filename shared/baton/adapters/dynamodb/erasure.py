@@ -41,6 +41,7 @@ _KINDS = {
     "CALL": "toolCalls",
     "TASK": "tasks",
     "TASKAT": "tasks",
+    "REMOTE": "tasks",
     "LOG": "streamLogPieces",
     "LIVE": "connections",
     "EPISODE": "episodes",

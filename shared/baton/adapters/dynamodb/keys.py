@@ -173,6 +173,16 @@ def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"TASKAT#{task_id}"}
 
 
+def remote_task(scope: Scope, thread_id: str, first_ordinal: int, message_id: str) -> Key:
+    """Return the key of a remote agent's task, below the first ordinal of its run. It is the same in every attempt."""
+    return {"PK": partition(scope, thread_id), "SK": f"{remote_task_sort(first_ordinal)}#{message_id}"}
+
+
+def remote_task_sort(first_ordinal: int) -> str:
+    """Return the sort key just before the remote agents' tasks of the run that begins at ``first_ordinal``."""
+    return f"REMOTE#{first_ordinal:012d}"
+
+
 def user_flow(scope: Scope, workflow_id: str) -> Key:
     """Return the key of a workflow in its user's list."""
     return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}

@@ -1,8 +1,7 @@
-"""The demo page as somebody sees it who makes a skill, and somebody who does not want to any more."""
+"""The widget on the demo page as somebody sees it who makes a skill, and somebody who does not want to any more."""
 
 from __future__ import annotations
 
-import re
 import uuid
 
 import pytest
@@ -18,7 +17,7 @@ WISH = "I want to create a skill that sends Slack alerts"
 @pytest.fixture
 async def open_page(page: Page, demo_cloud: RunningCloud) -> Page:
     """The page, used by somebody of a tenant of their own, with the permissions the page gives unasked."""
-    await page.add_init_script(f"localStorage.setItem('baton.tenant', 't-{uuid.uuid4().hex}')")
+    await page.add_init_script(f"localStorage.setItem('demo.tenant', 't-{uuid.uuid4().hex}')")
     await page.goto(demo_cloud.url)
     return page
 
@@ -38,11 +37,10 @@ def said(page: Page) -> Locator:
 
 async def at_step(page: Page, step: int, label: str) -> None:
     """The page shows how far the workflow is, and the way out."""
-    await expect(page.locator("#step")).to_have_text(f"Step {step} of 5: {label}")
-    await expect(page.get_by_role("progressbar")).to_have_attribute("value", str(step))
+    await expect(page.locator("[part=step]")).to_have_text(f"Step {step} of 5: {label}")
+    await expect(page.get_by_role("progressbar")).to_have_js_property("value", step)
     await expect(page.get_by_role("button", name="Exit")).to_be_visible()
-    await expect(page.locator("#agent")).to_have_text("Skill Creation Assistant")
-    await expect(page.locator("#agent")).to_have_class(re.compile("specialist"))
+    await expect(page.locator(".header .name")).to_have_text("Skill Creation Assistant")
 
 
 async def test_a_skill_is_made_in_front_of_the_readers_eyes(open_page: Page) -> None:
@@ -67,10 +65,10 @@ async def test_a_skill_is_made_in_front_of_the_readers_eyes(open_page: Page) -> 
     await expect(said(page).nth(4)).to_have_text("Your skill is ready! Returning you to the main assistant.")
     await expect(page.locator(".note.return")).to_have_text("You are talking to Assistant again.")
     await expect(said(page).nth(5)).to_have_text("Great, your 'Slack Alert' skill is now active.")
-    speakers = page.locator("article.assistant h3")
+    speakers = page.locator("article.assistant .author")
     await expect(speakers).to_have_text([*["Skill Creation Assistant"] * 5, "Assistant"])
-    await expect(page.locator("#agent")).to_have_text("Assistant")
-    await expect(page.locator("#step")).to_be_hidden()
+    await expect(page.locator(".header .name")).to_have_text("Assistant")
+    await expect(page.locator("[part=step]")).to_be_hidden()
     await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
 
     await say(page, "Please send a Slack alert", 7)
@@ -84,12 +82,12 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await say(page, "cancel", 4)
     await expect(said(page).nth(2)).to_have_text("No problem! Returning you to the main assistant.")
     await expect(said(page).nth(3)).to_have_text("Let me know if you'd like to continue creating that skill later.")
-    await expect(page.locator("#agent")).to_have_text("Assistant")
-    offer = page.get_by_role("list", name="Unfinished work").get_by_role("button")
+    await expect(page.locator(".header .name")).to_have_text("Assistant")
+    offer = page.locator(".offers button")
     await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 5: Defining Triggers")
 
     await page.get_by_role("button", name="End conversation").click()
-    await expect(page.locator("#closed")).to_be_visible()
+    await expect(page.locator("footer .closed")).to_be_visible()
     await page.get_by_role("button", name="New conversation").click()
     await expect(said(page)).to_have_count(0)
     await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 5: Defining Triggers")
@@ -107,6 +105,6 @@ async def test_a_skill_goes_on_at_a_click_in_a_new_conversation(open_page: Page)
     await say(page, WISH, 1)
     await say(page, "nothing", 2)
     await page.get_by_role("button", name="New conversation").click()
-    await page.get_by_role("list", name="Unfinished work").get_by_role("button").click()
+    await page.locator(".offers button").click()
     await at_step(page, 2, "Defining Triggers")
     await expect(said(page).first).to_contain_text("Let's go on with “Slack Alert”.")
