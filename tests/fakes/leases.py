@@ -152,9 +152,9 @@ class FakeLeases:
         row.thread = replace(row.thread, title=title)
         return row.shown(self._now())
 
-    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str) -> Thread:
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
         row = self._own(scope, thread_id)
-        row.thread = replace(row.thread, title=row.thread.title or title, preview=preview)
+        row.thread = replace(row.thread, title=row.thread.title or title, preview=preview or row.thread.preview)
         return row.shown(self._now())
 
     async def commit(self, lease: Lease, commit: Commit) -> bool:

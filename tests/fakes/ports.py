@@ -10,6 +10,7 @@ from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.source_rules import SourceRules
+from baton.domain.title_source import TitleSource
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
@@ -128,6 +129,8 @@ class FakePorts:
     queue_records: QueueRecords | None = None
     pii_detector: PiiDetector = field(default_factory=InProcessPiiDetector)
     with_episode_facts: bool = True
+    title_source: TitleSource = TitleSource.NONE
+    """Nothing, so that the queue holds only what a test is about."""
     closings: Closings = field(default_factory=FakeClosings)
     capture_records: CaptureStore = field(default_factory=FakeCaptureStore)
     captures: Captures = field(default_factory=FakeCaptures)

@@ -37,6 +37,8 @@ class Metric(StrEnum):
     """Runs without an answer because the model failed, and failed summaries."""
     SUMMARIES_FAILED = "SummariesFailed"
     """Summaries of message histories that could not be queued or written. A later turn asks for them again."""
+    TITLES_FAILED = "TitlesFailed"
+    """Titles that could not be queued, or that the light model did not write. A later turn asks, or words stand in."""
     ANSWERS_RATED_UP = "AnswersRatedUp"
     """Answers that users have rated with thumbs up."""
     ANSWERS_RATED_DOWN = "AnswersRatedDown"

@@ -12,6 +12,8 @@ MAX_TITLE = 120
 """Characters of a title that a user gives."""
 MAX_MADE_TITLE = 60
 """Characters of a title that Baton makes."""
+MAX_PREVIEW = 100
+"""Characters of a preview, the beginning of the first message."""
 MAX_MADE_BYTES = 120
 """Bytes of the same, and of a preview. The thread's item holds them, and every turn writes that item: below 1 KB."""
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -284,8 +284,8 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str) -> Thread:
-        """Store the preview, and the title unless the thread has one. Return the thread as it is now.
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
+        """Store the preview, if there is one, and the title unless the thread has one. Return the thread as it is now.
 
         It needs no lease. Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
         """

@@ -32,7 +32,7 @@ from baton.gather_all import gather_all
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Commit, TurnRecord
-from baton.requests.queue_mapping import queued_summary
+from baton.requests.queue_mapping import queued_summary, queued_title
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.turn_services import TurnServices
 
@@ -117,6 +117,7 @@ class RunCommit:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         if result.summary_due is not None:
             await self._ask_for_summary(result.summary_due)
+        await self._ask_for_title(end)
         await self.services.learning.after_run(lease.scope, finished.thread, (*self.unfinished, *messages))
         return finished
 
@@ -153,6 +154,7 @@ class RunCommit:
         await self.outbox.drain()
         if ended is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        await self._ask_for_title(end)
         return finished
 
     @property
@@ -231,6 +233,17 @@ class RunCommit:
         except BatonError as failure:
             count(Metric.SUMMARIES_FAILED)
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
+
+    async def _ask_for_title(self, end: RunEnd) -> None:
+        """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
+        thread, scope = self._thread, self.holder.lease.scope
+        if not self.services.makes_titles or thread.title is not None or end.outcome is OutcomeType.ERROR:
+            return
+        try:
+            await self.services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))
+        except BatonError as failure:
+            count(Metric.TITLES_FAILED)
+            logger.warning("title not queued", thread_id=thread.id, reason=failure.code)
 
     async def _move_pointer(
         self,

@@ -46,6 +46,7 @@ from baton.domain.procedure import InvalidProcedure
 from baton.domain.push_config import MAX_RECEIVES, ChangeKind, TaskChange
 from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
+from baton.domain.title_source import TitleSource
 from baton.domain.usage import Usage
 from baton.outbox.delivery import send_to
 from baton.ports.agent_client import AgentFailed
@@ -424,6 +425,15 @@ class OneText:
 def stack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_STACK", "baton-test")
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+
+
+@failure(Metric.TITLES_FAILED)
+async def a_title_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    harness.ports.title_source = TitleSource.MODEL
+    await harness.say()
+    harness.model.script(ModelRateLimited())
+    await harness.app.made_titles.make(ADA, harness.thread_id)
 
 
 async def _rated(rating: Rating) -> None:

@@ -238,13 +238,11 @@ class Leases:
         item = await self._of_mine(scope, thread_id, "SET title = :title", {":title": title})
         return thread_from_item(thread_id, item, self._clock.now())
 
-    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str) -> Thread:
-        item = await self._of_mine(
-            scope,
-            thread_id,
-            "SET preview = :preview, title = if_not_exists(title, :title)",
-            {":title": title, ":preview": preview},
-        )
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
+        expression, values = "SET title = if_not_exists(title, :title)", {":title": title}
+        if preview is not None:
+            expression, values[":preview"] = f"{expression}, preview = :preview", preview
+        item = await self._of_mine(scope, thread_id, expression, values)
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
