@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton.domain.agent import AgentDefinition
@@ -166,6 +166,7 @@ def test_the_window_moves_forward_only_and_a_stride_makes_room(
             assert history.tokens <= DUE_SHARE * history.rules.room
 
 
+@settings(max_examples=30)  # each is two conversations with some ten strides
 @given(st.lists(st.builds(Turn, st.integers(5, 8), st.just(()), st.integers(5, 8)), min_size=100, max_size=150))
 def test_strides_are_rare(said: list[Turn]) -> None:
     """A turn takes up to 27 of about 560 tokens: a stride frees a third of them, for a dozen turns at least."""
