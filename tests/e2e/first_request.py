@@ -1,8 +1,9 @@
-"""A fresh execution environment of one function, and its first request: ``python -m tests.e2e.first_request NAME``.
+"""Fresh execution environments of one function, and their first requests: ``python -m tests.e2e.first_request NAME``.
 
-Runs in the environment of a running local cloud. Standard input has the event, or for the function that serves a web
-app a token and the body of ``POST /v1/runs`` or of another ``path``. Standard output gets one object: the answer, and
-the modules that were loaded only for it.
+Runs in the environment of a running local cloud. Each line of standard input is an event, or for the function that
+serves a web app a token and the body of ``POST /v1/runs`` or of another ``path``. It goes to a copy of the process as
+it was when the function was loaded. For each, standard output gets one object: the answer, and the modules that were
+loaded only for it; or that there is none.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import asyncio
 import json
 import os
 import sys
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
 import httpx
 
@@ -20,9 +22,18 @@ from local.settings import ROOT
 
 
 def main(name: str) -> None:
-    """Load the function as Lambda does, then send it its first request."""
-    request = json.load(sys.stdin)
+    """Load the function as Lambda does, then send its copies their first requests."""
     module = load_module(ROOT / "functions" / name / "app.py")
+    for line in sys.stdin:
+        copy = os.fork()
+        if copy == 0:
+            _answer(name, module, json.loads(line))
+        if os.waitpid(copy, 0)[1] != 0:
+            sys.stdout.write(json.dumps({"answer": None, "loaded": None}) + "\n")
+            sys.stdout.flush()
+
+
+def _answer(name: str, module: ModuleType, request: dict[str, Any]) -> NoReturn:
     before = set(sys.modules)
     if name == "streams":
         answer = asyncio.run(_post(module.app, request))
