@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.capacity import CapacityMeter
 from benchmarks.turn_cost import SCOPE, THREAD_ID, Baton, Conversation, started
 from benchmarks.workload import STREAM_SECONDS, PacedModel
 
@@ -27,6 +28,8 @@ REMEMBERED = 200
 
 async def serve(memory: str) -> None:
     """Measure what standard input asks for, until it ends. ``memory`` is empty for the tree's own configuration."""
+    # Counting requests, and asking for the capacity that they consume, take CPU time.
+    CapacityMeter.attach = lambda self, client: None  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder:
         options: dict[str, Any] = {"configure": await _configuration(memory, Path(folder))} if memory else {}
         async with started(**options) as baton:
