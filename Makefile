@@ -20,7 +20,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web run check test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy
+.PHONY: help setup web run check test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,10 @@ account: setup ## Once in an account and region: the role by which API Gateway w
 deploy: export BATON_REQUIRE_BYTECODE := 1
 deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod
 	@$(BIN)/sam deploy --config-env $(STAGE)
+	@$(BIN)/python -m local.publishing $(STAGE)
+
+publish: setup ## Put the chat widget where a deployed stage serves it: make publish STAGE=dev|prod
+	@$(BIN)/python -m local.publishing $(STAGE)
 
 clean: ## Remove what builds and tests leave behind; the environment stays
 	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +30,14 @@ class NoTools:
 class NoRemoteAgents:
     """Implements ``ports.agent_client.AgentClient`` for a deployment without remote agents."""
 
-    async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+    async def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
         raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
         yield  # makes this a generator, as the port requires
+
+    async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
+        """Nothing was begun."""
 
 
 class AgentsInMemory:

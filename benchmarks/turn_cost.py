@@ -32,7 +32,8 @@ from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.queued import QueuedSummary
+from baton.domain.queued import QueuedSummary, QueuedTitle
+from baton.domain.title_source import TitleSource
 from baton.outbox.subscriber import Subscriber
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import SystemClock
@@ -134,6 +135,8 @@ class Conversation:
         self._turn = 0
         self.summaries: list[tuple[Request, ...]] = []
         """The requests of each summary of what has left the history."""
+        self.titles: list[tuple[Request, ...]] = []
+        """The requests of each title."""
 
     async def go_on(self, turns: int) -> None:
         """Run turns without pauses, and do not count them."""
@@ -160,12 +163,16 @@ class Conversation:
         return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, model_cpu_seconds)
 
     async def _summarise(self) -> None:
-        """Write the summary that the last turn has asked for, as another worker would. Its requests count apart."""
+        """Write the title or summary that the last turn has asked for, as another worker would. They count apart."""
         baton = self._baton
         for scope, message in baton.queue.take():
-            assert isinstance(message, QueuedSummary)  # noqa: S101 - turns queue nothing else
             baton.model.seconds = baton.model.silence = 0.0
             baton.meter.take()
+            if isinstance(message, QueuedTitle):
+                await baton.made_titles.make(scope, message.thread_id)
+                self.titles.append(baton.meter.take())
+                continue
+            assert isinstance(message, QueuedSummary)  # noqa: S101 - turns queue nothing else
             await baton.summaries.write(scope, message.due)
             self.summaries.append(baton.meter.take())
 
@@ -194,6 +201,7 @@ class MeteredPorts(AwsPorts):
         self.catalog = AgentFiles.load(ROOT / "agents", "assistant")
         self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
         self.default_model = self.light_model = "scripted"
+        self.title_source = TitleSource.MODEL
         self.tools, self.agent_client = NoTools(), NoRemoteAgents()
 
 
@@ -228,7 +236,8 @@ class Baton:
         self.turns = self.turns_with(self.model)
         ports = self._ports()
         ports.model = self.model
-        self.summaries = build(ports).history_summaries
+        app = build(ports)
+        self.summaries, self.made_titles = app.history_summaries, app.made_titles
 
     def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
         """Return ``Turns`` with this model. ``agents`` replace the shipped agents; the first one is the main agent."""
@@ -283,6 +292,8 @@ class Results:
     sse: tuple[TurnCost, ...]
     summaries: tuple[tuple[Request, ...], ...]
     """The requests of each summary of what has left the history, in the conversation over a WebSocket."""
+    titles: tuple[tuple[Request, ...], ...]
+    """The requests of its title."""
 
 
 async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
@@ -300,7 +311,11 @@ async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
         first = await without_connection.measured()
         await without_connection.go_on(8)
         return Results(
-            tuple(websocket), new_hour, (first, await without_connection.measured()), tuple(conversation.summaries)
+            tuple(websocket),
+            new_hour,
+            (first, await without_connection.measured()),
+            tuple(conversation.summaries),
+            tuple(conversation.titles),
         )
 
 
@@ -386,6 +401,8 @@ def main() -> None:
     print(summary(results.websocket))
     print("\nBeside the turns:\n")
     print(beginning(results.websocket[0], results.new_hour))
+    print(f"\nIts titles ({len(results.titles)}), request by request:\n")
+    print(requests_table([request for each in results.titles for request in each]))
     if results.summaries:
         print(f"\nThe last of {len(results.summaries)} summaries of what has left the history, request by request:\n")
         print(requests_table(results.summaries[-1]))

@@ -61,6 +61,7 @@ def _welcome(cloud: "LocalCloud") -> str:
         [
             "",
             f"Baton is running at {cloud.url}  (Ctrl-C stops it)",
+            f"  Page       {_page(cloud)}",
             f"  WebSocket  {cloud.socket_url}",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
             f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {cloud.environment['OPENAI_BASE_URL']}",
@@ -68,6 +69,12 @@ def _welcome(cloud: "LocalCloud") -> str:
             f"  Data       {kept}",
         ]
     )
+
+
+def _page(cloud: "LocalCloud") -> str:
+    from local import web
+
+    return f"{cloud.url}/" if web.is_built() else "not built: run `make web`"
 
 
 def _say(text: str) -> None:

@@ -19,6 +19,7 @@ from local.errors import LocalCloudError
 SOURCES = Path(__file__).parents[1] / "clients" / "web"
 BUILT = SOURCES / "dist"
 NOT_SOURCES = {"node_modules", "dist", "test"}
+WIDGET = "baton-chat.js"
 BUILT_OF = ".built-of"
 INSTALL = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -35,6 +36,11 @@ def build() -> Path:
             _run("npm", "run", "--silent", "build")
             (BUILT / BUILT_OF).write_text(wanted)
     return BUILT
+
+
+def is_built() -> bool:
+    """Whether there is something to serve, of whatever age."""
+    return (BUILT / WIDGET).is_file()
 
 
 def script(name: str) -> str:

@@ -22,8 +22,8 @@ pytest_plugins = ["tests.engines", "tests.e2e.fixtures", "tests.faults.counts"]
 
 CLOUDS = {
     r"tests/e2e/consulting/(?!test_demo_research)": "consulting",
-    r"tests/e2e/handoff/|tests/e2e/test_memory_journey|tests/browser/test_handoff_on_the_page": "demo",
-    r"tests/e2e/(test_|a2a/)|tests/browser/(?!test_research_on_the_page)": "scripted",
+    r"tests/e2e/(handoff/|test_memory_journey)|tests/browser/test_((handoff|research)_in_|examples_of)": "demo",
+    r"tests/e2e/(test_|a2a/)|tests/browser/": "scripted",
 }
 """Files whose tests share a running local cloud, which takes ten seconds to start, by what its model is."""
 

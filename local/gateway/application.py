@@ -7,7 +7,8 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import FileResponse, JSONResponse
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -16,9 +17,11 @@ from local.gateway.websocket import SocketGateway
 from local.serving.asgi import AsgiApp, Receive, Scope, Send
 from local.serving.hosts import LocalHosts, refuse
 from local.tokens import EmbedKey
+from local.web import WIDGET
 
 SOCKET_PATH = "/ws"
 MANAGEMENT_PATH = "/local/gateway"
+NOT_BUILT = "The chat widget is not built: run `make web`, then load this page again.\n"
 
 
 class Application:
@@ -49,6 +52,7 @@ class Application:
         self._management = management
         self._hosts = hosts
         self._page = page
+        self._widget = widget
         living = [*web_apps.values(), *([model] if model else [])]
         routes: list[Route | Mount] = [
             Route("/local/token", key.route()),
@@ -57,11 +61,12 @@ class Application:
         ]
         if model:
             routes.append(Mount("/local/openai/v1", model))
-        if (page / "index.html").is_file():
-            routes.append(Route("/", lambda _: FileResponse(page / "index.html")))
+        if self._has_page:
+            routes.append(Route("/", self._index))
             routes.append(Mount("/local/page", StaticFiles(directory=page)))
-        if widget.is_dir():  # modules that pages of any origin load
-            routes.append(Mount("/widget", CORSMiddleware(StaticFiles(directory=widget), allow_origins=["*"])))
+        # Modules that pages of any origin load; they may be built while this runs.
+        self._modules = StaticFiles(directory=widget, check_dir=False)
+        routes.append(Mount("/widget", CORSMiddleware(self._serve_widget, allow_origins=["*"])))
         self._own = Starlette(routes=routes, lifespan=_lifespan_of(living))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,9 +90,24 @@ class Application:
         else:
             await self._rest(scope, receive, send)
 
+    def _index(self, _: Request) -> Response:
+        """Answer with the demo page, or with what is to be done for it."""
+        return FileResponse(self._page / "index.html") if self._is_built else _not_built()
+
+    async def _serve_widget(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self._modules if self._is_built else _not_built())(scope, receive, send)
+
+    @property
+    def _is_built(self) -> bool:
+        return (self._widget / WIDGET).is_file()
+
     @property
     def _has_page(self) -> bool:
         return (self._page / "index.html").is_file()
+
+
+def _not_built() -> Response:
+    return PlainTextResponse(NOT_BUILT, status_code=503)
 
 
 def _lifespan_of(apps: list[AsgiApp]) -> Any:

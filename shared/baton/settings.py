@@ -18,6 +18,7 @@ from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, ZOMBIE_SECONDS, LeaseTimes
 from baton.domain.source_rules import PREFIX_ENTRY
+from baton.domain.title_source import TitleSource
 from baton.domain.token_issuer import OidcIssuer
 
 Name = Annotated[str, Field(min_length=1)]
@@ -299,6 +300,13 @@ class EpisodeSettings(_Settings):
 
     facts: bool = Field(default=True, validation_alias="BATON_EPISODE_FACTS")
     """Whether the light model writes a summary and key facts."""
+
+
+class TitleSettings(_Settings):
+    """Titles of threads that users have not named."""
+
+    source: TitleSource = Field(default=TitleSource.MODEL, validation_alias="BATON_THREAD_TITLES")
+    """``model``: the light model writes them. ``beginning``: they are the beginning of the first message."""
 
 
 class PrivacySettings(_Settings):

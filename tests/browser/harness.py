@@ -1,8 +1,9 @@
-"""The demo page with nothing behind it: its files from the disk, and a server's part played by the test."""
+"""The widget on the demo page with nothing behind it: files from the disk, and a server's part played by the test."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -14,11 +15,15 @@ from ag_ui.core import (
     RunFinishedOutcome,
     RunStartedEvent,
     StateSnapshotEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
     UserMessage,
 )
-from playwright.async_api import Page, Route, WebSocketRoute, expect
+from playwright.async_api import Locator, Page, Route, WebSocketRoute, expect
 
 from baton.domain.events import bare
+from local import web
 from local.settings import ROOT
 
 Json = dict[str, Any]
@@ -28,6 +33,8 @@ PATIENCE_SECONDS = 60
 ORIGIN = "http://localhost:8080"
 PAGE = ROOT / "local" / "page"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+SESSION = "baton:session:demo:ada"
+"""Where a browser keeps the id of the conversation."""
 ASSISTANT: Json = {
     "id": "assistant",
     "name": "Assistant",
@@ -48,6 +55,12 @@ def state(**changes: Any) -> Json:
     return {"activeAgent": ASSISTANT, "workflow": None, "resumable": [], "status": "active"} | changes
 
 
+def token(user: str) -> str:
+    """What looks like a token of this user of the tenant ``demo``."""
+    claims = json.dumps({"tenant": "demo", "sub": user}).encode()
+    return f"a.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.c"
+
+
 @dataclass
 class Harness:
     """Plays the server: ``answers`` to HTTP requests, and events over the page's WebSocket."""
@@ -62,19 +75,44 @@ class Harness:
     connections: int = 0
     """How many the page has opened."""
     answers_pings: bool = True
+    attempt: int = 1
+    """Which attempt of a worker's the events are of."""
     _runs: int = 0
     _socket: WebSocketRoute | None = None
 
     async def open(self) -> Self:
         """Open the page and return once it is connected."""
         self.answers.setdefault("/v1/threads", {"items": [], "nextCursor": None})
-        self.answers.setdefault("/local/token", {"token": "a.b.c"})
+        self.answers.setdefault("/local/token", {"token": token("ada")})
         self.answers.setdefault("/local/about", {"model": "baton-demo", "isDemoModel": True})
         await self.page.route(f"{ORIGIN}/**", self._answer)
         await self.page.route_web_socket(f"{ORIGIN.replace('http', 'ws')}/ws", self._connected)
         await self.page.goto(ORIGIN)
-        await expect(self.page.locator("#status")).to_have_attribute("data-state", "open")
+        await self.connected()
         return self
+
+    async def connected(self) -> None:
+        """Wait until there is a connection."""
+        await expect(self.page.locator("[part=status]")).to_have_attribute("data-status", "open")
+
+    @property
+    def announced(self) -> Locator:
+        """What was last said to those who do not see."""
+        return self.page.locator("baton-chat .root > [aria-live=polite]")
+
+    @property
+    def agent(self) -> Locator:
+        """Who answers, above the conversation."""
+        return self.page.locator(".header .name")
+
+    @property
+    def step(self) -> Locator:
+        """How far a workflow is."""
+        return self.page.locator("[part=step]")
+
+    async def remember(self, thread_id: str) -> None:
+        """Have the browser remember that this was the user's conversation."""
+        await self.page.add_init_script(f"localStorage.setItem('{SESSION}', '{thread_id}')")
 
     async def say(self, text: str) -> Json:
         """Type a message and send it; return the frame."""
@@ -145,7 +183,7 @@ class Harness:
     def _numbered(self, event: BaseEvent, run_id: str | None = "") -> Json:
         self.seq += 1
         body = bare(event)
-        stamp = {"threadId": self.thread_id, "runId": run_id or None, "seq": self.seq, "attempt": 1}
+        stamp = {"threadId": self.thread_id, "runId": run_id or None, "seq": self.seq, "attempt": self.attempt}
         if run_id == "":
             stamp["runId"] = f"run-{self._runs}"
         return {**body, "metadata": {**body.get("metadata", {}), **stamp}}
@@ -155,7 +193,10 @@ class Harness:
         if path in self.answers:
             await route.fulfill(json=self.answers[path])
             return
-        file = PAGE / (path.removeprefix("/local/page/") if path != "/" else "index.html")
+        if path.startswith("/widget/"):
+            file = web.BUILT / path.removeprefix("/widget/")
+        else:
+            file = PAGE / (path.removeprefix("/local/page/") if path != "/" else "index.html")
         if file.is_file():
             await route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
         else:
@@ -172,3 +213,12 @@ class Harness:
             self.frames.append(frame)
         elif self._socket is not None and self.answers_pings:
             self._socket.send('{"type": "PONG"}')
+
+
+def answer(text: str, *sources: Json) -> tuple[TextMessageStartEvent, TextMessageContentEvent, TextMessageEndEvent]:
+    """The events of an answer that is complete."""
+    return (
+        TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"),
+        TextMessageContentEvent(message_id="t-1", delta=text),
+        TextMessageEndEvent(message_id="t-1", metadata={"sources": list(sources)}),
+    )

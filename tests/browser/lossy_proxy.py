@@ -75,6 +75,16 @@ class LossyProxy:
         self._swallows_new = False
         self._end_requests()
 
+    async def go_away(self) -> None:
+        """End all connections and refuse new ones, as a server that restarts does."""
+        self._server.close()
+        for link in self._links:
+            link.task.cancel()
+
+    async def come_back(self) -> None:
+        """Take connections again, under the same address."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", urlsplit(self.url).port)
+
     def _end_requests(self) -> None:
         for link in self._links:
             if not link.is_socket:

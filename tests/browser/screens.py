@@ -1,4 +1,4 @@
-"""The two pages that talk to the product here: the demo page, and the one of the guide to embedding."""
+"""The two that talk to the product here: the widget, and the page of the guide to embedding."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ class Screen:
     url: str
     bodies: str
     """Selects the bodies of what was said by ``{role}``."""
+    statuses: str = "#status"
+    """Selects what says how the connection is."""
 
     async def open(self) -> WebSocket:
         """Load the page and return its connection once that is there."""
@@ -62,7 +64,7 @@ class Screen:
     @property
     def status(self) -> Locator:
         """How the connection is."""
-        return self.page.locator("#status")
+        return self.page.locator(self.statuses)
 
     @property
     def stop(self) -> Locator:

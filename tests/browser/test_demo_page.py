@@ -1,139 +1,92 @@
-"""The demo page of ``make run``, as somebody uses it who has just started Baton."""
+"""The demo page of ``make run``: the widget, and what somebody needs beside it who tries Baton."""
 
 from __future__ import annotations
 
-from playwright.async_api import Locator, Page, expect
+import pytest
+from playwright.async_api import FilePayload, Page, expect
 
+from local import web
+from tests.browser.harness import SESSION, Harness, Json, answer, token
+from tests.browser.widget import Widget
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.gates import Gate
-from tests.fault_model import FaultModel, answers, unauthorized
+from tests.fault_model import FaultModel
 
 expect.set_options(timeout=60_000)
 
-
-async def say(page: Page, text: str) -> None:
-    """Type a message and send it."""
-    await page.get_by_role("textbox", name="Your message").fill(text)
-    await page.keyboard.press("Enter")
+OPERATOR: Json = {"id": "operator", "name": "Operator", "description": "Reports outages.", "main": True}
+WRITER: Json = {"id": "writer", "name": "Writer", "description": "Is asked by others.", "main": False}
 
 
-def said(page: Page, role: str) -> Locator:
-    """The bodies of what was said by "user" or "assistant"."""
-    return page.locator(f"article.{role} .body")
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """What the local cloud serves is what the sources say."""
+    web.build()
 
 
-async def test_a_message_is_answered_in_front_of_the_readers_eyes(
+@pytest.fixture
+async def widget(page: Page, cloud: RunningCloud, model: FaultModel) -> Widget:
+    """The widget on the page, connected."""
+    shown = Widget(page, cloud.url)
+    await page.goto(cloud.url)
+    await shown.connected()
+    return shown
+
+
+async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     page: Page, cloud: RunningCloud, model: FaultModel
 ) -> None:
-    gate = Gate("It was a dark ", "and stormy night.")
-    model.script(gate.behaviour)
+    asked: list[str] = []
+    told: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
     await page.goto(cloud.url)
-    await say(page, "Tell me a story")
-    await expect(said(page, "user")).to_have_text(["Tell me a story"])
-    await expect(said(page, "assistant")).to_have_text(["It was a dark"])
-    await expect(said(page, "assistant")).to_have_attribute("aria-busy", "true")
-    gate.open()
-    await expect(said(page, "assistant")).to_have_text([gate.text])
-    await expect(said(page, "assistant")).to_have_attribute("aria-busy", "false")
+    widget = Widget(page, cloud.url)
+    await widget.say("**Hello** <b>you</b>")
+    await expect(widget.said("assistant").locator("b")).to_have_text("you")
+    await page.get_by_text("Events", exact=True).click()
+    await expect(page.locator("#events")).to_contain_text("RUN_FINISHED")
+    assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
+    # A conversation that has not begun is asked for, and is not there yet.
+    assert [text for text in told if "404" not in text] == []
 
 
-async def test_a_reload_keeps_the_conversation(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
-    model.script(answers("Hello Ada."), answers("You are Ada."))
-    await page.goto(cloud.url)
-    await say(page, "I am Ada.")
-    await expect(said(page, "assistant")).to_have_text(["Hello Ada."])
-    await page.reload()
-    await expect(said(page, "user")).to_have_text(["I am Ada."])
-    await expect(said(page, "assistant")).to_have_text(["Hello Ada."])
-    await say(page, "Who am I?")
-    await expect(said(page, "assistant")).to_have_text(["Hello Ada.", "You are Ada."])
-    assert [content for _, content in model.requests[-1].prompts[1:]] == ["I am Ada.", "Hello Ada.", "Who am I?"]
-
-
-async def test_a_reload_in_the_middle_of_an_answer_shows_all_of_it(
-    page: Page, cloud: RunningCloud, model: FaultModel
-) -> None:
-    gate = Gate("It was a dark ", "and stormy night.")
-    model.script(gate.behaviour)
-    await page.goto(cloud.url)
-    await say(page, "Tell me a story")
-    await expect(said(page, "assistant")).to_have_text(["It was a dark"])
-    await page.reload()
-    await expect(said(page, "assistant")).to_have_text(["It was a dark"])
-    gate.open()
-    await expect(said(page, "assistant")).to_have_text([gate.text])
-    await expect(said(page, "user")).to_have_text(["Tell me a story"])
-    assert len(model.requests) == 1
-
-
-async def test_an_answer_that_is_stopped_keeps_what_was_said(
-    page: Page, cloud: RunningCloud, model: FaultModel
-) -> None:
-    gate = Gate("It was a dark ", "and stormy night.")
-    model.script(gate.behaviour, answers("Another one."))
-    await page.goto(cloud.url)
-    await say(page, "Tell me a story")
-    await expect(said(page, "assistant")).to_have_text(["It was a dark"])
-    await page.get_by_role("button", name="Stop").click()
-    await expect(page.locator("article.assistant small")).to_have_text("Stopped")
-    await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
-    await page.reload()
-    await expect(page.locator("article.assistant small")).to_have_text("Stopped")
-    await say(page, "Another one, please")
-    await expect(said(page, "assistant")).to_have_text(["It was a dark", "Another one."])
-    gate.open()
-
-
-async def test_a_conversation_that_was_ended_says_so_and_reopens(
-    page: Page, cloud: RunningCloud, model: FaultModel
-) -> None:
+async def test_a_conversation_that_was_ended_says_so_is_in_the_audit_and_reopens(widget: Widget) -> None:
+    page = widget.page
     closed = page.get_by_text("This conversation is closed. Write a message to reopen it.")
-    await page.goto(cloud.url)
-    await say(page, "That is all")
-    await expect(said(page, "assistant")).to_have_text(["That is all"])
+    await widget.say("That is all")
+    await expect(widget.said("assistant")).to_have_text(["That is all"])
     await page.get_by_role("button", name="End conversation").click()
     await expect(closed).to_be_visible()
-    await expect(page.get_by_role("navigation").get_by_role("button").first).to_contain_text("closed")
+    await page.get_by_text("Audit", exact=True).click()
+    await expect(page.locator("#records")).to_contain_text("thread.close closed, ada")
     await page.reload()
     await expect(closed).to_be_visible()
-    await expect(page.locator("#transcript > *").last).to_have_text("You ended the conversation.")
-    await say(page, "One more thing")
-    await expect(said(page, "assistant")).to_have_text(["That is all", "One more thing"])
+    await expect(page.locator(".items > .item").last).to_have_text("You ended the conversation.")
+    await widget.say("One more thing")
+    await expect(widget.said("assistant")).to_have_text(["That is all", "One more thing"])
     await expect(closed).to_be_hidden()
 
 
-async def test_ends_are_in_the_audit_that_the_page_shows(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
-    await page.goto(cloud.url)
-    await say(page, "That is all")
-    await page.get_by_role("button", name="End conversation").click()
-    await expect(page.locator("#closed")).to_be_visible()
-    await page.get_by_role("button", name="Audit").click()
-    await expect(page.get_by_role("dialog", name="Audit")).to_contain_text("thread.close closed, ada")
+async def test_another_user_does_not_see_the_conversation(widget: Widget) -> None:
+    await widget.say("For my eyes only")
+    await expect(widget.said("assistant")).to_have_text(["For my eyes only"])
+    await widget.page.evaluate("localStorage.setItem('demo.user', 'somebody else')")
+    await widget.page.reload()
+    await widget.connected()
+    await expect(widget.said("assistant")).to_have_count(0)
 
 
-async def test_a_failed_answer_can_be_asked_for_again(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
-    model.script(unauthorized(), answers("Here I am."))
-    await page.goto(cloud.url)
-    await say(page, "Anybody there?")
-    await expect(page.locator(".failed")).to_contain_text("The model did not accept the request.")
-    await say(page, "And now?")
-    await expect(said(page, "assistant")).to_have_text(["Here I am."])
+async def test_the_description_of_the_api_needs_no_other_host(page: Page, cloud: RunningCloud) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(f"{cloud.url}/v1/docs")
+    await expect(page.get_by_role("heading", name="Baton").first).to_be_visible()
+    await expect(page.get_by_text("/v1/threads/{thread_id}/close")).to_be_visible()
+    assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
 
 
-async def test_what_the_model_says_is_never_run(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
-    attack = "<img src=x onerror=\"document.title='taken'\"> <script>document.title='taken'</script>"
-    model.script(answers(attack))
-    await page.goto(cloud.url)
-    await say(page, attack)
-    await expect(said(page, "assistant")).to_have_text([attack])
-    await expect(said(page, "user")).to_have_text([attack])
-    assert await page.title() == "Baton"
-
-
-async def test_the_reader_can_be_somebody_else_with_permissions(
-    page: Page, cloud: RunningCloud, model: FaultModel
-) -> None:
-    await page.goto(cloud.url)
+async def test_the_reader_can_be_somebody_else_with_permissions(page: Page) -> None:
+    await Harness(page).open()
     await page.get_by_text("Be somebody else").click()
     await page.get_by_label("User").fill("grace")
     await page.get_by_label("Permissions").fill("agent:write audit:read")
@@ -144,20 +97,70 @@ async def test_the_reader_can_be_somebody_else_with_permissions(
     await expect(page.locator("#who")).to_have_text("grace of tenant demo")
 
 
-async def test_another_user_does_not_see_the_conversation(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
-    await page.goto(cloud.url)
-    await say(page, "For my eyes only")
-    await expect(said(page, "assistant")).to_have_text(["For my eyes only"])
-    await page.evaluate("localStorage.setItem('baton.user', 'somebody else')")
-    await page.reload()
-    await expect(page.locator("#status")).to_have_attribute("data-state", "open")
-    await expect(said(page, "assistant")).to_have_count(0)
+@pytest.mark.parametrize(
+    ("about", "words", "is_offline"),
+    [
+        ({"model": "baton-demo", "isDemoModel": True}, "the offline demo model", True),
+        ({"model": "llama3.2", "isDemoModel": False}, "llama3.2", False),
+    ],
+)
+async def test_the_page_says_who_you_are_and_what_answers(
+    page: Page, about: Json, words: str, is_offline: bool
+) -> None:
+    await Harness(page, {"/local/about": about}).open()
+    side = page.get_by_role("complementary")
+    await expect(side).to_contain_text("You are ada of tenant demo")
+    await expect(side).to_contain_text(f"Answers come from {words}")
+    await expect(side.get_by_role("link", name="API")).to_have_attribute("href", "/v1/docs")
+    await expect(page.locator("#offline")).to_be_visible(visible=is_offline)
 
 
-async def test_the_description_of_the_api_needs_no_other_host(page: Page, cloud: RunningCloud) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    await page.goto(f"{cloud.url}/v1/docs")
-    await expect(page.get_by_role("heading", name="Baton").first).to_be_visible()
-    await expect(page.get_by_text("/v1/threads/{thread_id}/close")).to_be_visible()
-    assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
+async def test_a_conversation_begins_with_the_agent_that_was_chosen(page: Page) -> None:
+    harness = await Harness(page, {"/v1/agents": {"items": [OPERATOR, WRITER]}}).open()
+    choice = page.get_by_label("New conversations begin with")
+    await expect(choice.get_by_role("option")).to_have_text(["the usual agent", "Operator"])
+    before = await kept_session(page)
+    await choice.select_option("Operator")
+    while await kept_session(page) == before:
+        await page.wait_for_timeout(20)
+    await harness.connected()
+    assert (await harness.say("Report an outage"))["agentId"] == "operator"
+
+    await choice.select_option("the usual agent")
+    await expect(page.locator("article")).to_have_count(0)
+    await harness.connected()
+    assert "agentId" not in await harness.say("Something else")
+
+
+async def test_nothing_of_the_person_before_is_left_on_the_page(page: Page) -> None:
+    harness = await Harness(page, {"/v1/agents": {"items": [OPERATOR | {"name": "Ada's agent"}]}}).open()
+    await harness.begin("Ada's question")
+    await harness.play(*answer("Ada's answer"))
+    await harness.end()
+    await expect(harness.announced).to_have_text("Assistant: Ada's answer")
+    await harness.say("Ada's unanswered question")
+    await page.get_by_role("textbox", name="Your message").fill("Ada's draft")
+    file: FilePayload = {"name": "ada.txt", "mimeType": "text/plain", "buffer": b"Ada's file"}
+    await page.locator("input.chooser").set_input_files(file)
+
+    # Not even if the server does not answer.
+    del harness.answers["/v1/agents"]
+    harness.answers["/local/token"] = {"token": token("grace")}
+    await page.get_by_text("Be somebody else").click()
+    await page.get_by_label("User").fill("grace")
+    await page.get_by_role("button", name="Use these").click()
+
+    await expect(page.locator("#who")).to_have_text("grace of tenant demo")
+    await harness.connected()
+    await expect(page.locator("article")).to_have_count(0)
+    for text in ["Ada's", "ada.txt"]:
+        await expect(page.get_by_text(text)).to_have_count(0)
+    await expect(page.locator("#events li")).to_have_count(0)
+    await expect(page.get_by_role("textbox", name="Your message")).to_have_value("")
+    assert "Ada's" not in await page.evaluate("JSON.stringify([{...sessionStorage}, {...localStorage}])")
+
+
+async def kept_session(page: Page) -> str:
+    """The id of the conversation that the browser would come back to."""
+    kept: str = await page.evaluate(f"localStorage.getItem('{SESSION}')")
+    return kept

@@ -1,11 +1,11 @@
-"""What the demo page does about answers that fail to come, with the server's part played by the test."""
+"""What the widget does about answers that fail to come, with the server's part played by the test."""
 
 from __future__ import annotations
 
-from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
+from ag_ui.core import RunStartedEvent, TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
 from playwright.async_api import Page, expect
 
-from tests.browser.harness import Harness, state
+from tests.browser.harness import Harness, answer, state
 
 ANSWER_SECONDS = 5
 """How long an answer to a resume is waited for."""
@@ -81,6 +81,24 @@ async def test_several_events_may_come_in_one_frame(page: Page) -> None:
     await expect(page.locator("article.assistant .body")).to_have_text("It was a dark and stormy night.")
 
 
+async def test_a_run_that_another_worker_begins_anew_shows_its_answer_alone(page: Page) -> None:
+    harness = await Harness(page).open()
+    frame = await harness.say("Tell me a story")
+    run_id = await harness.run(frame["messageId"], "Tell me a story")
+    await harness.play(*answer("It was a dark ")[:2])
+    await expect(page.locator("article.assistant .body")).to_have_text("It was a dark")
+    await harness.disconnect()
+    assert (await harness.sent("resume"))["after"] == harness.seq
+    about = {"attempt": 2, "previousSeq": harness.seq, "messageId": frame["messageId"]}
+    harness.seq += 10
+    again = RunStartedEvent(thread_id=harness.thread_id, run_id=run_id, metadata=about)
+    harness.attempt = 2
+    await harness.play(again, *answer("It was a bright morning."))
+    await harness.end()
+    await expect(page.locator("article.assistant .body")).to_have_text(["It was a bright morning."])
+    await expect(page.locator("article.user .body")).to_have_text(["Tell me a story"])
+
+
 async def test_what_was_said_without_an_answer_is_said_again_after_a_reload(page: Page) -> None:
     harness = await Harness(page).open()
     first = await harness.say("Can you hear me?")
@@ -90,7 +108,7 @@ async def test_what_was_said_without_an_answer_is_said_again_after_a_reload(page
     await harness.run(first["messageId"], "Can you hear me?")
     await harness.end()
     await page.reload()
-    await expect(page.locator("#status")).to_have_attribute("data-state", "open")
+    await expect(page.locator("[part=status]")).to_have_attribute("data-status", "open")
     await harness.say("And now?")
     assert [frame["content"] for frame in harness.frames if frame["action"] == "message"] == []
 

@@ -1,6 +1,6 @@
 """Networks that swallow packets without a word, as when a phone changes from one to another, and pages that sleep.
 
-Both the demo page and the page of the guide to embedding notice it, with their clocks run ahead by the test.
+Both the widget and the page of the guide to embedding notice it, with their clocks run ahead by the test.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, WebSocket, expect
 
+from local import web
 from tests.browser.lossy_proxy import LossyProxy
 from tests.browser.screens import Screen, half_a_story, host_application
 from tests.e2e.cloud import RunningCloud
@@ -60,14 +61,15 @@ async def network(cloud: RunningCloud) -> AsyncIterator[LossyProxy]:
         yield proxy
 
 
-@pytest.fixture(params=["demo page", "guide"])
+@pytest.fixture(params=["widget", "guide"])
 async def screen(
     request: pytest.FixtureRequest, page: Page, network: LossyProxy, model: FaultModel, tmp_path: Path
 ) -> AsyncIterator[Screen]:
     """One of the two pages."""
     await page.clock.install()
-    if request.param == "demo page":
-        yield Screen(page, network.url, "article.{role} .body")
+    if request.param == "widget":
+        web.build()
+        yield Screen(page, network.url, "article.{role} .body", "[part=status] [role=status]")
     else:
         with host_application(tmp_path, network.url) as host:
             yield Screen(page, host.url, "li.{role}")
@@ -158,7 +160,7 @@ async def test_connections_that_are_never_answered_are_given_up_until_one_is(
     await expect(screen.said("assistant")).to_have_text(["Hello"])
     network.swallow_everything()
     await screen.say("Can you hear me?")
-    for _ in range(3):  # handshakes, and the demo page's tokens, hang
+    for _ in range(3):  # handshakes, and tokens, hang
         await screen.pass_time(OTHERWISE)
     await expect(screen.status).not_to_have_text("Connected")
     network.pass_again()

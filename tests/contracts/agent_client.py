@@ -20,6 +20,7 @@ from baton.ports.agent_client import (
     AgentFailed,
     AgentProgress,
     AgentReport,
+    AgentStarted,
     AgentTask,
     TaskLost,
 )
@@ -80,7 +81,7 @@ class AgentClientContract:
         chunks = await consult(embassy, a_task(embassy.will_say("One ", "two.")))
         assert text_of(chunks) == "One two."
         assert chunks[-1] == AgentDone()
-        assert all(isinstance(chunk, TextDelta | AgentProgress) for chunk in chunks[:-1])
+        assert all(isinstance(chunk, TextDelta | AgentProgress | AgentStarted) for chunk in chunks[:-1])
         assert "" not in [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
 
     async def test_the_message_bears_the_id_of_the_task(self, embassy: Embassy) -> None:

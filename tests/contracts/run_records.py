@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import InvalidRequest, LeaseLost
+from baton.domain.identity import Scope
+from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
@@ -159,6 +161,29 @@ class ToolCallContract:
         stranger = stores.stranger
         assert await stores.records.calls(stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
         assert await stores.records.calls_of_run(stranger, lease.thread_id, "r1", first_ordinal=0) == []
+
+
+class RemoteTaskContract:
+    """Records of which task of a remote agent works on a message."""
+
+    async def test_a_remote_task_is_found_by_its_run(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        first, second = (RemoteTask(f"m{n}", "web", f"remote-{n}", {"artifact a": 7, "message b": 0}) for n in range(2))
+        for one in (first, second):
+            await stores.records.put_remote_task(lease, one)
+        anew = replace(first, remote_task_id="remote-9", known={})
+        await stores.records.put_remote_task(lease, anew)
+        found = await stores.records.remote_tasks(stores.ada, lease.thread_id, first_ordinal=lease.thread.next_ordinal)
+        assert list(found) == [anew, second]
+        for scope, ordinal in ((stores.ada, 7), (Scope("other", "ada"), lease.thread.next_ordinal)):
+            assert list(await stores.records.remote_tasks(scope, lease.thread_id, first_ordinal=ordinal)) == []
+
+    async def test_a_worker_that_has_lost_its_lease_writes_no_remote_task(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        later = replace(lease, fence=lease.fence + 1)
+        await stores.records.put_remote_task(later, RemoteTask("m1", "web", "remote-2"))
+        with pytest.raises(LeaseLost):
+            await stores.records.put_remote_task(lease, RemoteTask("m1", "web", "remote-1"))
 
 
 class TaskContract:

@@ -17,6 +17,7 @@ from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
 from baton.ports.captures import CaptureStore
 from baton.ports.episodes import Episodes
+from baton.ports.feedback import FeedbackStore
 from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
@@ -48,6 +49,7 @@ class Stores:
     workflows: WorkflowStore
     a2a_tasks: A2ATasks
     push_configs: PushConfigs
+    feedback: FeedbackStore
     mcp_calls: McpCalls
     procedures: ProcedureStore
     captures: CaptureStore

@@ -20,7 +20,7 @@ __all__ = ["fault_model", "fault_model_server"]
 
 NewUser = Callable[..., User]
 TIMES = {"BATON_FORGET_WAIT_SECONDS": "1", "BATON_RECALL_DEADLINE_MS": "10000"}
-"""Nothing waits a quarter of an hour for zombies; a turn recalls on a slow machine too, where an embedding takes long."""
+"""Nothing waits a quarter of an hour for zombies; a turn recalls on a slow machine too, where embeddings take long."""
 EMBED_GUIDE = ROOT / "docs" / "how-to" / "embed-chat.md"
 
 

@@ -21,7 +21,9 @@ PROTECTED = [
     ("POST", "/v1/messages"),
     ("GET", "/v1/threads"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000"),
+    ("PATCH", "/v1/threads/550e8400-e29b-41d4-a716-446655440000"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/messages"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/messages/m-1/feedback"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/turns"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/turns/550e8400-e29b-41d4-a716-446655440000/context"),
     ("GET", "/v1/episodes"),
@@ -309,7 +311,7 @@ async def test_the_description_is_valid_openapi(openapi: dict[str, Any]) -> None
 
 async def test_the_description_holds_every_route(openapi: dict[str, Any]) -> None:
     described = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, method, _ in operations(openapi)}
-    named = re.compile(r"/(550e[\w-]+|(?:doc|src)_0+1|b1|assistant|task-1|me|request-1|slack-alert|tutor|1)(?=/|$)")
+    named = re.compile(r"/(550e[\w-]+|(?:doc|src)_0+1|b1|assistant|task-1|m-1|me|request-1|slack-alert|tutor|1)(?=/|$)")
     placeholders = {(method, named.sub("/{}", path)) for method, path in PROTECTED}
     assert described == placeholders | set(PUBLIC)
 

@@ -34,6 +34,7 @@ async def test_a_thread_tells_what_it_is(alice: User, model: FaultModel) -> None
     del thread["createdAt"], thread["lastActivityAt"]
     assert thread == {
         "id": thread_id,
+        "title": None,
         "userId": "alice",
         "agentId": "assistant",
         "parentThreadId": None,

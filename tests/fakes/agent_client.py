@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 from baton.domain.agent import AgentDefinition
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress, AgentTask
+from baton.domain.identity import Scope
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentTask
 from baton.ports.chat_model import TextDelta
 
 
@@ -19,7 +20,7 @@ class Reply:
     With ``gate``, the answer pauses before its piece number ``gate_at`` until the test sets the gate.
     """
 
-    pieces: tuple[str | AgentProgress, ...] = ("The weather ", "is fine.")
+    pieces: tuple[str | AgentChunk, ...] = ("The weather ", "is fine.")
     error: AgentFailed | None = None
     end: AgentDone = field(default_factory=AgentDone)
     gate: asyncio.Event | None = None
@@ -35,6 +36,8 @@ class ScriptedAgentClient:
     """Agent's id and task of every call so far."""
     stopped: list[str] = field(default_factory=list)
     """Our ids of the tasks whose agent was asked to stop."""
+    cancelled: list[tuple[str, str]] = field(default_factory=list)
+    """Agents and their own ids of tasks that were stopped without being followed."""
 
     def __post_init__(self) -> None:
         self._scripts: dict[str, deque[Reply]] = {}
@@ -48,7 +51,9 @@ class ScriptedAgentClient:
                 reply = Reply((), reply)
             self._scripts.setdefault(agent_id, deque()).append(reply)
 
-    async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+    async def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
         """The agent's next scripted answer."""
         if agent.remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
@@ -65,9 +70,13 @@ class ScriptedAgentClient:
             if reply.error is not None:
                 raise reply.error
         finally:
-            if not over:
+            if not over and not is_passed_on():
                 self.stopped.append(task.task_id)
         yield reply.end
+
+    async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
+        """Note that the agent was asked to stop."""
+        self.cancelled.append((agent.id, remote_task_id))
 
     async def _pass(self, reply: Reply, index: int) -> None:
         # A real agent gives way to other tasks between two pieces; so does this one.

@@ -31,6 +31,11 @@ class FakeFiles:
         await self.of_thread(scope, thread_id).read(file_id)
         return f"https://files.invalid/{file_id}?download"
 
+    async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
+        upload = await self.presign_upload(scope, thread_id, name, content_type, len(body))
+        self.put(upload, body)
+        return upload.file_id
+
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
         return _FakeThreadFiles(self, scope.tenant_id, thread_id)
 

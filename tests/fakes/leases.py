@@ -143,10 +143,18 @@ class FakeLeases:
         return self._changed(lease, replace(run, attempt=run.attempt + 1))
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
-        row = self.rows.get((scope.tenant_id, thread_id))
-        if row is None or row.thread.user_id != scope.user_id:
-            raise ThreadUnavailable(is_unused=row is None)
+        row = self._own(scope, thread_id)
         row.thread = replace(row.thread, notifies=True)
+        return row.shown(self._now())
+
+    async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
+        row = self._own(scope, thread_id)
+        row.thread = replace(row.thread, title=title)
+        return row.shown(self._now())
+
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
+        row = self._own(scope, thread_id)
+        row.thread = replace(row.thread, title=row.thread.title or title, preview=preview or row.thread.preview)
         return row.shown(self._now())
 
     async def commit(self, lease: Lease, commit: Commit) -> bool:
@@ -242,6 +250,12 @@ class FakeLeases:
 
     def _now(self) -> datetime:
         return from_millis(to_millis(self._clock.now()))
+
+    def _own(self, scope: Scope, thread_id: str) -> Row:
+        row = self.rows.get((scope.tenant_id, thread_id))
+        if row is None or row.thread.user_id != scope.user_id:
+            raise ThreadUnavailable(is_unused=row is None)
+        return row
 
     def _row(self, lease: Lease) -> Row:
         return self.rows[_key(lease)]

@@ -10,6 +10,7 @@ from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.source_rules import SourceRules
+from baton.domain.title_source import TitleSource
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
@@ -27,6 +28,7 @@ from baton.ports.documents import DocumentFiles, DocumentStore, Ingestions, Text
 from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.erasure import Erasure, ObjectErasure
+from baton.ports.feedback import FeedbackStore
 from baton.ports.files import Files
 from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.handoffs import HandoffStore
@@ -70,12 +72,14 @@ from tests.fakes.erasure import (
     FakeObjectErasure,
     FakeRetentions,
 )
+from tests.fakes.feedback import FakeFeedback
 from tests.fakes.files import FakeFiles
 from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
 from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.fakes.text_extractor import PlainTextExtractor
+from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.token_counter import WordCounter
 from tests.fakes.token_verifier import OpenVerifier
 from tests.fakes.tools import FakeTools
@@ -98,6 +102,8 @@ class FakePorts:
     idle: IdleThreads
     audit: AuditLog
     a2a_tasks: A2ATasks = field(default_factory=FakeA2ATasks)
+    feedback: FeedbackStore = None  # type: ignore[assignment]
+    """An empty one, unless given: it needs the threads."""
     mcp_calls: McpCalls = None  # type: ignore[assignment]
     """An empty one, unless given: it needs the clock."""
     files: Files = field(default_factory=FakeFiles)
@@ -123,6 +129,8 @@ class FakePorts:
     queue_records: QueueRecords | None = None
     pii_detector: PiiDetector = field(default_factory=InProcessPiiDetector)
     with_episode_facts: bool = True
+    title_source: TitleSource = TitleSource.NONE
+    """Nothing, so that the queue holds only what a test is about."""
     closings: Closings = field(default_factory=FakeClosings)
     capture_records: CaptureStore = field(default_factory=FakeCaptureStore)
     captures: Captures = field(default_factory=FakeCaptures)
@@ -151,12 +159,14 @@ class FakePorts:
 
     def __post_init__(self) -> None:
         self.verifier = self.verifier or OpenVerifier(self.clock)
+        if self.feedback is None and isinstance(self.store, FakeThreadStore):
+            self.feedback = FakeFeedback(self.store)
         self.mcp_calls = self.mcp_calls or FakeMcpCalls(self.clock)
 
     @classmethod
     def over(cls, stores: Stores, **others: Any) -> FakePorts:
         """Fakes around the stores of a contract; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
-        names += ["agent_definitions", "a2a_tasks", "push_configs", "mcp_calls"]
+        names += ["agent_definitions", "a2a_tasks", "push_configs", "feedback", "mcp_calls"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

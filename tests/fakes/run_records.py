@@ -10,13 +10,15 @@ from typing import TypeVar
 
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.identity import Scope
+from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
 from baton.ports.thread_store import Lease
 
-R = TypeVar("R", ToolCallRecord, Task)
+T = TypeVar("T", ToolCallRecord, Task)
+R = TypeVar("R", ToolCallRecord, Task, RemoteTask)
 
 _Thread = tuple[str, str]
 """Tenant and thread."""
@@ -31,6 +33,7 @@ class FakeRunRecords:
     def __init__(self) -> None:
         self._calls: defaultdict[_Thread, dict[_Key, tuple[int, ToolCallRecord]]] = defaultdict(dict)
         self._tasks: defaultdict[_Thread, dict[_Key, tuple[int, Task]]] = defaultdict(dict)
+        self._remote: defaultdict[_Thread, dict[_Key, tuple[int, RemoteTask]]] = defaultdict(dict)
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
         kept = replace(
@@ -75,6 +78,13 @@ class FakeRunRecords:
         tasks = self._tasks[scope.tenant_id, thread_id]
         return next((task for (_, known), (_, task) in tasks.items() if known == task_id), None)
 
+    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
+        _put(self._remote[_thread(lease)], lease, task)
+
+    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+        kept = sorted(self._remote[scope.tenant_id, thread_id].items())
+        return [task for (ordinal, _), (_, task) in kept if ordinal == first_ordinal]
+
 
 def _thread(lease: Lease) -> _Thread:
     return lease.scope.tenant_id, lease.thread_id
@@ -87,7 +97,7 @@ def _put(records: dict[_Key, tuple[int, R]], lease: Lease, record: R) -> None:
     records[key] = (lease.fence, record)
 
 
-def _in_order(records: Mapping[_Key, tuple[int, R]]) -> list[tuple[_Place, R]]:
+def _in_order(records: Mapping[_Key, tuple[int, T]]) -> list[tuple[_Place, T]]:
     placed = [((ordinal, _began(record), known), record) for (ordinal, known), (_, record) in records.items()]
     return sorted(placed, key=lambda one: one[0])
 
@@ -96,13 +106,13 @@ def _began(record: ToolCallRecord | Task) -> datetime:
     return record.called_at if isinstance(record, ToolCallRecord) else record.started_at
 
 
-def _page(records: list[R], limit: int, cursor: str | None) -> tuple[list[R], str | None]:
+def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], str | None]:
     """The newest below the cursor, which is the id of the last one shown: at most ``limit``, fewer if they are long."""
     ids = [record.id for record in records]
     if cursor is not None and cursor not in ids:
         raise InvalidRequest("cursor was not handed out by this list.")
     below = records if cursor is None else records[: ids.index(cursor)]
-    shown: list[R] = []
+    shown: list[T] = []
     size = 0
     for record in below[::-1][:limit]:
         shown.append(record)

@@ -12,6 +12,7 @@ from tests.fakes.audit import FakeAuditLog
 from tests.fakes.captures import FakeCaptureStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.episodes import FakeEpisodes
+from tests.fakes.feedback import FakeFeedback
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
 from tests.fakes.live import FakeLiveRegistry
@@ -55,6 +56,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeWorkflows(clock),
         FakeA2ATasks(),
         FakePushConfigs(clock),
+        FakeFeedback(store),
         FakeMcpCalls(clock),
         FakeProcedures(),
         FakeCaptureStore(),

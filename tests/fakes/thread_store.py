@@ -11,6 +11,7 @@ from baton.domain.errors import InvalidRequest, LeaseLost, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
+from baton.domain.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
@@ -62,6 +63,7 @@ class FakeThreadStore(FakeLeases):
         cursor: str | None,
         whole_tenant: bool = False,
         parent_thread_id: str | None = None,
+        query: ThreadQuery | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
@@ -78,6 +80,7 @@ class FakeThreadStore(FakeLeases):
                 or (parent_thread_id and scope.has(Permission.THREAD_READ_ALL))
             )
             and (below is None or age(row) < below)
+            and (query is None or query.matches(row.thread))
         ]
         rows.sort(key=age, reverse=True)
         more = len(rows) > limit
@@ -101,6 +104,11 @@ class FakeThreadStore(FakeLeases):
         messages = below[-limit:]
         more = len(messages) < len(below)
         return Page(tuple(messages), messages[0].ordinal if more else None)
+
+    async def find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage | None:
+        messages = self._messages[scope.tenant_id, thread.id]
+        committed = (messages[ordinal][1] for ordinal in range(thread.next_ordinal - 1, -1, -1))
+        return next((message for message in committed if message.id == message_id), None)
 
     async def run_messages(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None

@@ -30,6 +30,7 @@ from tests.fakes.context_records import FakeContextRecords
 from tests.fakes.documents import FakeDocuments
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.episodes import FakeClosings, FakeEpisodes
+from tests.fakes.feedback import FakeFeedback
 from tests.fakes.files import FakeFiles
 from tests.fakes.handoffs import FakeHandoffs
 from tests.fakes.idle_threads import FakeIdleThreads
@@ -89,6 +90,7 @@ class Harness:
         self.workflows = FakeWorkflows(self.clock)
         self.a2a_tasks = FakeA2ATasks()
         self.push_configs = FakePushConfigs(self.clock)
+        self.feedback = FakeFeedback(self.store)
         self.push_queue, self.webhooks = FakePushQueue(), FakeWebhooks()
         self.mcp_calls = FakeMcpCalls(self.clock)
         self.procedures = FakeProcedures()
@@ -117,6 +119,7 @@ class Harness:
             workflows=self.workflows,
             a2a_tasks=self.a2a_tasks,
             push_configs=self.push_configs,
+            feedback=self.feedback,
             push_queue=self.push_queue,
             webhooks=self.webhooks,
             mcp_calls=self.mcp_calls,
@@ -160,6 +163,7 @@ class Harness:
             "idle",
             "a2a_tasks",
             "push_configs",
+            "feedback",
             "mcp_calls",
         )
         for name in (*names, "audit", "clock"):

@@ -86,7 +86,7 @@ def test_the_table_can_be_restored_and_collects_its_garbage(stack: Stack) -> Non
     assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
 
 
-@pytest.mark.parametrize("name", ["Table", "Bucket"])
+@pytest.mark.parametrize("name", ["Table", "Bucket", "WidgetBucket"])
 def test_data_outlives_the_stack(stack: Stack, name: str) -> None:
     assert stack.resources[name]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert stack.resources[name]["UpdateReplacePolicy"] == "Retain"
@@ -103,6 +103,46 @@ def test_the_bucket_is_private_encrypted_and_tidy(stack: Stack) -> None:
     (statement,) = stack["BucketPolicy"]["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Principal"]) == ("Deny", "*")
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_the_widget_is_served_only_if_it_is_wished_for(stack: Stack) -> None:
+    assert stack.template["Parameters"]["ServeWidget"]["Default"] == "false"
+    parts = {name: item for name, item in stack.resources.items() if name.startswith("Widget")}
+    assert {item["Type"].rpartition("::")[2] for item in parts.values()} == {
+        *("Bucket", "BucketPolicy", "Distribution", "OriginAccessControl", "ResponseHeadersPolicy")
+    }
+    outputs = {name: item for name, item in stack.template["Outputs"].items() if name.startswith("Widget")}
+    assert set(outputs) == {"WidgetUrl", "WidgetBucketName", "WidgetTag"}
+    assert {item.get("Condition") for item in (*parts.values(), *outputs.values())} == {"ServesWidget"}
+
+
+def test_only_the_distribution_reads_the_widgets_bucket(stack: Stack) -> None:
+    bucket = stack["WidgetBucket"]
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert "AES256" in text(bucket["BucketEncryption"])
+    tls, read = stack["WidgetBucketPolicy"]["PolicyDocument"]["Statement"]
+    assert (tls["Effect"], tls["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+    assert (read["Action"], read["Principal"]) == ("s3:GetObject", {"Service": "cloudfront.amazonaws.com"})
+    assert list(referred(read["Condition"]["StringEquals"]["aws:SourceArn"]))[-1] == "WidgetDistribution"
+    access = stack["WidgetAccess"]["OriginAccessControlConfig"]
+    assert (access["SigningBehavior"], access["SigningProtocol"]) == ("always", "sigv4")
+    (origin,) = stack["WidgetDistribution"]["DistributionConfig"]["Origins"]
+    assert list(referred(origin["OriginAccessControlId"])) == ["WidgetAccess"]
+
+
+def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
+    behaviour = stack["WidgetDistribution"]["DistributionConfig"]["DefaultCacheBehavior"]
+    assert behaviour["ViewerProtocolPolicy"] == "redirect-to-https"
+    assert behaviour["ResponseHeadersPolicyId"] == {"Ref": "WidgetHeaders"}
+    config = stack["WidgetHeaders"]["ResponseHeadersPolicyConfig"]
+    assert config["CorsConfig"]["AccessControlAllowOrigins"] == {"Items": ["*"]}
+    assert config["CorsConfig"]["AccessControlAllowCredentials"] is False
+    assert config["SecurityHeadersConfig"]["StrictTransportSecurity"]["AccessControlMaxAgeSec"] == 31536000
+    assert config["SecurityHeadersConfig"]["ContentTypeOptions"] == {"Override": True}
+    assert list(referred(config["Name"])) == ["AWS::StackId"]  # of this stack alone, in all regions of the account
+    assert list(referred(stack["WidgetAccess"]["OriginAccessControlConfig"]["Name"])) == ["AWS::StackId"]
+    (policy,) = config["CustomHeadersConfig"]["Items"]
+    assert (policy["Header"], policy["Value"]) == ("Cross-Origin-Resource-Policy", "cross-origin")
 
 
 @pytest.mark.parametrize(

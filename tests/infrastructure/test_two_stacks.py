@@ -22,6 +22,9 @@ OF_ONE_STACK = {
     "AWS::ApiGatewayV2::Integration",
     "AWS::ApiGatewayV2::Route",
     "AWS::ApiGatewayV2::Stage",
+    "AWS::CloudFront::Distribution",
+    "AWS::CloudFront::OriginAccessControl",
+    "AWS::CloudFront::ResponseHeadersPolicy",  # twenty in an account; a stack that serves the widget has one
     "AWS::CloudWatch::Alarm",
     "AWS::Events::Rule",
     "AWS::CodeDeploy::Application",

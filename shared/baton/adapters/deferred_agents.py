@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
 from baton.ports.agent_client import AgentChunk, AgentClient, AgentTask
 
 
@@ -14,12 +15,22 @@ class DeferredAgentClient:
 
     def __init__(self, make: Callable[[], AgentClient]) -> None:
         self._make = make
-        self._client: AgentClient | None = None
+        self._made: AgentClient | None = None
 
-    async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+    async def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
         """See ``AgentClient``."""
-        if self._client is None:
-            self._client = self._make()
-        async with aclosing(self._client.stream(agent, task)) as chunks:
+        async with aclosing(self._client.stream(agent, task, is_passed_on=is_passed_on)) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
+        """See ``AgentClient``."""
+        await self._client.cancel(agent, scope, remote_task_id)
+
+    @property
+    def _client(self) -> AgentClient:
+        if self._made is None:
+            self._made = self._make()
+        return self._made

@@ -74,6 +74,20 @@ class S3Files:
         headers = {"Content-Type": content_type, "Content-Length": str(size), "x-amz-meta-name": kept_name}
         return Upload(file_id, url, "PUT", headers, expires_at)
 
+    async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
+        """Keep a file that an agent has given, and return its id. Raises as ``presign_upload`` does."""
+        check_upload(name, content_type, len(body))
+        file_id = f"file_{self._clock.new_id().replace('-', '')}"
+        await aws.call(
+            self._client.put_object,
+            Bucket=self._bucket,
+            Key=_key(scope, thread_id, file_id),
+            Body=body,
+            ContentType=content_type,
+            Metadata={"name": quote(name, safe="")},
+        )
+        return file_id
+
     async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
         """Return an address that returns the file under its own name, for 15 minutes. Raises ``NotFound``."""
         key = _known_key(scope, thread_id, file_id)

@@ -21,7 +21,7 @@ from baton.agents.tool_calls import Consult, ToolCalls, call_events
 from baton.agents.tool_kit import ToolKit
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
-from baton.domain.citation import DOCUMENT_SOURCE
+from baton.domain.citation import DOCUMENT_SOURCE, FILE_SOURCE
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.interrupt import client_call_id
@@ -56,6 +56,8 @@ MAX_CALLS = 64
 MAX_SOURCES = 50
 """Sources of an answer."""
 MAX_SOURCE_FIELD = 500
+MAX_FILE_URL = 4_096
+"""Characters of the address of a kept file: it is signed."""
 
 
 class AgentLoop:
@@ -324,7 +326,8 @@ class AgentLoop:
     def _add_sources(self, sources: Sequence[Mapping[str, Any]]) -> None:
         for source in sources:
             if len(self._sources) < MAX_SOURCES:
-                shown = {key: _short(key, value) for key, value in source.items()}
+                most = MAX_FILE_URL if source.get("kind") == FILE_SOURCE else MAX_SOURCE_FIELD
+                shown = {key: _short(key, value, most) for key, value in source.items()}
                 # A document may be cited at several places.
                 key = f"{shown.get('kind')}:{shown.get('id')}:{shown.get('chunk', '')}"
                 self._sources.setdefault(key, shown)
@@ -381,9 +384,9 @@ def _call_length(calls: Sequence[ToolCall]) -> int:
     return sum(len(call.name) + len(call.arguments) for call in calls)
 
 
-def _short(key: str, value: Any) -> Any:
+def _short(key: str, value: Any, longest_url: int) -> Any:
     """Return a field of a source, shortened. Only strings, numbers and None are allowed. A link is whole, or None."""
-    if key == "url" and isinstance(value, str) and len(value) > MAX_SOURCE_FIELD:
+    if key == "url" and isinstance(value, str) and len(value) > longest_url:
         return None
     if isinstance(value, str):
         return value[:MAX_SOURCE_FIELD]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,16 +14,22 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_services import AgentServices
+from baton.agents.attachments import attachments
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.run_context import EmitAgentEvent, RunContext
-from baton.agents.tool_calls import agent_source
+from baton.agents.remote_answers import ReturnedFiles, in_words
+from baton.agents.run_context import EmitAgentEvent, RemoteTasks, RunContext
+from baton.agents.tool_calls import Question, agent_source
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
+from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
-from baton.domain.message import Role
+from baton.domain.identity import Scope
+from baton.domain.message import Content, Role
 from baton.domain.metrics import Metric, count
+from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task, TaskMessage, TaskStatus
+from baton.domain.text import first_bytes
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
@@ -32,8 +39,18 @@ from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.memory.prompt.system_prompt import system_prompt
 from baton.memory.recall.selecting import select
 from baton.outbox.answer_limit import AnswerLimit
-from baton.ports.agent_client import AgentDone, AgentFailed, AgentTask, TaskLost
-from baton.ports.chat_model import Prompt, TextDelta
+from baton.ports.agent_client import (
+    AgentData,
+    AgentDone,
+    AgentFailed,
+    AgentFile,
+    AgentProgress,
+    AgentStarted,
+    AgentTask,
+    NotSent,
+    TaskLost,
+)
+from baton.ports.chat_model import MAX_ANSWER_BYTES, Prompt, TextDelta
 from baton.ports.thread_store import Lease
 
 logger = Logger(child=True)
@@ -49,6 +66,17 @@ WAITS = (
     "(This agent keeps its task open. If it asks for something, ask the user. Then ask this agent again with the "
     "answer: it goes on where it stopped.)"
 )
+SIGN_IN = (
+    "(This agent goes on when the user has signed in or has granted it access, as it says. Tell the user how, with the "
+    "address if it names one. When they have done it, ask this agent again: it goes on where it stopped. Never ask for "
+    "a password or a key.)"
+)
+FORM = (
+    "(This agent keeps its task open and has sent data, which may be a form. Ask the user for what it wants, in words. "
+    "Then ask this agent again, with the answers in `data` in the shape that it wants.)"
+)
+DATA = "[Data: {}]"
+NOT_PASSED_ON = "(Of the user's files this agent did not get: {}. It does not take files of that kind.)"
 UNANSWERED = (
     "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
     "apologise for it."
@@ -67,6 +95,12 @@ class _Work:
     """What the answer was made from, as sources of the asking agent's answer."""
     remote_task_id: str | None = None
     """The remote agent's own task, if it waits for more input."""
+    note: str = ""
+    """What the asking agent is told besides the answer."""
+    not_passed_on: list[str] = field(default_factory=list)
+    """The user's files that the remote agent does not take."""
+    files: tuple[Mapping[str, Any], ...] = ()
+    """Files of a remote agent's answer, as sources."""
 
     def take(self, text: str, *, is_cut: bool) -> None:
         """Record the answer, with a note for the asking agent if it was cut."""
@@ -79,8 +113,10 @@ class Consultations:
     A sub-agent that fails, cannot be reached or takes too long never fails the turn.
     """
 
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, content: Content = "") -> None:
+        """``content`` is the user's message, whose images and documents remote agents get."""
         self._context = context
+        self._content = content
         self._usage = Usage()
         self._continued: set[str] = set()
         """Open tasks of remote agents that this run has continued."""
@@ -90,15 +126,15 @@ class Consultations:
         """Tokens that the agents of this deployment have used so far."""
         return self._usage
 
-    async def ask(self, call: ToolCall, agent: AgentDefinition, message: str, emit: EmitAgentEvent) -> CallOutcome:
-        """Ask ``agent``. The asking model gets the outcome, which is also stored as a task."""
-        context = self._context
+    async def ask(self, question: Question, emit: EmitAgentEvent) -> CallOutcome:
+        """Ask another agent. The asking model gets the outcome, which is also stored as a task."""
+        context, call, agent = self._context, question.call, question.agent
         task = Task(
             id=task_id(context.thread_id, call),
             run_id=context.run.run_id,
             tool_call_id=call.id,
             agent_id=agent.id,
-            message=message,
+            message=question.message,
             started_at=context.services.clock.now(),
         )
         # The agent works while this is written.
@@ -106,7 +142,7 @@ class Consultations:
         emit(subagent_started(task.id, agent, call))
         work = _Work()
         try:
-            status, error = await self._status(agent, task, work)
+            status, error = await self._status(question, task, work)
         except asyncio.CancelledError:
             if context.stop.is_set():
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
@@ -120,19 +156,20 @@ class Consultations:
                 told, task_id=task.id, task_status=status.value, is_outage=True, tokens=work.usage.total_tokens
             )
         return CallOutcome(
-            f"{work.answer}\n\n{WAITS}" if work.remote_task_id is not None else work.answer,
+            "\n\n".join(part for part in (work.answer, work.note, _missed(work)) if part),
             task_id=task.id,
             task_status=status.value,
             is_outage=work.is_limited,
             tokens=work.usage.total_tokens,
-            sources=(agent_source(agent), *work.documents),
+            sources=(agent_source(agent), *work.documents, *work.files),
         )
 
-    async def _status(self, agent: AgentDefinition, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
+    async def _status(self, question: Question, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
         """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
+        agent = question.agent
         try:
             async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
-                await (self._ask_remote if agent.remote else self._ask_local)(agent, task, work)
+                await (self._ask_remote(question, task, work) if agent.remote else self._ask_local(agent, task, work))
         except TimeoutError:
             return TaskStatus.TIMED_OUT, "it took too long."
         except (LeaseLost, StoreUnavailable, Unauthorized):
@@ -187,25 +224,30 @@ class Consultations:
         if answers and loop.result.has_answered:
             work.take(answers[-1].text, is_cut=answers[-1].is_cut)
 
-    async def _ask_remote(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
+    async def _ask_remote(self, question: Question, task: Task, work: _Work) -> None:
         """Let a remote agent answer, over A2A.
 
-        The message continues the agent's task if it waits for input.
+        The message continues the agent's task if it waits for input. The task of an earlier attempt is followed.
         """
-        context = self._context
+        context, agent = self._context, question.agent
+        sent, missing = await attachments(context, self._content)
+        follows = context.remote_tasks.take(task.id)
         asked = AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
             task_id=task.id,
             parent_task_id=context.run.run_id,
-            message=task.message,
-            remote_task_id=await self._open_task(agent, task),
+            message="\n".join([task.message, *missing]),
+            remote_task_id=follows.remote_task_id if follows is not None else await self._open_task(agent, task),
+            attachments=tuple(sent),
+            data=question.data,
+            follows=follows,
         )
         try:
-            await self._hear(agent, asked, work)
+            await self._hear(question, asked, work)
         except TaskLost:
             # The agent has ended its task since, and has not received the message: it is a new one's.
-            await self._hear(agent, replace(asked, remote_task_id=None), work)
+            await self._hear(question, replace(asked, remote_task_id=None, follows=None), work)
 
     async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
         """Return the agent's own task that waits for input since it was last asked in this thread, once a run."""
@@ -228,18 +270,38 @@ class Consultations:
         self._continued.add(last.remote_task_id)
         return last.remote_task_id
 
-    async def _hear(self, agent: AgentDefinition, asked: AgentTask, work: _Work) -> None:
+    async def _hear(self, question: Question, asked: AgentTask, work: _Work) -> None:
         """Read the stream of an answer to its end."""
-        context, limit, text = self._context, AnswerLimit(), ""
-        stream = limit.within(context.services.agent_client.stream(agent, asked))
-        async with contextlib.aclosing(stream) as chunks:
+        context, agent, limit = self._context, question.agent, AnswerLimit()
+        texts: list[str] = []
+        extras: list[str] = []
+        work.not_passed_on, has_data, files = [], False, ReturnedFiles(context, agent)
+        stream = context.services.agent_client.stream(agent, asked, is_passed_on=context.passed_on.is_set)
+        async with contextlib.aclosing(limit.within(stream)) as chunks:
             async for chunk in chunks:
-                if isinstance(chunk, TextDelta):
-                    text += chunk.text
-                elif isinstance(chunk, AgentDone):
-                    work.usage = chunk.usage or Usage()
-                    work.remote_task_id = chunk.remote_task_id
-        work.take(text, is_cut=limit.is_spent)
+                match chunk:
+                    case TextDelta(text):
+                        texts.append(text)
+                    case AgentStarted():
+                        begun = RemoteTask(asked.task_id, agent.id, chunk.remote_task_id, chunk.known)
+                        await context.keep_remote_task(begun)
+                    case AgentProgress(label):
+                        question.report(label)
+                    case NotSent(attachment):
+                        work.not_passed_on.append(in_words(replace(attachment, url=None)))
+                    case AgentData(value):
+                        has_data = True
+                        extras.append(DATA.format(json.dumps(value, ensure_ascii=False)))
+                    case AgentFile(file):
+                        extras.append(await files.take(file))
+                    case AgentDone():
+                        work.usage = chunk.usage or Usage()
+                        work.remote_task_id = chunk.remote_task_id
+                        if chunk.remote_task_id is not None:
+                            work.note = SIGN_IN if chunk.needs_sign_in else FORM if has_data else WAITS
+        work.files = tuple(files.sources)
+        whole = "\n".join(each for each in ("".join(texts), *extras, files.left_out) if each)
+        work.take(first_bytes(whole, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
     async def _keep(
@@ -258,11 +320,17 @@ class Consultations:
             messages=(TaskMessage(Role.USER.value, task.message, task.started_at), *work.messages),
         )
         await begun
-        detail = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
+        detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
+        if work.not_passed_on:
+            detail["notPassedOn"] = work.not_passed_on
         audited = services.audit.record(
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
         await asyncio.gather(services.records.put_task(context.lease(), ended), audited)
+
+
+def _missed(work: _Work) -> str:
+    return NOT_PASSED_ON.format("; ".join(work.not_passed_on)) if work.not_passed_on else ""
 
 
 def task_id(thread_id: str, call: ToolCall) -> str:
@@ -278,6 +346,24 @@ async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal:
         if task.id in results:
             ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
         await services.records.put_task(lease, ended)
+
+
+async def stop_remote_tasks(
+    services: AgentServices,
+    scope: Scope,
+    agents: AgentDirectory,
+    left: RemoteTasks,
+    journal: Mapping[str, ToolCallRecord],
+) -> None:
+    """Ask remote agents to stop what an earlier attempt has asked of them and this one has not followed.
+
+    Those whose answers are recorded are left alone: they have ended, or wait for the next question.
+    """
+    answered = {call.task_id for call in journal.values()}
+    found = [(agents.describe(task.agent_id), task) for task in left.left if task.id not in answered]
+    await asyncio.gather(
+        *(services.agent_client.cancel(agent, scope, task.remote_task_id) for agent, task in found if agent is not None)
+    )
 
 
 async def _tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:

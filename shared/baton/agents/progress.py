@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from baton.agents.run_context import EmitAgentEvent
 from baton.domain.agent import AgentDefinition
@@ -17,6 +17,8 @@ BEAT_SECONDS = 8.0
 """Between updates. The protocol promises clients one at least every ten seconds."""
 LONG_SECONDS = 30.0
 """After this long the user is told that it takes longer than expected."""
+MAX_LABELS = 20
+"""Changes of what one agent says of its work that are shown at once. Later ones wait for the next update."""
 
 
 class ProgressIndicator:
@@ -29,6 +31,10 @@ class ProgressIndicator:
         self._asking = asking
         self._agents = [{"id": agent.id, "name": agent.name, "status": TaskStatus.WORKING.value} for agent in asked]
         self._emit = emit
+        self._reporters: dict[str, int] = {}
+        """How many reporters each agent has: one a question."""
+        self._labels: dict[int, str] = {}
+        """What waits to be shown, by the place of its agent."""
         self._beats: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> ProgressIndicator:
@@ -51,6 +57,26 @@ class ProgressIndicator:
                 self._emit(activity_change(self._message_id, KIND, {f"/agents/{index}/status": status.value}))
                 return
 
+    def reporter(self, agent_id: str) -> Callable[[str], None]:
+        """Return what shows the words with which an agent tells of its work, for its next question."""
+        places = [index for index, agent in enumerate(self._agents) if agent["id"] == agent_id]
+        number = self._reporters.get(agent_id, 0)
+        self._reporters[agent_id] = number + 1
+        place = places[min(number, len(places) - 1)]
+        shown, last = 0, ""
+
+        def report(label: str) -> None:
+            nonlocal shown, last
+            if not label or label == last:
+                return
+            shown, last = shown + 1, label
+            if shown <= MAX_LABELS:
+                self._emit(activity_change(self._message_id, KIND, {f"/agents/{place}/label": label}))
+            else:
+                self._labels[place] = label
+
+        return report
+
     async def _beat(self) -> None:
         waited = 0.0
         told = False
@@ -59,6 +85,8 @@ class ProgressIndicator:
             await asyncio.sleep(pause)
             waited += pause
             changes: dict[str, object] = {"/waitedSeconds": round(waited)}
+            changes |= {f"/agents/{place}/label": label for place, label in self._labels.items()}
+            self._labels.clear()
             if waited >= LONG_SECONDS and not told:
                 told = True
                 changes["/notice"] = sentence(self._asking, "still_waiting")

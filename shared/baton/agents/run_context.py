@@ -13,7 +13,9 @@ from ag_ui.core import BaseEvent
 from baton.agents.agent_services import AgentServices
 from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition, ToolLimits
+from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
+from baton.domain.remote_task import RemoteTask
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
@@ -65,6 +67,23 @@ class Writes:
             task.cancel()
 
 
+class RemoteTasks:
+    """The tasks of remote agents that earlier attempts at a run have left."""
+
+    def __init__(self, tasks: Mapping[str, RemoteTask]) -> None:
+        """``tasks`` are by Baton's id of the message that each works on."""
+        self._left = dict(tasks)
+
+    def take(self, message_id: str) -> RemoteTask | None:
+        """Return the task that works on the message, to be followed; None if there is none."""
+        return self._left.pop(message_id, None)
+
+    @property
+    def left(self) -> tuple[RemoteTask, ...]:
+        """Those that nobody has taken."""
+        return tuple(self._left.values())
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """One attempt at a run, for the agents and tools that work on it."""
@@ -90,6 +109,10 @@ class RunContext:
     writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """Calls that an earlier attempt has executed, by id. They are not repeated."""
+    remote_tasks: RemoteTasks = field(default_factory=lambda: RemoteTasks({}))
+    """Tasks of remote agents that an earlier attempt has begun. They are followed, or stopped after the run."""
+    passed_on: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when another worker takes the run over: remote agents go on working for it."""
     inspection: Inspection = field(default_factory=Inspection)
     """What the Context Inspector records of the run."""
 
@@ -97,6 +120,17 @@ class RunContext:
         """Wait until the question is stored. False if the run was stopped: nothing may be done outside then."""
         await self.opened.wait()
         return not self.stop.is_set()
+
+    async def keep_remote_task(self, task: RemoteTask) -> None:
+        """Store which task of a remote agent has a message, for a worker that takes the run over.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``; the agent goes on working then.
+        """
+        try:
+            await self.services.records.put_remote_task(self.lease(), task)
+        except (LeaseLost, StoreUnavailable):
+            self.passed_on.set()
+            raise
 
     def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
         """Return the agent's model and its parameters.

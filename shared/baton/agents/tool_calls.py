@@ -45,8 +45,26 @@ TOO_MANY_CLIENT_CALLS = f"Error: the application takes at most {MAX_CLIENT_CALLS
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
-Consult = Callable[[ToolCall, AgentDefinition, str, EmitAgentEvent], Awaitable[CallOutcome]]
-"""Consults an agent: the call, the agent, the question, and the callback for events."""
+def _not_shown(label: str) -> None:
+    """Show nothing, where no user waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one agent asks another."""
+
+    call: ToolCall
+    agent: AgentDefinition
+    """The agent that is asked."""
+    message: str
+    data: Mapping[str, Any] | None = None
+    """A structured answer to what a remote agent has asked."""
+    report: Callable[[str], None] = _not_shown
+    """Shows the user what the agent says of its work."""
+
+
+Consult = Callable[[Question, EmitAgentEvent], Awaitable[CallOutcome]]
+"""Consults an agent: the question, and the callback for events."""
 
 
 @dataclass(slots=True)
@@ -209,7 +227,9 @@ class ToolCalls:
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
             return CallOutcome("", waits=True)
         if offer.agent is not None and self.consult is not None:
-            return await self.consult(call, offer.agent, arguments["message"], emit)
+            report = self._research.reporter(offer.agent.id) if self._research is not None else _not_shown
+            question = Question(call, offer.agent, arguments["message"], arguments.get("data"), report)
+            return await self.consult(question, emit)
         if offer.tool is not None:
             return await self._outside(call, offer, arguments)
         if self.own is not None:

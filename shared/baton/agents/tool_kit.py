@@ -42,6 +42,22 @@ ASK_PARAMETERS: dict[str, Any] = {
 }
 
 
+ASK_REMOTE_PARAMETERS: dict[str, Any] = {
+    **ASK_PARAMETERS,
+    "properties": {
+        **ASK_PARAMETERS["properties"],
+        "data": {
+            "type": "object",
+            "description": (
+                "Only where the agent has asked for data, such as a form: the answer as it wants it. "
+                "Say in `message` what it is."
+            ),
+        },
+    },
+}
+"""A remote agent may ask for structured data."""
+
+
 class BadCall(Exception):
     """An invalid call. The message tells the model what is wrong with it."""
 
@@ -166,5 +182,5 @@ def _ask_spec(agent: AgentDefinition) -> ToolSpec:
             f"Ask {agent.name}: {agent.description} Ask several agents in the same answer where that helps, they work "
             f"at the same time. Where you use what it says, name {agent.name} as the source."
         ),
-        parameters=ASK_PARAMETERS,
+        parameters=ASK_PARAMETERS if agent.remote is None else ASK_REMOTE_PARAMETERS,
     )

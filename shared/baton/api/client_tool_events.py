@@ -37,13 +37,17 @@ def for_front_ends(convert: Convert, brought: Collection[str] = ()) -> Convert:
 
 
 def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the end of a run with the interrupts for people only; the others stand in its metadata."""
+    """Return the end of a run with the interrupts for people only; the others stand in its metadata.
+
+    Without any there is no ``outcome``: with ``success``, assistant-ui takes the calls for done and does not go on.
+    """
     waiting = [each for each in interrupts if each["reason"] == CLIENT_TOOL]
     if not waiting:
         return body
     asked = [each for each in interrupts if each["reason"] != CLIENT_TOOL]
-    outcome = {"type": "interrupt", "interrupts": asked} if asked else {"type": "success"}
-    return {**body, "outcome": outcome, "metadata": {**body.get("metadata", {}), "clientTools": waiting}}
+    ended = {name: value for name, value in body.items() if name != "outcome"}
+    outcome = {"outcome": {"type": "interrupt", "interrupts": asked}} if asked else {}
+    return {**ended, **outcome, "metadata": {**body.get("metadata", {}), "clientTools": waiting}}
 
 
 def _own_result(body: dict[str, Any]) -> dict[str, Any]:

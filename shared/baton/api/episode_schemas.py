@@ -164,6 +164,14 @@ class FoundEpisode(Served):
     matches: list[EpisodeMatch] = Field(description="Messages that match, best first; at most 20.")
 
 
+class ImportedFeedback(Asked):
+    """What the user thought of an answer."""
+
+    rating: Literal["up", "down"] = Field(examples=["up"])
+    comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=[None])
+    updated_at: str | None = Field(default=None, description="The time of the message unless given.", examples=[None])
+
+
 class ImportedMessage(Asked):
     """A message from another system."""
 
@@ -175,6 +183,7 @@ class ImportedMessage(Asked):
     )
     timestamp: str = Field(description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"])
     tool_name: str | None = Field(default=None, description="Of a tool's message.", examples=[None])
+    feedback: ImportedFeedback | None = Field(default=None, description="Of an answer.", examples=[None])
 
 
 class ImportRequest(Asked):
@@ -202,6 +211,7 @@ class ImportRequest(Asked):
 
     session_id: str = Field(description="A UUID, or any stable id of the other system.")
     agent_id: str | None = Field(default=None, description="The main agent of the conversation.")
+    title: str | None = Field(default=None, description="The conversation's title.", examples=["Moving to Bern"])
     messages: list[ImportedMessage] = Field(description="In order, which is kept whatever their times; at most 5,000.")
     ended_at: str | None = Field(default=None, description="The time of the last message unless given.")
 

@@ -19,7 +19,7 @@ from baton.api.episode_schemas import Episode
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCall
-from baton.api.schemas import Asked, Message, Thread
+from baton.api.schemas import Asked, Feedback, Message, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads import Cursor
 from baton.domain.errors import (
@@ -301,6 +301,8 @@ def _text(shapes: Shapes, piece: Exported) -> str:
             "content": value.text,
             "timestamp": iso(value.timestamp),
         }
+        if piece.feedback is not None:
+            said["feedback"] = Feedback.of(piece.feedback).wire()
         return _json(said)
     if piece.kind is ExportKind.SESSION_END:
         ended = f',"endedAt":"{iso(value.ended_at)}"' if value.ended_at is not None else ""
@@ -309,7 +311,8 @@ def _text(shapes: Shapes, piece: Exported) -> str:
         return _line({"type": "cursor", "cursor": value})
     shape = shapes[piece.kind]
     mark = {} if piece.is_selected else {"selected": False}
-    return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **shape(value)})
+    rated = {"feedback": Feedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
+    return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **shape(value), **rated})
 
 
 def _session_begin(session: Session) -> str:
@@ -317,7 +320,8 @@ def _session_begin(session: Session) -> str:
     # One import for each session of a thread: their ids differ, and a repeated import changes nothing.
     session_id = thread.id if session.number == 1 else f"{thread.id}#{session.number}"
     session_id += f".{session.part}" if session.part > 1 else ""
-    begin = json.dumps({"sessionId": session_id, "agentId": thread.agent_id})
+    title = {"title": thread.title} if thread.title is not None else {}
+    begin = _json({"sessionId": session_id, "agentId": thread.agent_id, **title})
     return f'{begin[:-1]},"messages":['
 
 

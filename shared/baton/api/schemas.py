@@ -10,6 +10,8 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from baton.domain.feedback import Feedback as FeedbackRecord
+from baton.domain.feedback import Rating
 from baton.domain.interrupt import shown_interrupts
 from baton.domain.message import MessageMetadata, StoredMessage
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
@@ -62,6 +64,10 @@ class Thread(Served):
     """A conversation."""
 
     id: str = Field(examples=[THREAD_ID])
+    title: str | None = Field(
+        description="Made after the first answer, unless the user gave one; null before.",
+        examples=["Weekend in Lisbon"],
+    )
     user_id: str = Field(examples=["alice"])
     agent_id: str = Field(examples=["assistant"])
     parent_thread_id: str | None = Field(examples=[None])
@@ -91,6 +97,14 @@ class Thread(Served):
         )
 
 
+class Feedback(Served):
+    """What the user thinks of an answer."""
+
+    rating: Rating = Field(examples=["up"])
+    comment: str | None = Field(examples=["Just what I needed."])
+    updated_at: Timestamp = Field(examples=[TIMESTAMP])
+
+
 class Message(Served):
     """An AG-UI message with Baton's metadata."""
 
@@ -102,11 +116,18 @@ class Message(Served):
         default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
     )
     metadata: MessageMetadata
+    feedback: Feedback | None = Field(
+        default=None,
+        exclude_if=lambda feedback: feedback is None,
+        description="The user's feedback on an answer; left out where there is none.",
+    )
 
     @classmethod
-    def shown(cls, message: StoredMessage) -> Message:
-        """Return the served form of ``message``."""
+    def shown(cls, message: StoredMessage, feedback: FeedbackRecord | None = None) -> Message:
+        """Return the served form of ``message`` with the ``feedback`` on it."""
         said = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
+        if feedback is not None:
+            said["feedback"] = Feedback.of(feedback)
         return cls(**said, metadata=MessageMetadata.of(message))
 
 
@@ -228,6 +249,32 @@ class UploadAnswer(Served):
             }
         ]
     )
+
+
+class RenameRequest(Asked):
+    """A thread's new title."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field(description="One line of 1 to 120 characters.", examples=["Weekend in Lisbon"])
+
+
+class FeedbackRequest(Asked):
+    """What the user thinks of an answer. It replaces what was sent before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rating: Literal["up", "down", "none"] = Field(description="`none` withdraws it.", examples=["up"])
+    comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=["Just what I needed."])
+
+
+class RatedMessage(Served):
+    """The feedback on an answer."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
+    run_id: str = Field(examples=[RUN_ID])
+    feedback: Feedback | None = Field(description="null once it is withdrawn.")
 
 
 class CancelRequest(Asked):

@@ -31,6 +31,7 @@ from baton.ports.card_signer import CardSigner
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.erasure import Erasure
+from baton.ports.feedback import FeedbackStore
 from baton.ports.files import Files
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.handoffs import HandoffStore
@@ -47,6 +48,8 @@ from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
 from baton.sessions.importing import Importer
+from baton.sessions.ratings import Ratings
+from baton.sessions.titles import Titles
 from baton.turns.branch_selection import BranchSelection
 from baton.turns.turns import Turns
 
@@ -85,6 +88,9 @@ class ApiServices:
     card_signer: CardSigner | None
     """None in deployments that do not sign their agents' cards."""
     push_configs: PushConfigs
+    feedback: FeedbackStore
+    titles: Titles
+    ratings: Ratings
     task_news: TaskNews
     mcp_calls: McpCalls
     episodes: Episodes
@@ -129,6 +135,9 @@ class ApiServices:
             a2a_tasks=ports.a2a_tasks,
             card_signer=ports.card_signer,
             push_configs=ports.push_configs,
+            feedback=ports.feedback,
+            titles=app.titles,
+            ratings=app.ratings,
             task_news=app.task_news,
             mcp_calls=ports.mcp_calls,
             episodes=ports.episodes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request
@@ -17,10 +17,11 @@ from baton.api.departures import Departures
 from baton.api.older_clients import Convert, conversion_for
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
-from baton.api.schemas import Listing, Message, MessageListing, Thread
+from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.threads_access import readable_thread
 from baton.domain.branches import branch_named, tip_of
+from baton.domain.citation import FILE_SOURCE
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -28,16 +29,21 @@ from baton.domain.errors import (
     Forbidden,
     InvalidRequest,
     InvalidSequence,
+    MalformedJson,
     NotFound,
+    StoreUnavailable,
     ThreadUnavailable,
     TokenExpired,
     Unauthorized,
 )
-from baton.domain.identity import Permission, Scope
+from baton.domain.feedback import Feedback
+from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.message import Role, StoredMessage
 from baton.domain.served import THREAD_ID
 from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
+from baton.domain.thread_search import thread_query
+from baton.domain.thread_title import given_title
 from baton.outbox.replay import Replay
 
 MAX_SEQ = 10**12
@@ -59,6 +65,9 @@ ProtocolVersion = Annotated[
     ),
 ]
 Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
+Search = Annotated[
+    str | None, Query(description="Words, all of which must occur, whatever their case.", examples=["lisbon"])
+]
 Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the page before.")]
 
 
@@ -76,11 +85,16 @@ async def list_threads(
         Literal["user", "tenant"], Query(description="`tenant` lists everybody's; it needs `thread:read_all`.")
     ] = "user",
     parent: ParentThreadId = None,
+    q: Search = None,
 ) -> Listing[Thread]:
     """Return the caller's conversations, latest activity first, or the tenant's, latest creation first.
 
-    Forks are listed only with their `parentThreadId`.
+    Forks are listed only with their `parentThreadId`. With `q`, only conversations whose titles or beginnings match are
+    returned; a page may then have fewer items than `limit`, or none, and still have a `nextCursor`.
     """
+    query = thread_query(q) if q is not None else None
+    if query is not None and scope == "tenant":
+        raise InvalidRequest("q: leave scope out, it searches the caller's own conversations.")
     if parent is not None and scope == "tenant":
         raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
     if scope == "tenant":
@@ -88,7 +102,7 @@ async def list_threads(
         await services.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
     parent_id = (await readable_thread(services, caller, parent)).id if parent is not None else None
     threads, next_cursor = await services.store.list_threads(
-        caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant", parent_thread_id=parent_id
+        caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant", parent_thread_id=parent_id, query=query
     )
     describe = (await services.agents.of(caller)).describe
     shown = [Thread.shown(describe, thread) for thread in threads]
@@ -107,6 +121,18 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
     if thread.run is not None:
         last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
     return Thread.shown((await services.agents.of(caller)).describe, thread, last_seq)
+
+
+@router.patch(
+    "/{thread_id}",
+    summary="Rename a thread",
+    responses=responses(MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest, StoreUnavailable),
+)
+async def rename_thread(thread_id: ThreadId, caller: Caller, services: Services, asked: RenameRequest) -> Thread:
+    """Give one of the caller's own conversations a title, and tell its open connections by `thread_title`."""
+    title = given_title(asked.title)
+    thread = await services.titles.rename(caller, thread_ref(caller, thread_id).id, title)
+    return Thread.shown((await services.agents.of(caller)).describe, thread)
 
 
 @router.get(
@@ -148,10 +174,11 @@ async def list_messages(
         if before is None or len(found) >= limit or sum(len(message.text) for message in found) >= PAGE_CHARACTERS:
             break
     shown = found[-limit:]
+    feedback = await _feedback_on(services, caller, thread, shown)
     if len(found) > len(shown):
         before = shown[0].ordinal
     return MessageListing(
-        items=[await _with_downloads(services, caller, thread, message) for message in shown],
+        items=[await _with_downloads(services, caller, thread, message, feedback) for message in shown],
         next_cursor=encode_ordinal(before) if before is not None else None,
         # From the same read as the pointer, so that later events are in no message yet.
         last_seq=thread.last_seq,
@@ -265,9 +292,25 @@ def _roles(roles: str) -> set[Role]:
     return wanted
 
 
-async def _with_downloads(services: ApiServices, scope: Scope, thread: ThreadRecord, message: StoredMessage) -> Message:
-    """Return the message with a download address in every part that refers to an upload."""
-    shown = Message.shown(message)
+async def _feedback_on(
+    services: ApiServices, scope: Scope, thread: ThreadRecord, messages: Sequence[StoredMessage]
+) -> Mapping[str, Feedback]:
+    """Return the feedback on a page of messages, by their ids."""
+    if not messages:
+        return {}
+    end = messages[-1].ordinal + 1
+    return {each.message_id: each for each in await services.feedback.between(scope, thread, messages[0].ordinal, end)}
+
+
+async def _with_downloads(
+    services: ApiServices,
+    scope: Scope,
+    thread: ThreadRecord,
+    message: StoredMessage,
+    feedback: Mapping[str, Feedback],
+) -> Message:
+    """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
+    shown = Message.shown(message, feedback.get(message.id))
     if isinstance(shown.content, list):  # absent if there are only tool calls
         shown.content = [without_download_url(part) for part in shown.content]
         for part in shown.content:
@@ -277,4 +320,10 @@ async def _with_downloads(services: ApiServices, scope: Scope, thread: ThreadRec
                 except NotFound:
                     url = None  # never uploaded
                 part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
+    for source in shown.metadata.sources if any(each.get("isKept") for each in message.sources) else ():
+        if source.get("kind") == FILE_SOURCE and source.get("isKept"):
+            try:
+                source["url"] = await services.files.download_url(scope, thread.id, str(source.get("id")))
+            except NotFound:
+                source["url"] = None
     return shown

@@ -7,9 +7,16 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from baton.api.schemas import Usage
+from baton.api.schemas import Feedback, Usage
+from baton.domain.feedback import Rating
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.memory.recalled import BlockKind
+
+
+class TurnFeedback(Feedback):
+    """The user's feedback on an answer of a turn."""
+
+    message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
 
 
 class Turn(Served):
@@ -26,6 +33,11 @@ class Turn(Served):
     started_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     usage: Usage
+    feedback: list[TurnFeedback] = Field(
+        default=[],
+        exclude_if=lambda feedback: not feedback,
+        description="The user's feedback on its answers; left out where there is none.",
+    )
 
 
 class _Recorded(Served):
@@ -109,6 +121,15 @@ class ContextCall(_Recorded):
     error: str | None = Field(description="The code of the failure that ended it.", examples=[None])
 
 
+class RecordedFeedback(_Recorded):
+    """The user's feedback on an answer of the turn, as it is now."""
+
+    message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
+    rating: Rating = Field(examples=["down"])
+    comment: str | None = Field(description="Without personal data in a redacted record.", examples=["Out of date."])
+    updated_at: str = Field(examples=[TIMESTAMP])
+
+
 class Context(_Recorded):
     """What a turn's models were sent, and why."""
 
@@ -128,3 +149,4 @@ class Context(_Recorded):
     )
     calls: list[ContextCall]
     calls_left_out: int = Field(examples=[0])
+    feedback: list[RecordedFeedback] = Field(default=[], examples=[[]])

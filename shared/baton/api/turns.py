@@ -52,7 +52,7 @@ async def list_turns(
     """
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(services, caller, thread_id)
-    turns, next_before = await turns_of(services.store, caller, thread, limit=limit, before=before)
+    turns, next_before = await turns_of(services.store, services.feedback, caller, thread, limit=limit, before=before)
     return Listing[Turn](items=turns, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
@@ -76,4 +76,6 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, servic
         raise NotFound(
             f"There is no record of this run. The conversation may have no such run; {ABSENT[services.inspector.mode]}"
         )
-    return Context.model_validate(record)
+    rated = await services.feedback.between(caller, thread, 0, thread.next_ordinal)
+    feedback = [each for each in rated if each.run_id == record["runId"]]
+    return Context.model_validate(await services.inspector.with_feedback(record, feedback))

@@ -5,6 +5,7 @@ The methods contain their imports, because a cold start must not wait for the mo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -53,7 +54,10 @@ if TYPE_CHECKING:
     from baton.procedures.procedure_capture import ProcedureCapture
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
+    from baton.sessions.made_titles import MadeTitles
+    from baton.sessions.ratings import Ratings
     from baton.sessions.sessions import Sessions
+    from baton.sessions.titles import Titles
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
     from baton.turns.turn_services import TurnServices
@@ -105,6 +109,7 @@ class App:
             self.turns,
             self.closer,
             self.history_summaries,
+            self.made_titles,
             ports.connections,
             ports.queue_records,
             ports.clock,
@@ -117,12 +122,16 @@ class App:
     def dead_turns(self) -> QueuedTurns:
         """Ends turns of the dead-letter queue. No other worker receives their records any more."""
         from baton.entry.queued_turns import QueuedTurns
+        from baton.turns.turns import Turns
 
         ports = self.ports
+        # It has no queue for titles: the next turn asks for them.
+        services = replace(self.turn_services, makes_titles=False)
         return QueuedTurns(
-            self.turns,
+            Turns(services, self.agents, self.replays, self.follower, ports.audit),
             self.closer,
             self.history_summaries,
+            self.made_titles,
             ports.connections,
             None,
             ports.clock,
@@ -273,7 +282,14 @@ class App:
 
         ports = self.ports
         return Exports(
-            ports.store, ports.records, ports.handoffs, ports.workflows, ports.episodes, ports.audit, ports.clock
+            ports.store,
+            ports.records,
+            ports.handoffs,
+            ports.workflows,
+            ports.episodes,
+            ports.feedback,
+            ports.audit,
+            ports.clock,
         )
 
     # Turns
@@ -308,8 +324,41 @@ class App:
         return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
 
     @cached_property
+    def titles(self) -> Titles:
+        """Names threads, as users ask for."""
+        from baton.sessions.titles import Titles
+
+        ports = self.ports
+        return Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
+
+    @cached_property
+    def made_titles(self) -> MadeTitles:
+        """Makes titles of threads that users have not named."""
+        from baton.sessions.made_titles import MadeTitles
+
+        ports = self.ports
+        return MadeTitles(
+            ports.store,
+            ports.model,
+            ports.light_model,
+            ports.files,
+            ports.pii_detector,
+            ports.title_source,
+            self.titles,
+        )
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """Takes feedback on answers."""
+        from baton.sessions.ratings import Ratings
+
+        ports = self.ports
+        return Ratings(ports.store, ports.feedback, ports.audit, ports.clock)
+
+    @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
+        from baton.domain.title_source import TitleSource
         from baton.turns.turn_services import TurnServices
 
         ports = self.ports
@@ -328,6 +377,7 @@ class App:
             learning=self.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
+            makes_titles=ports.title_source is not TitleSource.NONE,
         )
 
     @cached_property
@@ -409,7 +459,7 @@ class App:
         from baton.sessions.importing import Importer
 
         ports = self.ports
-        return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.audit)
+        return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.feedback, ports.audit)
 
     @cached_property
     def episode_messages(self) -> EpisodeMessages:

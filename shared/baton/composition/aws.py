@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.engine import Engine
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.source_rules import SourceRules
+    from baton.domain.title_source import TitleSource
     from baton.ports.announcements import Announcements
     from baton.ports.captures import Captures, CaptureStore
     from baton.ports.connections import Connections
@@ -165,6 +166,12 @@ class AwsPorts(AgentPorts):
         from baton.settings import EpisodeSettings
 
         return EpisodeSettings().facts
+
+    @cached_property
+    def title_source(self) -> TitleSource:
+        from baton.settings import TitleSettings
+
+        return TitleSettings().source
 
     @cached_property
     def recall_deadline(self) -> timedelta:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from baton.ports.clock import Clock
     from baton.ports.documents import DocumentFiles, DocumentStore
     from baton.ports.episodes import Episodes
+    from baton.ports.feedback import FeedbackStore
     from baton.ports.files import Files
     from baton.ports.handoffs import HandoffStore
     from baton.ports.idle_threads import IdleThreads
@@ -113,6 +114,12 @@ class StorePorts:
         from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
 
         return DynamoPushConfigs(self.table, self.clock)
+
+    @cached_property
+    def feedback(self) -> FeedbackStore:
+        from baton.adapters.dynamodb.feedback import DynamoFeedback
+
+        return DynamoFeedback(self.table)
 
     @cached_property
     def mcp_calls(self) -> McpCalls:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
     from baton.domain.source_rules import SourceRules
+    from baton.domain.title_source import TitleSource
     from baton.ports.a2a_tasks import A2ATasks
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings, Episodes
     from baton.ports.erasure import Erasure, ObjectErasure
+    from baton.ports.feedback import FeedbackStore
     from baton.ports.files import Files
     from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.handoffs import HandoffStore
@@ -108,6 +110,11 @@ class Ports(Protocol):
     @property
     def push_configs(self) -> PushConfigs:
         """Where clients want to be notified of A2A tasks."""
+        ...
+
+    @property
+    def feedback(self) -> FeedbackStore:
+        """Feedback on answers."""
         ...
 
     @property
@@ -200,6 +207,11 @@ class Ports(Protocol):
     @property
     def with_episode_facts(self) -> bool:
         """Whether the light model writes summaries and facts of episodes."""
+        ...
+
+    @property
+    def title_source(self) -> TitleSource:
+        """What titles of threads are made of."""
         ...
 
     @property

@@ -85,7 +85,7 @@ class AgentRunner:
         self._histories = AgentHistories(given)
         self._services = context.services
         self._text = given.asked.text if given.asked is not None else ""
-        self._consultations = Consultations(context)
+        self._consultations = Consultations(context, given.asked.content if given.asked is not None else "")
 
     @property
     def result(self) -> RunnerResult:

@@ -6,24 +6,42 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ag_ui.core import BaseEvent, TextPart
 
 from baton.agents.agent_result import AgentResult
+from baton.agents.attachments import attachments
+from baton.agents.remote_answers import ReturnedFiles, in_words
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
-from baton.dialogue.attachments import attachments
+from baton.dialogue.remote_data import SPOKEN, answered_data, as_words
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import AgentUnavailable, BatonError
+from baton.domain.errors import AgentUnavailable, BatonError, LeaseLost, StoreUnavailable
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Content, Part, StoredMessage
+from baton.domain.remote_task import RemoteTask
+from baton.domain.sentences import sentence
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentReport, AgentTask, HandedOver, TaskLost
+from baton.ports.agent_client import (
+    AgentChunk,
+    AgentData,
+    AgentDone,
+    AgentFailed,
+    AgentFile,
+    AgentReport,
+    AgentStarted,
+    AgentTask,
+    HandedOver,
+    NotSent,
+    TaskLost,
+)
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
 
@@ -53,6 +71,9 @@ class RemoteAgentRunner:
         self._usage = Usage()
         self._returns: AgentReport | None = None
         self._has_answered = False
+        self._not_passed_on: list[str] = []
+        """The user's files that the agent does not take."""
+        self._files = ReturnedFiles(context, agent)
         self._remote_task_id: str | None = None
         self._context = context
         self._transcript = transcript
@@ -78,7 +99,7 @@ class RemoteAgentRunner:
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Yield the events of the agent's answer. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
         context, message_id = self._context, self._transcript.new_id()
-        text, is_open = "", False
+        text, is_open, sources = "", False, self._files.sources
         failure: BatonError | None = None
         limit = AnswerLimit()
         chunks = batched(self._chunks(), limit=limit, deadline=context.deadline, stop=context.stop)
@@ -92,14 +113,18 @@ class RemoteAgentRunner:
                         yield text_start(message_id, self._agent)
                     text += chunk.text
                     yield text_content(message_id, chunk.text)
+        except (LeaseLost, StoreUnavailable):
+            raise
         except BatonError as error:
             failure = error
         is_stopped = context.stop.is_set()
         if is_open:
             is_whole = failure is None and not is_stopped
             is_cut = is_whole and limit.is_spent
-            yield text_end(message_id, is_cut=is_cut)
-            self._transcript.add_answer(message_id, self._agent, text, is_whole=is_whole, is_cut=is_cut)
+            yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
+            self._transcript.add_answer(
+                message_id, self._agent, text, is_whole=is_whole, is_cut=is_cut, sources=sources
+            )
         self._has_answered = bool(text)
         if failure is None and not is_stopped and not text and self._returns is None:
             failure = self._unavailable("its answer was empty")
@@ -132,26 +157,66 @@ class RemoteAgentRunner:
         if not await self._context.may_act():
             return
         task = await self._task(remote_task_id, hands_over=hands_over)
-        async with contextlib.aclosing(self._heard(client.stream(self._agent, task))) as chunks:
+        extras: list[tuple[Any, bool | None]] = []
+        has_spoken, self._not_passed_on = False, []
+        stream = client.stream(self._agent, task, is_passed_on=self._context.passed_on.is_set)
+        async with contextlib.aclosing(self._heard(stream)) as chunks:
             async for chunk in chunks:
-                if isinstance(chunk, TextDelta):
-                    yield chunk
-                elif isinstance(chunk, AgentDone):
-                    self._take_end(chunk)
+                match chunk:
+                    case TextDelta():
+                        has_spoken = True
+                        yield chunk
+                    case AgentStarted():
+                        await self._keep_task(task, chunk)
+                    case NotSent(attachment):
+                        self._not_passed_on.append(in_words(replace(attachment, url=None)))
+                    case AgentData(value):
+                        extras.append((value, isinstance(value, dict) and any(key in value for key in SPOKEN)))
+                    case AgentFile(file):
+                        extras.append((await self._files.take(file), None))
+                    case AgentDone():
+                        self._take_end(chunk)
+                        for words in self._ending(extras, chunk, has_spoken=has_spoken):
+                            yield TextDelta(f"\n\n{words}" if has_spoken else words)
+                            has_spoken = True
+
+    def _ending(self, extras: Sequence[tuple[Any, bool | None]], end: AgentDone, *, has_spoken: bool) -> Iterator[str]:
+        """Yield what the user is told after the agent's text: of its data and files, and that it waits for them."""
+        for value, is_spoken in extras:
+            if is_spoken is None:
+                if value:
+                    yield value
+            elif not (is_spoken and has_spoken):
+                yield as_words(value)
+        if self._files.left_out:
+            yield self._files.left_out
+        if end.needs_sign_in:
+            yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
+
+    async def _keep_task(self, task: AgentTask, begun: AgentStarted) -> None:
+        """Store which task has the message, for a worker that takes the run over."""
+        remote = RemoteTask(task.task_id, self._agent.id, begun.remote_task_id, begun.known)
+        await self._context.keep_remote_task(remote)
 
     async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
         context, run = self._context, self._context.run
         sent, missing = await attachments(context, self._content)
         words = self._text if isinstance(self._content, str) else _words(self._content)
+        # The same in every attempt at the run, so that the agent can recognise a repeated message.
+        message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
+        follows = context.remote_tasks.take(message_id)
+        # What is filled in goes back as data, where the agent has asked for something.
+        data = answered_data(words) if remote_task_id is not None else None
         about = tuple((message.role.value, message.text) for message in self._earlier)
         return AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
-            # The same in every attempt at the run, so that the agent can recognise a repeated message.
-            task_id=str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}")),
+            task_id=message_id,
             parent_task_id=run.run_id,
-            message="\n".join([*([words] if words else []), *missing]),
-            remote_task_id=remote_task_id,
+            message="\n".join([*([words] if words and data is None else []), *missing]),
+            remote_task_id=follows.remote_task_id if follows is not None else remote_task_id,
+            data=data,
+            follows=follows,
             handoff=HandedOver(self._handoff, about) if hands_over else None,
             attachments=tuple(sent),
         )
@@ -197,7 +262,13 @@ class RemoteAgentRunner:
         """Record in the audit log that a message was sent to a remote agent, and with what outcome."""
         context = self._context
         outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
-        detail = {"agentId": self._agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
+        detail: dict[str, Any] = {
+            "agentId": self._agent.id,
+            "handoffId": self._handoff.id,
+            "runId": context.run.run_id,
+        }
+        if self._not_passed_on:
+            detail["notPassedOn"] = self._not_passed_on
         context.writes.add(
             context.services.audit.record(
                 context.scope, "agent.relay", thread_id=context.thread_id, outcome=outcome, detail=detail

@@ -7,6 +7,8 @@ from typing import Any
 
 DOCUMENT_SOURCE = "document"
 """The kind of a source that is a document."""
+FILE_SOURCE = "file"
+"""The kind of a source that is a file of a remote agent's answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,6 +240,11 @@ def custom(name: str, value: dict[str, Any]) -> CustomEvent:
     return CustomEvent(name=name, value=value)
 
 
+def thread_title(title: str) -> CustomEvent:
+    """Return the event of a new title."""
+    return custom("thread_title", {"title": title})
+
+
 def thread_closed(reason: EndReason, episode_id: str | None) -> CustomEvent:
     """Return the event for an ended session; ``episode_id`` is None if the session had no messages."""
     return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})

@@ -8,6 +8,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
+from baton.domain.feedback import Rating
 from baton.domain.message import Role
 from baton.domain.times import to_millis
 
@@ -24,6 +25,10 @@ class ImportedMessage:
     text: str
     timestamp: datetime
     tool_name: str | None = None
+    rating: Rating | None = None
+    """The user's rating of an answer."""
+    comment: str | None = None
+    rated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,12 @@ class ImportedSession:
     """At least one, in order."""
     ended_at: datetime
     agent_id: str | None = None
+    title: str | None = None
+
+    @property
+    def rated(self) -> tuple[ImportedMessage, ...]:
+        """The messages that the user has rated."""
+        return tuple(each for each in self.messages if each.rating is not None)
 
     @property
     def digest(self) -> str:
@@ -43,7 +54,11 @@ class ImportedSession:
         told = [
             [each.id, each.role.value, each.text, to_millis(each.timestamp), each.tool_name] for each in self.messages
         ]
-        content = json.dumps([told, to_millis(self.ended_at)], separators=(",", ":"))
+        beside: list[object] = []
+        if self.title is not None or self.rated:
+            ratings = [[each.id, each.rating, each.comment, each.rated_at] for each in self.rated]
+            beside = [self.title, ratings]
+        content = json.dumps([told, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
         return hashlib.sha256(content.encode()).hexdigest()
 
 

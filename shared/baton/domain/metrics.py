@@ -1,4 +1,4 @@
-"""Metrics: failures that were caught, counted by invocation."""
+"""Metrics: failures that were caught, and ratings of answers, counted by invocation."""
 
 from __future__ import annotations
 
@@ -37,6 +37,12 @@ class Metric(StrEnum):
     """Runs without an answer because the model failed, and failed summaries."""
     SUMMARIES_FAILED = "SummariesFailed"
     """Summaries of message histories that could not be queued or written. A later turn asks for them again."""
+    TITLES_FAILED = "TitlesFailed"
+    """Titles that could not be queued, or that the light model did not write. A later turn asks, or words stand in."""
+    ANSWERS_RATED_UP = "AnswersRatedUp"
+    """Answers that users have rated with thumbs up."""
+    ANSWERS_RATED_DOWN = "AnswersRatedDown"
+    """Answers that users have rated with thumbs down."""
     ANSWERS_DISCARDED = "AnswersDiscarded"
     """Answers that were begun for a message that was sent before, and stopped. Nobody is charged their tokens."""
     MODEL_CALLS_FAILED = "ModelCallsFailed"

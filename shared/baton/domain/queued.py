@@ -114,7 +114,17 @@ class QueuedSummary(_Queued):
         return f"{self.thread_id}#summary"
 
 
-Queued = QueuedMessage | QueuedAnswer | QueuedAction | QueuedClose | QueuedTakeover | QueuedSummary
+class QueuedTitle(_Queued):
+    """A request to give the thread a title, if it has none."""
+
+    action: Literal["title"] = "title"
+
+    @property
+    def group(self) -> str:
+        return f"{self.thread_id}#title"
+
+
+Queued = QueuedMessage | QueuedAnswer | QueuedAction | QueuedClose | QueuedTakeover | QueuedSummary | QueuedTitle
 
 _QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
 

@@ -14,6 +14,7 @@ SENTENCES: dict[str, str] = {
     "researching": "Researching...",
     "approval_needed": "May I use {tool}?",
     "client_tool_waiting": "Waiting for {tool} in your application.",
+    "sign_in_needed": "{agent} goes on when you have done that. Tell it here then.",
     "connecting": "Connecting you with {agent}...",
     "unavailable": (
         "The {agent} is currently unavailable. Would you like me to help you with something else, or try again later?"

@@ -84,6 +84,12 @@ class Thread:
     """Whether A2A tasks have begun in it."""
     notifies: bool = False
     """Whether clients want to be notified of its A2A tasks."""
+    title: str | None = None
+    """None until the user has given it one, or Baton has made one after an answer."""
+    preview: str | None = None
+    """The beginning of its first message, without personal data; None until Baton has made it with the title."""
+    has_feedback: bool = False
+    """Whether the user has rated an answer."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 

@@ -21,6 +21,7 @@ from baton.domain.queued import (
     QueuedMessage,
     QueuedSummary,
     QueuedTakeover,
+    QueuedTitle,
     RecordDelivery,
     parse_queued,
 )
@@ -35,6 +36,7 @@ from baton.ports.connections import Connections
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.queue_records import HeldRecord, QueueRecords
 from baton.requests.queue_mapping import from_queue
+from baton.sessions.made_titles import MadeTitles
 from baton.turns.closing import Closer
 from baton.turns.turns import Turns
 
@@ -54,6 +56,7 @@ class QueuedTurns:
         turns: Turns,
         closer: Closer,
         summaries: HistorySummaries,
+        made_titles: MadeTitles,
         connections: Connections,
         records: QueueRecords | None,
         clock: Clock,
@@ -64,6 +67,7 @@ class QueuedTurns:
         self._turns = turns
         self._closer = closer
         self._summaries = summaries
+        self._made_titles = made_titles
         self._connections = connections
         self._records = records
         self._clock = clock
@@ -119,6 +123,9 @@ class QueuedTurns:
             return
         if isinstance(queued, QueuedSummary):
             await self._summaries.write(queued.scope, queued.due)
+            return
+        if isinstance(queued, QueuedTitle):
+            await self._made_titles.make(queued.scope, queued.thread_id)
             return
         await self._turns.answer(
             queued.scope,

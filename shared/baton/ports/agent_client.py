@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
+from baton.domain.remote_task import RemoteTask
 from baton.domain.usage import Usage
 from baton.ports.chat_model import TextDelta
 
@@ -64,12 +65,46 @@ class AgentTask:
     parent_task_id: str
     """The run that needs the answer."""
     message: str
-    """Empty only where there are attachments."""
+    """Empty only where there are attachments or data."""
     remote_task_id: str | None = None
     """The remote agent's own task that this message continues, if it had asked for input."""
     handoff: HandedOver | None = None
     """The handoff that this message begins; None for a consultation or a later message."""
     attachments: tuple[Attachment, ...] = ()
+    data: Mapping[str, Any] | None = None
+    """A structured answer to what the agent has asked."""
+    follows: RemoteTask | None = None
+    """The task to which an earlier attempt has sent the message. It is followed, and nothing is sent if it has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStarted:
+    """The remote agent has a task for the message. It comes as soon as that is known, at most once."""
+
+    remote_task_id: str
+    known: Mapping[str, int] = field(default_factory=dict)
+    """What the task had before the message: see ``RemoteTask.known``."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """An attachment that is not sent, because the agent does not take its kind."""
+
+    attachment: Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class AgentData:
+    """Structured data of the answer, such as a form to be filled in: any JSON value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A file of the answer."""
+
+    attachment: Attachment
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +123,29 @@ class AgentDone:
     usage: Usage | None = None
     report: AgentReport | None = None
     """Set if the agent ends its handoff."""
+    needs_sign_in: bool = False
+    """Whether it waits for the user to sign in or to grant it access somewhere (A2A: ``auth-required``)."""
 
 
-AgentChunk = TextDelta | AgentProgress | AgentDone
+AgentChunk = TextDelta | AgentStarted | NotSent | AgentData | AgentFile | AgentProgress | AgentDone
 
 
 class AgentClient(Protocol):
     """Client of the remote agents that ``AgentDefinition.remote`` describes."""
 
-    def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+    def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
         """Yield the answer's text as it arrives, then one ``AgentDone``.
 
-        Closing the generator asks the remote agent to stop. Raises ``TaskLost``, before anything is sent, if
-        ``remote_task_id`` accepts no more messages. Raises ``AgentFailed`` for every other failure: unreachable,
+        Closing the generator asks the remote agent to stop, unless ``is_passed_on``: another worker then follows its
+        task. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more messages, or the task
+        that it ``follows`` is gone or was cancelled. Raises ``AgentFailed`` for every other failure: unreachable,
         refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything is sent, if the agent
         acts for the user and there is no token of the user's for it. The caller limits the total time.
         """
+        ...
+
+    async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
+        """Ask the agent to stop a task that nobody follows any more. A failure is only logged."""
         ...

@@ -40,6 +40,13 @@ class Files(Protocol):
         """Return a short-lived address to read the file from."""
         ...
 
+    async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
+        """Keep a file that an agent has given, and return its id.
+
+        Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` as ``presign_upload`` does.
+        """
+        ...
+
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
         """Return the files of one thread."""
         ...

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from baton.domain.identity import Scope
+from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.thread_store import Lease
@@ -72,4 +73,12 @@ class RunRecords(Protocol):
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         """Return one sub-task with its messages."""
+        ...
+
+    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
+        """Store which task of a remote agent works on a message of the run."""
+        ...
+
+    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+        """Return the tasks of remote agents that work on messages of the run whose first is at ``first_ordinal``."""
         ...

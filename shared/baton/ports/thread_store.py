@@ -16,6 +16,7 @@ from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, Run, Thread
+from baton.domain.thread_search import ThreadQuery
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 
@@ -264,12 +265,36 @@ class ThreadStore(Protocol):
         cursor: str | None,
         whole_tenant: bool = False,
         parent_thread_id: str | None = None,
+        query: ThreadQuery | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         """Return the caller's threads, or the tenant's, newest first, and the cursor of the next page.
 
-        Forks are listed only with their ``parent_thread_id``.
+        Forks are listed only with their ``parent_thread_id``. With a ``query`` only threads that match are returned: a
+        page may then have fewer than ``limit``, or none, and still have a next one, because a call looks at a limited
+        number of threads. The tenant's list takes no query.
 
         Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
+        ...
+
+    async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
+        """Give the caller's own thread a title, and return the thread as it is now. It needs no lease.
+
+        Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
+        """
+        ...
+
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
+        """Store the preview, if there is one, and the title unless the thread has one. Return the thread as it is now.
+
+        It needs no lease. Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
+        """
+        ...
+
+    async def find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage | None:
+        """Return the committed message of any branch by its id; None if it is not among the newest 20 MB of messages.
+
+        ``get_thread`` must have checked the thread's ownership.
         """
         ...
 

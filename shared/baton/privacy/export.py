@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.text import utf8_size
@@ -16,6 +17,7 @@ from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
+from baton.ports.feedback import FeedbackStore
 from baton.ports.handoffs import HandoffStore
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
@@ -30,8 +32,8 @@ IMPORTED = 5_000
 """Messages of one session that the import of episodes takes. A longer one is exported in parts."""
 IMPORTED_BYTES = 4 * 1024 * 1024
 """Bytes of the same. The import takes requests of 5 MiB."""
-MESSAGE_BYTES = 300
-"""Bytes of a message beside its text: its id, role and time."""
+MESSAGE_BYTES = 400
+"""Bytes of a message beside its text and the comment on it: its id, role, time and rating."""
 
 
 class ExportKind(StrEnum):
@@ -74,6 +76,8 @@ class Exported:
     thread_id: str | None
     value: Any
     """The stored record; for a session's begin the ``Session``, for a cursor its text."""
+    feedback: Feedback | None = None
+    """The user's feedback on a message."""
     is_selected: bool = True
     """False for a message of a branch that is not selected."""
 
@@ -91,6 +95,7 @@ class Exports:
         handoffs: HandoffStore,
         workflows: WorkflowStore,
         episodes: Episodes,
+        feedback: FeedbackStore,
         audit: AuditLog,
         clock: Clock,
     ) -> None:
@@ -99,6 +104,7 @@ class Exports:
         self._handoffs = handoffs
         self._workflows = workflows
         self._episodes = episodes
+        self._feedback = feedback
         self._audit = audit
         self._clock = clock
 
@@ -152,8 +158,8 @@ class Exports:
     async def _of_thread(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
         yield Exported(ExportKind.THREAD, thread.id, thread)
         path = thread.path
-        async for message in self._messages(scope, thread.unbranched, 0, thread.next_ordinal):
-            yield Exported(ExportKind.MESSAGE, thread.id, message, is_selected=message.ordinal in path)
+        async for message, feedback in self._messages(scope, thread.unbranched, 0, thread.next_ordinal):
+            yield Exported(ExportKind.MESSAGE, thread.id, message, feedback, is_selected=message.ordinal in path)
         lists: dict[ExportKind, _Page] = {
             ExportKind.TOOL_CALL: lambda after: self._records.calls(scope, thread.id, limit=RECORDS, cursor=after),
             ExportKind.TASK: lambda after: self._records.tasks(scope, thread.id, limit=RECORDS, cursor=after),
@@ -185,10 +191,13 @@ class Exports:
 
     async def _session(self, scope: Scope, session: Session) -> AsyncIterator[Exported]:
         count = size = 0
-        async for message in self._messages(scope, session.thread, session.first_ordinal, session.end_ordinal):
+        async for message, feedback in self._messages(
+            scope, session.thread, session.first_ordinal, session.end_ordinal
+        ):
             if message.role not in (Role.USER, Role.ASSISTANT) or not message.text:
                 continue
             length = MESSAGE_BYTES + utf8_size(json.dumps(message.text, ensure_ascii=False))
+            length += utf8_size(json.dumps(feedback.comment, ensure_ascii=False)) if feedback is not None else 0
             if count and (count == IMPORTED or size + length > IMPORTED_BYTES):
                 yield Exported(ExportKind.SESSION_END, session.thread.id, session)
                 session = replace(session, part=session.part + 1)
@@ -197,12 +206,17 @@ class Exports:
                 yield Exported(ExportKind.SESSION_BEGIN, session.thread.id, session)
             count += 1
             size += length
-            yield Exported(ExportKind.SESSION_MESSAGE, session.thread.id, message)
+            yield Exported(ExportKind.SESSION_MESSAGE, session.thread.id, message, feedback)
         if count:
             yield Exported(ExportKind.SESSION_END, session.thread.id, session)
 
-    async def _messages(self, scope: Scope, thread: Thread, first: int, end: int) -> AsyncIterator[StoredMessage]:
-        """Yield messages in order. The store reads backwards, so they are read a block at a time."""
+    async def _messages(
+        self, scope: Scope, thread: Thread, first: int, end: int
+    ) -> AsyncIterator[tuple[StoredMessage, Feedback | None]]:
+        """Yield messages in order, with the feedback on them.
+
+        The store reads backwards, so they are read a block at a time.
+        """
         for start in range(first, end, MESSAGES):
             found: list[StoredMessage] = []
             before: int | None = min(start + MESSAGES, end)
@@ -210,8 +224,12 @@ class Exports:
                 page = await self._store.read_messages(scope, thread, limit=before - start, before=before)
                 found = [*(each for each in page.messages if each.ordinal >= start), *found]
                 before = page.messages[0].ordinal if page.messages else None
+            rated = {
+                each.ordinal: each
+                for each in await self._feedback.between(scope, thread, start, min(start + MESSAGES, end))
+            }
             for message in found:
-                yield message
+                yield message, rated.get(message.ordinal)
 
 
 async def _all(page: _Page) -> AsyncIterator[Any]:

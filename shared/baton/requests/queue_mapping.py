@@ -6,7 +6,7 @@ from baton.domain.content import content_as_json, content_from_json
 from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope, ThreadRef, derived_record_id, derived_run_id
 from baton.domain.interrupt import InterruptAnswer
-from baton.domain.queued import QueuedAction, QueuedAnswer, QueuedMessage, QueuedSummary
+from baton.domain.queued import QueuedAction, QueuedAnswer, QueuedMessage, QueuedSummary, QueuedTitle
 from baton.requests.parsing import answer_request
 from baton.requests.turn_requests import ActionRequest, ConversationAction, MessageRequest, TurnRequest
 
@@ -92,6 +92,19 @@ def queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> QueuedSumma
         request_id=derived_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}"),
         thread_id=thread_id,
         due=due,
+    )
+
+
+def queued_title(scope: Scope, thread_id: str, run_id: str) -> QueuedTitle:
+    """Make the queue record of the title that is due after a run. The queue drops repetitions for some minutes."""
+    return QueuedTitle(
+        tenant_id=scope.tenant_id,
+        user_id=scope.user_id,
+        permissions=(),
+        connection_id=None,
+        connection_expires_at=0,
+        request_id=derived_record_id(thread_id, "title", run_id),
+        thread_id=thread_id,
     )
 
 

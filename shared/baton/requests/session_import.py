@@ -8,9 +8,11 @@ from typing import Any
 
 from baton.domain.content import MAX_CONTENT_BYTES
 from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.feedback import Rating, given_comment
 from baton.domain.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is_printable
 from baton.domain.imported import ImportedMessage, ImportedSession, imported_message_id
 from baton.domain.message import Role
+from baton.domain.thread_title import given_title
 from baton.requests.parsing import moment
 
 MAX_MESSAGES = 5_000
@@ -29,6 +31,7 @@ def imported_session(
     messages: Sequence[Mapping[str, Any]],
     ended_at: str | None,
     now: datetime,
+    title: str | None = None,
 ) -> ImportedSession:
     """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
 
@@ -51,7 +54,8 @@ def imported_session(
     end = last if ended_at is None else _time(ended_at, "endedAt", now)
     if end < last:
         raise InvalidRequest("endedAt must not be before the last message.")
-    return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id)
+    named = given_title(title) if title is not None else None
+    return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id, named)
 
 
 def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetime) -> ImportedMessage:
@@ -67,7 +71,24 @@ def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetim
     if tool_name is not None and (not isinstance(tool_name, str) or not is_printable(tool_name, 64)):
         raise InvalidRequest(f"{where}.toolName must be the name of a tool.")
     text = _text(told.get("content"), where)
-    return ImportedMessage(message_id, role, text, _time(told.get("timestamp"), f"{where}.timestamp", now), tool_name)
+    at = _time(told.get("timestamp"), f"{where}.timestamp", now)
+    rating, comment, rated_at = _feedback(told.get("feedback"), role, at, f"{where}.feedback", now)
+    return ImportedMessage(message_id, role, text, at, tool_name, rating, comment, rated_at)
+
+
+def _feedback(
+    told: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
+) -> tuple[Rating | None, str | None, datetime | None]:
+    """Return rating, comment and time of the feedback on a message."""
+    if told is None:
+        return None, None, None
+    if role is not Role.ASSISTANT:
+        raise InvalidRequest(f"{where}: only answers can be rated.")
+    rating = next((each for each in Rating if each.value == told.get("rating")), None)
+    if rating is None:
+        raise InvalidRequest(f"{where}.rating must be up or down.")
+    at = told.get("updated_at")
+    return rating, given_comment(told.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
 
 
 def _text(content: object, where: str) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import ImportConflict, ThreadUnavailable
+from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope, derived_record_id, derived_run_id
 from baton.domain.imported import IMPORT_TURN, ImportedSession
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
@@ -20,6 +21,7 @@ from baton.leases.holding import holding
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
+from baton.ports.feedback import FeedbackStore
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, NoSuchThread, ThreadStore, TurnRecord
 from baton.ports.token_counter import TokenCounter
 from baton.sessions.sessions import Sessions
@@ -38,6 +40,7 @@ class Importer:
     sessions: Sessions
     agents: AgentRegistry
     counter: TokenCounter
+    feedback: FeedbackStore
     audit: AuditLog
 
     async def run(self, scope: Scope, imported: ImportedSession) -> EpisodeRef:
@@ -94,6 +97,7 @@ class Importer:
         for start in range(0, len(messages), AT_ONCE):
             await gather_all(*(self.store.put_message(lease, each) for each in messages[start : start + AT_ONCE]))
             lease = await self._kept(lease, start)
+        lease = await self._add(lease, imported, messages)
         await self.sessions.record(lease, ref)
         commit = Commit(
             next_ordinal=len(messages),
@@ -104,6 +108,21 @@ class Importer:
             ended=ref,
         )
         await self.store.commit(lease, commit)
+
+    async def _add(self, lease: Lease, imported: ImportedSession, messages: Sequence[StoredMessage]) -> Lease:
+        """Add title and feedback. Before the commit, so that a repetition does not undo what the user has changed."""
+        if imported.title is not None:
+            await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)
+        rated = [
+            Feedback(told.id, ordinal, messages[ordinal].run_id, told.rating, told.comment, told.rated_at)
+            for ordinal, told in enumerate(imported.messages)
+            if told.rating is not None and told.rated_at is not None
+        ]
+        for start in range(0, len(rated), AT_ONCE):
+            some = rated[start : start + AT_ONCE]
+            await gather_all(*(self.feedback.put(lease.scope, lease.thread, each) for each in some))
+            lease = await self._kept(lease, start)
+        return lease
 
     async def _kept(self, lease: Lease, written: int) -> Lease:
         """Renew the lease from time to time: many large messages take longer than it lasts."""

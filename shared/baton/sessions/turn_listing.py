@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
+from baton.ports.feedback import FeedbackStore
 from baton.ports.thread_store import ThreadStore
 
 PAGE = 100
@@ -32,10 +34,12 @@ class TurnSummary:
     started_at: datetime | None
     ended_at: datetime | None
     usage: Usage
+    feedback: tuple[Feedback, ...] = ()
+    """The user's feedback on its answers."""
 
 
 async def turns_of(
-    store: ThreadStore, scope: Scope, thread: Thread, *, limit: int, before: int | None
+    store: ThreadStore, feedback: FeedbackStore, scope: Scope, thread: Thread, *, limit: int, before: int | None
 ) -> tuple[list[TurnSummary], int | None]:
     """Return a page of the thread's turns, newest first, and the ``before`` of the next page, None on the last.
 
@@ -46,23 +50,28 @@ async def turns_of(
     if len(found) >= limit:
         return found, thread.next_ordinal or None
     run: list[StoredMessage] = []
+    rated: dict[int, Feedback] = {}
     at, reads = before, 0
     while True:
         page = await store.read_messages(scope, thread, limit=PAGE, before=at)
         reads += 1
+        if page.messages:
+            end = page.messages[-1].ordinal + 1
+            for each in await feedback.between(scope, thread, page.messages[0].ordinal, end):
+                rated[each.ordinal] = each
         for message in reversed(page.messages):
             if run and message.run_id != run[-1].run_id:
-                found += _ended(run)
+                found += _ended(run, rated)
                 if len(found) >= limit or reads > MAX_READS:
                     return found, run[-1].ordinal
                 run = []
             run.append(message)
         at = page.next_before
         if at is None:
-            return [*found, *_ended(run)], None
+            return [*found, *_ended(run, rated)], None
 
 
-def _ended(run: Sequence[StoredMessage]) -> list[TurnSummary]:
+def _ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]) -> list[TurnSummary]:
     """Return the turn of a run's messages, newest first; nothing if they were copied from another thread."""
     if not run or run[0].end is None:
         return []
@@ -77,6 +86,7 @@ def _ended(run: Sequence[StoredMessage]) -> list[TurnSummary]:
             started_at=first.timestamp,
             ended_at=last.timestamp,
             usage=run[0].end.usage,
+            feedback=tuple(rated[each.ordinal] for each in reversed(run) if each.ordinal in rated),
         )
     ]
 

@@ -10,8 +10,9 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import interrupts_of, pending_interrupts
-from baton.agents.consult import settle_tasks
-from baton.agents.run_context import Writes
+from baton.agents.consult import settle_tasks, stop_remote_tasks
+from baton.agents.run_context import RemoteTasks, Writes
+from baton.catalog.agent_directory import AgentDirectory
 from baton.dialogue.dialogue import DialogueResult, count_failure, end_events
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
@@ -31,7 +32,7 @@ from baton.gather_all import gather_all
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Commit, TurnRecord
-from baton.requests.queue_mapping import queued_summary
+from baton.requests.queue_mapping import queued_summary, queued_title
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.turn_services import TurnServices
 
@@ -62,6 +63,9 @@ class RunCommit:
     agent: AgentDefinition
     """The agent that was active when the run began."""
     journal: Mapping[str, ToolCallRecord]
+    agents: AgentDirectory
+    remote_tasks: RemoteTasks
+    """What earlier attempts have asked of remote agents."""
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
     offered_by: str | None
@@ -108,10 +112,12 @@ class RunCommit:
         await self.outbox.drain()
         if run.run_id in self.outbox.delivery.cancelled_runs:
             await self.services.live.clear_cancel(lease.scope, lease.thread_id, run.run_id)
+        await stop_remote_tasks(self.services.agents, self.scope, self.agents, self.remote_tasks, self.journal)
         if ended is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         if result.summary_due is not None:
             await self._ask_for_summary(result.summary_due)
+        await self._ask_for_title(end)
         await self.services.learning.after_run(lease.scope, finished.thread, (*self.unfinished, *messages))
         return finished
 
@@ -148,6 +154,7 @@ class RunCommit:
         await self.outbox.drain()
         if ended is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        await self._ask_for_title(end)
         return finished
 
     @property
@@ -226,6 +233,17 @@ class RunCommit:
         except BatonError as failure:
             count(Metric.SUMMARIES_FAILED)
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
+
+    async def _ask_for_title(self, end: RunEnd) -> None:
+        """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
+        thread, scope = self._thread, self.holder.lease.scope
+        if not self.services.makes_titles or thread.title is not None or end.outcome is OutcomeType.ERROR:
+            return
+        try:
+            await self.services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))
+        except BatonError as failure:
+            count(Metric.TITLES_FAILED)
+            logger.warning("title not queued", thread_id=thread.id, reason=failure.code)
 
     async def _move_pointer(
         self,

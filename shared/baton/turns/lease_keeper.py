@@ -121,6 +121,7 @@ class LeaseKeeper:
         *,
         run_id: str,
         stop: asyncio.Event,
+        passed_on: asyncio.Event,
         emit_heartbeat: Callable[[Event], None],
         times: LeaseTimes = USUAL_TIMES,
     ) -> None:
@@ -129,6 +130,7 @@ class LeaseKeeper:
         self._delivery = delivery
         self._run_id = run_id
         self._stop = stop
+        self._passed_on = passed_on
         self._emit_heartbeat = emit_heartbeat
         self._refresh_seconds = times.refresh
         self._stopping = asyncio.Event()
@@ -178,6 +180,7 @@ class LeaseKeeper:
                         await self._stopping.wait()
         except Exception as error:  # noqa: BLE001 - raised again in the run's own task
             self._error = error
+            self._passed_on.set()
             if self._owner is not None and not self._stopping.is_set():
                 self._owner.cancel()
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import Role, StoredMessage
+from baton.domain.remote_task import RemoteTask
 from baton.domain.thread import Run, Thread
 from baton.domain.tool_call import CallEnd, ToolCallRecord
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
@@ -88,3 +89,11 @@ async def calls_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[s
         lease.scope, lease.thread_id, run.run_id, first_ordinal=lease.thread.next_ordinal
     )
     return {call.id: call for call in calls if call.succeeded}
+
+
+async def remote_tasks_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, RemoteTask]:
+    """Return the tasks of remote agents that earlier attempts have begun, by Baton's id of their message."""
+    if run.attempt == 1:
+        return {}
+    tasks = await records.remote_tasks(lease.scope, lease.thread_id, first_ordinal=lease.thread.next_ordinal)
+    return {task.id: task for task in tasks}

@@ -10,7 +10,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, Writes
+from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RemoteTasks, RunContext, Writes
 from baton.agents.transcript import Transcript
 from baton.catalog.agent_directory import AgentDirectory
 from baton.dialogue.dialogue import Dialogue, DialogueResult
@@ -34,7 +34,7 @@ from baton.requests.turn_requests import AnswerRequest, MessageRequest
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import brought_results, calls_before, dated_as_before, opening_message
+from baton.turns.opening import brought_results, calls_before, dated_as_before, opening_message, remote_tasks_before
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.recovery import adoptable
 from baton.turns.turn_call import TurnCall
@@ -101,6 +101,8 @@ class RunExecution:
             self._question = replace(self._question, branch=branch.start)
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
+        self._remote_tasks = RemoteTasks({})
+        self._passed_on = asyncio.Event()
         self._inspection = Inspection()
         self._client = self._request.client
         self._unfinished: Sequence[StoredMessage] = ()
@@ -224,7 +226,7 @@ class RunExecution:
             if self._client is None and self._answered.offered_by is not None:
                 offered = await services.store.get_turn(lease.scope, lease.thread_id, self._answered.offered_by)
                 self._client = offered.client if offered is not None else None
-        snapshot, _, self._journal = await gather_all(
+        snapshot, _, self._journal, remote_tasks = await gather_all(
             read_thread(
                 services,
                 self._scope,
@@ -237,7 +239,9 @@ class RunExecution:
             ),
             asyncio.shield(watchers),
             calls_before(services.agents.records, lease, self._run),
+            remote_tasks_before(services.agents.records, lease, self._run),
         )
+        self._remote_tasks = RemoteTasks(remote_tasks)
         return snapshot
 
     @property
@@ -285,6 +289,7 @@ class RunExecution:
             self._outbox.delivery,
             run_id=self._run.run_id,
             stop=stop,
+            passed_on=self._passed_on,
             emit_heartbeat=self._outbox.send_heartbeat,
             times=self._services.lease_times,
         )
@@ -334,6 +339,7 @@ class RunExecution:
                     await self._holder.ensure(self._outbox.log.last_seq)
                     self._outbox.send(event)
             except (LeaseLost, StoreUnavailable):
+                self._passed_on.set()
                 raise
             except Exception:
                 logger.exception("turn failed", thread_id=self._thread.id, run_id=self._run.run_id)
@@ -359,6 +365,8 @@ class RunExecution:
             opened=opened,
             writes=self._writes,
             journal=self._journal,
+            remote_tasks=self._remote_tasks,
+            passed_on=self._passed_on,
             inspection=self._inspection,
         )
         return DialogueInput(
@@ -415,6 +423,8 @@ class RunExecution:
             answered=self._answered,
             agent=self._agent,
             journal=self._journal,
+            agents=self._agents,
+            remote_tasks=self._remote_tasks,
             unfinished=self._unfinished,
             offered_by=self._offered_by,
         )

@@ -40,7 +40,10 @@ class TurnServices:
     learning: Learning
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]
-    """Returns the queue. Only runs that ask for a summary need it, and the function for dead turns has none."""
+    """Returns the queue. Only runs that ask for a summary or a title need it, and the function for dead turns has none.
+    """
+    makes_titles: bool
+    """Whether threads are given titles."""
 
     @property
     def dialogue(self) -> DialogueServices:

@@ -15,7 +15,8 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part, Role, TaskState
-from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
+from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -30,6 +31,7 @@ class RemoteAgent:
 
     streams: bool = True
     version: str = "0.3"
+    input_modes: tuple[str, ...] = ("text/plain", "image/*", "application/pdf", "application/json")
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """Path and headers of each request."""
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -46,6 +48,7 @@ class RemoteAgent:
     def __post_init__(self) -> None:
         self.cancelled = threading.Event()
         self.working = threading.Event()
+        self.gate = threading.Event()
 
     def app(self, base: Callable[[], str]) -> ASGIApp:
         """Serve it at ``base()``, which is asked when the first request comes."""
@@ -73,7 +76,7 @@ class RemoteAgent:
                 AgentInterface(url=f"{base}/rpc", protocol_binding="JSONRPC", protocol_version=self.version)
             ],
             capabilities=AgentCapabilities(streaming=self.streams),
-            default_input_modes=["text/plain"],
+            default_input_modes=list(self.input_modes),
             default_output_modes=["text/plain"],
             skills=[AgentSkill(id="echo", name="Echo", description="Repeats.", tags=["echo"])],
         )
@@ -178,6 +181,28 @@ class _Executor(AgentExecutor):
 
     async def _auth(self, updater: TaskUpdater, words: list[str]) -> None:
         await updater.requires_auth(_said(updater, " ".join(words)))
+
+    async def _form(self, updater: TaskUpdater, words: list[str]) -> None:
+        """Ask for data without a word."""
+        form = {"type": "object", "properties": {word: {"type": "string"} for word in words}}
+        await updater.requires_input(updater.new_agent_message([Part(data=ParseDict(form, Value()))]))
+
+    async def _files(self, updater: TaskUpdater, words: list[str]) -> None:
+        parts = [Part(raw=word.encode(), filename=word, media_type="text/plain") for word in words]
+        await updater.complete(updater.new_agent_message(parts))
+
+    async def _link(self, updater: TaskUpdater, words: list[str]) -> None:
+        """Give a file by its address: here, or elsewhere."""
+        [address] = words
+        await updater.complete(updater.new_agent_message([Part(url=address, filename="card.json")]))
+
+    async def _gated(self, updater: TaskUpdater, words: list[str]) -> None:
+        """Say one word, and the rest once the gate is open."""
+        await updater.add_artifact([Part(text=words[0])], artifact_id="a1")
+        self._agent.working.set()
+        await asyncio.to_thread(self._agent.gate.wait, 60)
+        await updater.add_artifact([Part(text=" ".join(words[1:]))], artifact_id="a1", append=True)
+        await updater.complete()
 
     async def _break(self, updater: TaskUpdater, words: list[str]) -> None:
         await self._chunks(updater, words)

@@ -16,7 +16,7 @@ from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import NotFound
 from baton.domain.secret import HeaderValue, SecretReference
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentStarted
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents import rogue_agent as rogue
@@ -128,7 +128,7 @@ async def test_a_stream_that_ends_too_early_is_followed_by_looks_at_the_task(
         async for piece in chunks:
             heard.append(piece)
             agent.behaviour = rogue.result(rogue.task("completed", "One ", "two."))
-    assert heard == [TextDelta("One "), TextDelta("two."), AgentDone()]
+    assert heard == [AgentStarted("t1"), TextDelta("One "), TextDelta("two."), AgentDone()]
     assert agent.calls == ["message/stream", "tasks/get"]
 
 
@@ -226,7 +226,6 @@ async def test_an_agent_that_keeps_failing_is_left_alone_for_a_while(publish: Pu
         rogue.error(-32602, "Invalid params"),
         rogue.events(rogue.status("failed", "no")),
         rogue.events(rogue.status("rejected", "no")),
-        rogue.events(rogue.status("auth-required", "no")),
     ],
 )
 async def test_an_agent_that_says_no_is_well(publish: Publish, behaviour: Behaviour) -> None:

@@ -13,7 +13,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from baton.adapters.s3_files import S3Files, s3_client
-from baton.domain.errors import MessageTooLarge, NotFound
+from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound, UnsupportedPart
 from baton.domain.identity import Scope
 from baton.ports.files import Files, Upload
 from tests.fakes.files import FakeFiles
@@ -126,6 +126,15 @@ async def test_a_file_is_in_its_tenants_thread_only(store: Store) -> None:
             await store.files.of_thread(scope, thread_id).read(upload.file_id)
         with pytest.raises(NotFound):
             await store.files.download_url(scope, thread_id, upload.file_id)
+
+
+async def test_a_file_that_an_agent_gives_is_kept_under_the_same_rules(store: Store) -> None:
+    file_id = await store.files.keep(ADA, THREAD, "Übersicht.pdf", "application/pdf", b"body")
+    assert await store.files.of_thread(ADA, THREAD).read(file_id) == b"body"
+    assert file_id in await store.files.download_url(ADA, THREAD, file_id)
+    for name, content_type in (("a\n", "application/pdf"), ("a", "audio/mpeg"), ("a", "nothing")):
+        with pytest.raises((InvalidRequest, UnsupportedPart)):
+            await store.files.keep(ADA, THREAD, name, content_type, b"body")
 
 
 async def test_a_file_over_20_mib_is_not_read(store: Store) -> None:

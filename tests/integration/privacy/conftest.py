@@ -15,6 +15,7 @@ from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.erasure import DynamoErasure
+from baton.adapters.dynamodb.feedback import DynamoFeedback
 from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
@@ -77,6 +78,7 @@ class World:
             DynamoWorkflows(table, clock),
             DynamoA2ATasks(table),
             DynamoPushConfigs(table, clock),
+            DynamoFeedback(table),
             DynamoMcpCalls(table, clock),
             DynamoProcedures(table, clock),
             DynamoCaptures(table, clock),

@@ -13,6 +13,7 @@ import pytest
 from baton.adapters.dynamodb import keys
 from baton.domain.episode import EndReason, EpisodeRef, episode_id
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
+from baton.domain.feedback import Feedback, Rating
 from baton.domain.forgetting import ForgetRequest, ForgetStatus
 from baton.domain.identity import Scope
 from baton.domain.push_config import Line, PushConfig
@@ -43,6 +44,10 @@ async def conversation(world: World, scope: Scope, *, text: str = SECRET) -> str
     await world.say(scope, thread_id, LONG)
     config = PushConfig("m1", "c1", scope.user_id, "https://a.example/", Line.OLDER, world.clock.now(), token=SECRET)
     await world.stores.push_configs.put(scope, thread_id, config)
+    await world.stores.store.rename(scope, thread_id, SECRET)
+    thread = await world.stores.store.get_thread(scope, thread_id)
+    feedback = Feedback("a1", 1, "r1", Rating.DOWN, SECRET, world.clock.now())
+    await world.stores.feedback.put(scope, thread, feedback)
     await world.stores.live.attach(scope, thread_id, f"c-{thread_id}", world.clock.now() + timedelta(hours=1))
     await world.stores.live.request_cancel(scope, thread_id, "r-later")
     await world.stores.audit.record(

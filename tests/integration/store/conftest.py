@@ -16,6 +16,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.feedback import DynamoFeedback
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
@@ -74,6 +75,7 @@ class Engine:
             DynamoWorkflows(self.table, clock),
             DynamoA2ATasks(self.table),
             DynamoPushConfigs(self.table, clock),
+            DynamoFeedback(self.table),
             DynamoMcpCalls(self.table, clock),
             DynamoProcedures(self.table, clock),
             DynamoCaptures(self.table, clock),

@@ -15,11 +15,12 @@ from a2a.types import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from google.protobuf.struct_pb2 import Struct, Value  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.a2a.answer import Answer
-from baton.ports.agent_client import AgentDone, AgentFailed, AgentProgress
+from baton.ports.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, Attachment
 from baton.ports.chat_model import TextDelta
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), min_size=1, max_size=8)
@@ -130,15 +131,115 @@ def test_an_event_that_is_none_is_a_failure(response: StreamResponse) -> None:
         told(Answer(None), response)
 
 
-def test_a_file_is_told_by_its_name_type_and_address() -> None:
-    files = [
+def test_files_and_data_come_once_each_however_often_they_are_shown() -> None:
+    form = Struct()
+    form.update({"seats": 2, "window": True})
+    parts = [
+        Part(text="Here they are."),
         Part(url="https://files.example/q.pdf", filename="q.pdf", media_type="application/pdf"),
         Part(raw=b"bytes", filename="x" * 5_000),
+        Part(data=Value(struct_value=form)),
+        Part(),
     ]
-    said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=[Part(text="Here they are."), *files])
+    said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=parts)
+    waiting = task(TaskState.TASK_STATE_INPUT_REQUIRED, said=said, history=[said])
+    answer = Answer(None)
+    chunks = [*answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, said)), *answer.take_task(waiting)]
+    assert [chunk for chunk in chunks if not isinstance(chunk, TextDelta)] == [
+        AgentFile(Attachment("q.pdf", "application/pdf", url="https://files.example/q.pdf")),
+        AgentFile(Attachment("x" * 199 + "…", None, data=b"bytes")),
+        AgentData({"seats": 2, "window": True}),
+    ]
+    text = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+    assert text == "Here they are.\n[A part of a kind that is not understood here.]"
+
+
+def test_a_form_that_is_asked_again_comes_again() -> None:
+    form = [Part(data=Value(string_value="How many?"))]
+    first = Message(message_id="m1", role=Role.ROLE_AGENT, parts=form)
+    answer = Answer("t")
+    answer.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, said=first))
+    again = Message(message_id="m2", role=Role.ROLE_AGENT, parts=form)
+    assert list(answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, again))) == [AgentData("How many?")]
+
+
+def test_data_beyond_the_limit_becomes_text_that_is_cut() -> None:
+    said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=[Part(data=Value(string_value="x" * 500_000))])
     heard = told(Answer(None), status(TaskState.TASK_STATE_COMPLETED, said))
-    text, first, second = heard.split("\n")
-    assert (text, first) == ("Here they are.", "[File: q.pdf, application/pdf, https://files.example/q.pdf]")
-    assert len(second) < 1_100
-    only = Message(message_id="m1", role=Role.ROLE_AGENT, parts=files[:1])
-    assert told(Answer(None), status(TaskState.TASK_STATE_COMPLETED, only)) == first
+    assert heard.startswith('[Data, of which this is the beginning: "xxx')
+    assert len(heard) < 40_000
+
+
+@pytest.mark.parametrize("field", ["task_id", "context_id"])
+def test_an_answer_for_another_task_or_conversation_is_a_lie(field: str) -> None:
+    answer = Answer(None)
+    ours = {"task_id": "t", "context_id": "c"}
+    at_work = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+    list(answer.take(StreamResponse(status_update=TaskStatusUpdateEvent(**ours, status=at_work))))
+    other = {**ours, field: "another"}
+    with pytest.raises(AgentFailed, match="another"):
+        list(answer.take(StreamResponse(status_update=TaskStatusUpdateEvent(**other, status=at_work))))
+    assert answer.task_id == "t", "which is the one to be stopped"
+
+
+def test_an_id_that_nobody_would_store_is_refused() -> None:
+    with pytest.raises(AgentFailed):
+        list(Answer(None).take_task(Task(id="t" * 2_000)))
+
+
+def test_a_hundred_thousand_updates_are_read_in_no_more_than_their_own_length() -> None:
+    answer = Answer(None)
+    for number in range(100_000):
+        said = message(f"Step {number}", f"m{number}")
+        list(answer.take(status(TaskState.TASK_STATE_WORKING, said)))
+    words = told(answer, StreamResponse(task=task(TaskState.TASK_STATE_COMPLETED)))
+    assert words.endswith("Step 99999")
+
+
+def test_an_answer_in_countless_pieces_is_given_up() -> None:
+    pieces = [piece("x", artifact_id=f"a{number}") for number in range(2_000)]
+    with pytest.raises(AgentFailed, match="pieces"):
+        told(Answer(None), *pieces)
+
+
+def test_a_sign_in_is_asked_of_the_user_and_the_task_waits() -> None:
+    answer = Answer(None)
+    asked = told(answer, status(TaskState.TASK_STATE_AUTH_REQUIRED, message("Open https://login.example.")))
+    assert asked == "Open https://login.example."
+    assert answer.done() == AgentDone("t", needs_sign_in=True)
+
+
+class TestATaskThatIsTakenOver:
+    """A dead worker has sent the message ``ours``; another one follows the task."""
+
+    def test_everything_is_told_from_the_message_on(self) -> None:
+        answer = Answer("t")
+        running = task(TaskState.TASK_STATE_WORKING, "It is ", history=[message("Weather?", "ours")])
+        assert answer.resume(running, "ours", {})
+        assert told(answer, StreamResponse(task=running), piece("fine.")) == "It is fine."
+
+    def test_what_the_task_had_before_the_message_is_not_told_again(self) -> None:
+        first = Answer("t")
+        first.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, "Draft. ", said=message("Sure?", "m1")))
+        history = [message("Sure?", "m1"), message("Yes.", "ours")]
+        done = task(TaskState.TASK_STATE_COMPLETED, "Draft. ", "Final.", history=history)
+        second = Answer("t")
+        assert second.resume(done, "ours", first.known)
+        assert told(second, StreamResponse(task=done)) == "Final."
+        assert second.is_over
+
+    @pytest.mark.parametrize("history", [[], [message("Sure?", "m1")]])
+    def test_a_task_that_still_waits_without_the_message_has_not_received_it(self, history: list[Message]) -> None:
+        first, waiting = Answer("t"), task(TaskState.TASK_STATE_INPUT_REQUIRED, said=message("Sure?", "m1"))
+        first.skip(waiting)
+        waiting.history.extend(history)
+        assert not Answer("t").resume(waiting, "ours", first.known)
+
+    def test_a_question_that_waited_before_is_not_the_answer(self) -> None:
+        first, waiting = Answer("t"), task(TaskState.TASK_STATE_INPUT_REQUIRED, said=message("Sure?", "m1"))
+        first.skip(waiting)
+        waiting.history.append(message("Yes.", "ours"))
+        second = Answer("t")
+        assert second.resume(waiting, "ours", first.known)
+        assert told(second, StreamResponse(task=waiting)) == ""
+        assert not second.is_over

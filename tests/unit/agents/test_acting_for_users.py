@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
 import pytest
@@ -37,7 +37,9 @@ class RefusingClient:
     def __init__(self, error: Unauthorized) -> None:
         self._error = error
 
-    async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+    async def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
         raise self._error
         yield
 

@@ -12,15 +12,28 @@ import pytest
 
 from baton.api.record_schemas import Task
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import ModelUnavailable
+from baton.domain.errors import LeaseLost, ModelUnavailable
+from baton.domain.remote_task import RemoteTask
 from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
-from baton.ports.agent_client import AgentDone, AgentFailed, TaskLost
+from baton.ports.agent_client import (
+    AgentData,
+    AgentDone,
+    AgentFailed,
+    AgentFile,
+    AgentProgress,
+    AgentStarted,
+    Attachment,
+    NotSent,
+    TaskLost,
+)
+from baton.ports.thread_store import Lease
 from tests.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock
 from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.unit.api.served import Served
 
 KNOWLEDGE = AgentDefinition(
     id="knowledge", name="Knowledge", description="Knows the documents.", system_prompt="Quote exactly."
@@ -341,3 +354,166 @@ async def test_a_task_whose_worker_died_is_ended_also_behind_a_page_of_long_ones
     _, cursor = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
     [first], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=cursor)
     assert (first.agent_id, first.status) == ("knowledge", TaskStatus.FAILED)
+
+
+def with_file(name: str = "menu.pdf") -> list[dict[str, Any]]:
+    source = {"type": "data", "value": "aGk=", "mimeType": "application/pdf"}
+    return [
+        {"type": "text", "text": "Read it"},
+        {"type": "document", "source": source, "metadata": {"name": name}},
+    ]
+
+
+async def test_files_of_the_message_go_along_and_what_cannot_is_told_and_audited(harness: Harness) -> None:
+    menu = Attachment("menu.pdf", "application/pdf", data=b"hi")
+    harness.agent_client.script("web-research", Reply((NotSent(menu), "No file, no answer.")))
+    harness.model.script(Answer.calling(ask("web_research")), "Fine.")
+    await harness.say(content=with_file())
+    ((_, task),) = harness.agent_client.asked
+    assert task.attachments == (menu,)
+    told = str(harness.model.asked[1].contents[-1][1])
+    assert told.startswith("No file, no answer.")
+    assert "did not get: menu.pdf, application/pdf" in told
+    records, _ = await harness.audit.of_thread(harness.ada, harness.thread_id, limit=10, cursor=None)
+    assert records[0].detail["notPassedOn"] == ["menu.pdf, application/pdf"]
+
+
+async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answer(harness: Harness) -> None:
+    kept, linked = (
+        Attachment("a.pdf", "application/pdf", data=b"body"),
+        Attachment("b", None, url="https://b.example/b"),
+    )
+    refused = Attachment("c.mp3", "audio/mpeg", data=b"song")
+    harness.agent_client.script("web-research", Reply((*map(AgentFile, (kept, linked, refused)), "Here they are.")))
+    harness.model.script(Answer.calling(ask("web_research")), "See the files.")
+    said = await harness.say()
+    told = str(harness.model.asked[1].contents[-1][1])
+    assert told.split("\n")[1:] == [
+        "[File: a.pdf, application/pdf]",
+        "[File: b, https://b.example/b]",
+        "[File: c.mp3, audio/mpeg]",
+    ]
+    sources = [each for each in of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"] if each["kind"] == "file"]
+    assert [(each["title"], each["isKept"]) for each in sources] == [("a.pdf", True), ("b", False), ("c.mp3", False)]
+    assert [each["url"] for each in sources[1:]] == ["https://b.example/b", None]
+    files = harness.files.of_thread(harness.ada, harness.thread_id)
+    assert await files.read(sources[0]["id"]) == b"body"
+
+
+async def test_a_form_of_a_remote_agent_is_told_and_answered_with_data(harness: Harness) -> None:
+    form = {"type": "object", "properties": {"seats": {"type": "integer"}}}
+    harness.agent_client.script("web-research", Reply((AgentData(form),), end=AgentDone("remote-1")), "Booked.")
+    harness.model.script(Answer.calling(ask("web_research", "Book")), "How many seats?")
+    await harness.say("m1")
+    told = str(harness.model.asked[1].contents[-1][1])
+    assert json.dumps(form) in told
+    assert "in `data`" in told
+    arguments = json.dumps({"message": "The seats.", "data": {"seats": 2}})
+    harness.model.script(Answer.calling(ToolCall("c2", "ask_web_research", arguments)), "Booked.")
+    await harness.say("m2", "Two")
+    _, task = harness.agent_client.asked[-1]
+    assert (task.remote_task_id, task.message, task.data) == ("remote-1", "The seats.", {"seats": 2})
+
+
+async def test_a_sign_in_that_a_remote_agent_wants_is_told_to_the_asking_agent(harness: Harness) -> None:
+    wants = Reply(("Open https://login.example.",), end=AgentDone("remote-1", needs_sign_in=True))
+    harness.agent_client.script("web-research", wants, "Rain.")
+    harness.model.script(Answer.calling(ask("web_research", "Rain?")), "Please sign in at https://login.example.")
+    assert (await harness.say("m1")).last["outcome"] == {"type": "success"}
+    assert "has signed in" in str(harness.model.asked[1].contents[-1][1])
+    harness.model.script(Answer.calling(ask("web_research", "Done")), "Rain.")
+    await harness.say("m2", "Done")
+    assert harness.agent_client.asked[-1][1].remote_task_id == "remote-1"
+
+
+async def test_what_a_remote_agent_says_of_its_work_is_shown_within_bounds(harness: Harness) -> None:
+    labels = [AgentProgress("Looking"), AgentProgress("Looking"), *(AgentProgress(f"Step {n}") for n in range(1_000))]
+    harness.agent_client.script("web-research", Reply((*labels, "Rain.")))
+    harness.model.script(Answer.calling(ask("knowledge"), ask("web_research")), "Types.", "Rain.")
+    said = await harness.say()
+    patches = [patch for event in of_type(said, "ACTIVITY_DELTA") for patch in event["patch"]]
+    shown = [patch["value"] for patch in patches if patch["path"] == "/agents/1/label"]
+    assert shown[:2] == ["Looking", "Step 0"]
+    assert len(shown) < 30
+
+
+async def dies_while_asking(harness: Harness, *pieces: Any, known: dict[str, int] | None = None) -> None:
+    """A worker that loses its lease while the remote agent works on its task."""
+    started, gate = AgentStarted("remote-1", known or {}), asyncio.Event()
+    harness.agent_client.script("web-research", Reply((started, *pieces), gate=gate, gate_at=1 + len(pieces)))
+    harness.model.script(Answer.calling(ask("web_research")))
+    running = asyncio.ensure_future(harness.say("m1"))
+    async with asyncio.timeout(10):
+        while not harness.agent_client.asked:  # noqa: ASYNC110 - the fake has no event for it
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_remote_task_of_a_dead_worker_is_followed_by_the_next(harness: Harness) -> None:
+    await dies_while_asking(harness, "It ", known={"artifact a": 3})
+    harness.model.script(Answer.calling(ask("web_research")), "Rain.")
+    harness.agent_client.script("web-research", "It rains.")
+    assert (await harness.say("m1")).text == "Rain."
+    (_, first), (_, second) = harness.agent_client.asked
+    assert first.follows is None
+    assert second.follows == RemoteTask(first.task_id, "web-research", "remote-1", {"artifact a": 3})
+    assert harness.agent_client.cancelled == []
+
+
+async def test_a_remote_task_that_is_lost_with_its_agent_is_sent_the_message_again(harness: Harness) -> None:
+    await dies_while_asking(harness)
+    harness.model.script(Answer.calling(ask("web_research")), "Rain.")
+    harness.agent_client.script("web-research", TaskLost("Which task?"), "It rains.")
+    assert (await harness.say("m1")).text == "Rain."
+    last = harness.agent_client.asked[-1][1]
+    assert (last.follows, last.remote_task_id, last.task_id) == (None, None, harness.agent_client.asked[0][1].task_id)
+
+
+async def test_a_remote_task_that_the_next_worker_does_not_need_is_stopped(harness: Harness) -> None:
+    await dies_while_asking(harness)
+    harness.model.script("No need to ask.")
+    assert (await harness.say("m1")).text == "No need to ask."
+    assert harness.agent_client.cancelled == [("web-research", "remote-1")]
+
+
+async def test_a_run_that_is_cancelled_after_its_worker_died_stops_its_remote_task(harness: Harness) -> None:
+    await dies_while_asking(harness)
+    await harness.controls.cancel(harness.ada, harness.thread_id, None)
+    assert (await harness.say("m1")).last["outcome"] == {"type": "cancelled"}
+    assert harness.agent_client.cancelled == [("web-research", "remote-1")]
+
+
+async def test_a_worker_that_has_lost_its_lease_leaves_the_remote_task_to_the_next(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(lease: Lease, task: RemoteTask) -> None:
+        raise LeaseLost
+
+    monkeypatch.setattr(harness.records, "put_remote_task", lost)
+    harness.agent_client.script("web-research", Reply((AgentStarted("remote-1"), "It rains.")))
+    harness.model.script(Answer.calling(ask("web_research")))
+    await harness.say("m1")
+    assert harness.agent_client.asked
+    assert harness.agent_client.stopped == []
+
+
+async def test_a_kept_file_has_a_fresh_address_whenever_its_message_is_read(harness: Harness) -> None:
+    file = AgentFile(Attachment("a.pdf", "application/pdf", data=b"body"))
+    harness.agent_client.script("web-research", Reply((file,)))
+    harness.model.script(Answer.calling(ask("web_research")), "See the file.")
+    said = await harness.say()
+    served = Served(harness)
+    (source,) = [each for each in last_sources(said) if each["kind"] == "file"]
+    harness.files.bodies.clear()
+    items, _ = await served.items(f"/threads/{harness.thread_id}/messages")
+    shown = [each for each in items[-1]["metadata"]["sources"] if each["kind"] == "file"]
+    assert source["url"] == f"https://files.invalid/{source['id']}?download"
+    assert shown == [{**source, "url": None}], "it is there no more"
+
+
+def last_sources(said: Said) -> list[dict[str, Any]]:
+    sources: list[dict[str, Any]] = of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
+    return sources

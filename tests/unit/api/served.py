@@ -45,6 +45,11 @@ class Served:
         async with self._client(user, *permissions) as client:
             return await client.post(path, json=body)
 
+    async def patch(self, path: str, body: Any, *permissions: str, user: str = "ada") -> httpx.Response:
+        """PATCH ``/v1<path>`` as a user of ada's tenant."""
+        async with self._client(user, *permissions) as client:
+            return await client.patch(path, json=body)
+
     async def raw(self, path: str, body: Any, *permissions: str, user: str = "ada") -> httpx.Response:
         """POST like ``post``, as JSON in ASCII, which can hold what UTF-8 cannot."""
         async with self._client(user, *permissions) as client:

@@ -243,6 +243,8 @@ class Sweep:
                 return [], list(WRONG_CURSORS)
             case "threadId" | "parentThreadId":
                 return list(self.harness.threads.values()), list(WRONG_IDS)
+            case "q":
+                return ["hello", "H", "nothing-like-it"], ["", " ", "x" * 101]
             case "action":
                 return ["thread.read", "tool.approve", "handoff", "agent.consult"], [*TEXTS, "x" * 65]
             case "outcome":

@@ -199,6 +199,29 @@ def test_a_sample_is_about_its_share_and_the_same_for_every_attempt() -> None:
     assert chosen == [policy.records(f"run-{number}") for number in range(2_000)]
 
 
+@pytest.mark.parametrize("redacts", [False, True])
+async def test_a_turn_is_shown_with_the_feedback_on_its_answers(redacts: bool) -> None:
+    policy = InspectionPolicy(redacts=redacts)
+    served = Served(Harness())
+    served.harness.ports.inspection_policy = policy
+    served.harness.app = build(served.harness.ports)
+    served.harness.turns = served.harness.app.turns
+    for number in (1, 2):
+        await served.harness.say(f"m{number}", "Hello")
+    thread = f"/threads/{served.harness.thread_id}"
+    messages, _ = await served.items(f"{thread}/messages")
+    body = {"rating": "down", "comment": "Ask ada@example.com."}
+    rated = (await served.post(f"{thread}/messages/{messages[3]['id']}/feedback", body)).json()
+    turns, _ = await served.items(f"{thread}/turns")
+    told = {"messageId": messages[3]["id"], **rated["feedback"]}
+    assert [turn.get("feedback") for turn in turns] == [[told], None]
+    for turn, shown in zip(turns, ([told], []), strict=True):
+        record = (await served.get(f"{thread}/turns/{turn['runId']}/context", INSPECT)).json()
+        if redacts and shown:
+            shown = [{**told, "comment": "Ask [email]."}]
+        assert record["feedback"] == shown
+
+
 async def test_redaction_covers_every_text_of_a_record() -> None:
     harness = Harness(recalls=True)
     await remember(harness.search, harness.embedder, harness.ada, "Mail about my cat goes to miso@example.com.")

@@ -105,6 +105,50 @@ async def test_sessions_are_exported_as_they_are_imported(served: Served) -> Non
     assert [message["role"] for message in session["messages"]] == ["user", "assistant"]
 
 
+async def test_title_and_feedback_are_exported_and_imported_with_the_session(served: Served) -> None:
+    await served.harness.say("m1", "Hello")
+    thread_id = served.harness.thread_id
+    await served.patch(f"/threads/{thread_id}", {"title": "Erste Schritte"})
+    [_, answer], _ = await served.items(f"/threads/{thread_id}/messages")
+    path = f"/messages/{answer['id']}/feedback"
+    feedback = {"rating": "down", "comment": "Too short."}
+    feedback = (await served.post(f"/threads/{thread_id}{path}", feedback)).json()["feedback"]
+    found = await lines(served)
+    assert [line["title"] for line in found if line.get("type") == "thread"] == ["Erste Schritte"]
+    assert [line["feedback"] for line in found if "feedback" in line] == [feedback]
+    [session] = await lines(served, content="sessions")
+    assert (session["title"], session["messages"][1]["feedback"]) == ("Erste Schritte", feedback)
+
+    elsewhere = Served()
+    for _ in range(2):
+        imported = (await elsewhere.post("/episodes/import", session)).json()["sessionId"]
+        thread = (await elsewhere.get(f"/threads/{imported}")).json()
+        assert thread["title"] == "Erste Schritte"
+    assert (await elsewhere.post(f"/threads/{imported}{path}", {"rating": "up"})).status_code == 200
+    assert (await elsewhere.post("/episodes/import", session)).status_code == 202  # it undoes nothing
+    [again] = await lines(elsewhere, content="sessions")
+    assert again["messages"][1]["feedback"]["rating"] == "up"
+    other = await elsewhere.post("/episodes/import", {**session, "title": "Another"})
+    assert code(other) == (409, "import_conflict")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"title": "a\nb"}, {"feedback": {"rating": "none"}}, {"feedback": {"rating": "up", "comment": "x" * 2_001}}],
+)
+async def test_a_title_and_feedback_that_could_not_be_given_are_not_imported(
+    served: Served, change: dict[str, Any]
+) -> None:
+    message = {"role": "assistant", "content": "Hi", "timestamp": "2025-06-02T09:30:00Z"}
+    for role in ("assistant", "user"):
+        session = {"sessionId": "s-1", "messages": [{**message, "role": role, "feedback": {"rating": "up"}}]}
+        if "feedback" in change:
+            session["messages"] = [{**message, "role": role, **change}]
+        else:
+            session |= change
+        assert code(await served.post("/episodes/import", session)) == (422, "invalid_request")
+
+
 async def test_an_episode_is_exported_as_it_is_served(served: Served) -> None:
     await served.harness.say("m1", "Write to ada@example.com.")
     episode_id = await close(served.harness)

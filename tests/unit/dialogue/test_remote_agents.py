@@ -9,13 +9,18 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.message import StoredMessage
+from baton.domain.remote_task import RemoteTask
 from baton.ports.agent_client import (
+    AgentData,
     AgentDone,
     AgentFailed,
+    AgentFile,
     AgentProgress,
     AgentReport,
+    AgentStarted,
     AgentTask,
     Attachment,
+    NotSent,
     TaskLost,
 )
 from tests.e2e.ag_ui_rules import check_run
@@ -361,3 +366,89 @@ async def test_images_and_documents_of_the_message_go_along() -> None:
     )
     assert (alone.message, len(alone.attachments)) == ("", 1)
     assert (lost.message, lost.attachments) == ("[The document that was announced has not been uploaded.]", ())
+
+
+async def test_a_form_is_put_into_words_and_what_is_filled_in_goes_back_as_data() -> None:
+    harness = RelayHarness()
+    form = {
+        "type": "object",
+        "title": "Your table",
+        "required": ["seats"],
+        "properties": {"seats": {"type": "integer", "description": "How many"}, "where": {"enum": ["in", "out"]}},
+    }
+    harness.agent_client.script("booker", Reply((AgentData(form),), end=WAITS), "Booked.")
+    asked = await harness.say("m1", "A table")
+    assert asked.text == "Your table\n- seats (integer, required): How many\n- where (in | out)"
+    await harness.say("m2", ' {"seats": 2, "where": "out"} ')
+    assert (harness.sent[-1].data, harness.sent[-1].message) == ({"seats": 2, "where": "out"}, "")
+
+
+@pytest.mark.parametrize("words", ["{not json}", "[1, 2]", '{"a": NaN}', "{" * 5_000 + "}", "Two, please"])
+async def test_other_words_stay_words(words: str) -> None:
+    harness = RelayHarness()
+    harness.agent_client.script("booker", Reply((AgentData("How many?"),), end=WAITS), "Booked.")
+    await harness.say("m1", "A table")
+    await harness.say("m2", words)
+    assert (harness.sent[-1].data, harness.sent[-1].message) == (None, words)
+
+
+async def test_data_that_repeats_the_words_beside_it_is_not_told_twice() -> None:
+    harness = RelayHarness()
+    approval = AgentData({"interrupts": [{"id": "i1", "message": "May I pay?"}]})
+    harness.agent_client.script("booker", Reply(("May I pay?", approval), end=WAITS), Reply((approval,), end=WAITS))
+    assert (await harness.say("m1", "A table")).text == "May I pay?"
+    assert (await harness.say("m2", "Which one?")).text == "May I pay?"
+
+
+async def test_a_sign_in_is_a_question_of_the_agents_and_its_task_goes_on() -> None:
+    harness = RelayHarness()
+    wants = Reply(("Open https://login.example.",), end=AgentDone("remote-1", needs_sign_in=True))
+    harness.agent_client.script("booker", wants, "Booked.")
+    said = await harness.say("m1", "A table")
+    assert said.text == "Open https://login.example.\n\nBooker goes on when you have done that. Tell it here then."
+    assert said.last["outcome"] == {"type": "success"}
+    await harness.say("m2", "Done")
+    assert harness.sent[-1].remote_task_id == "remote-1"
+
+
+async def test_files_of_the_answer_are_kept_and_its_sources() -> None:
+    harness = RelayHarness()
+    file = AgentFile(Attachment("q.pdf", "application/pdf", data=b"body"))
+    harness.agent_client.script("booker", Reply(("Here.", *[file] * 25)))
+    said = await harness.say("m1", "A table")
+    assert said.text.startswith("Here.\n\n[File: q.pdf, application/pdf]")
+    assert said.text.endswith("[5 more files]")
+    sources = next(each.body for each in said.events if each.type == "TEXT_MESSAGE_END")["metadata"]["sources"]
+    assert len(sources) == 20
+    [answer] = [each for each in await harness.messages() if each.agent_id == "booker"]
+    assert list(answer.sources) == sources
+    assert await harness.files.of_thread(harness.ada, harness.thread_id).read(sources[0]["id"]) == b"body"
+
+
+async def test_a_takeover_follows_the_agents_task_instead_of_sending_the_message_again() -> None:
+    harness = RelayHarness()
+    gate = asyncio.Event()
+    harness.agent_client.script("booker", Reply((AgentStarted("remote-1"), "For "), gate=gate, gate_at=2))
+    running = asyncio.create_task(harness.say("m1", "A table"))
+    async with asyncio.timeout(10):
+        while not harness.sent:  # noqa: ASYNC110 - the fake has no event for it
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    harness.model.script(transfer("booker", context_summary="Ada wants a table."))
+    harness.agent_client.script("booker", Reply(("For when?",), end=AgentDone("remote-1")), "Booked.")
+    assert texts(await harness.say("m1", "A table")) == [("Booker", "For when?")]
+    first, second = harness.sent
+    assert second.follows == RemoteTask(first.task_id, "booker", "remote-1")
+    await harness.say("m2", "Tonight")
+    assert (harness.sent[-1].follows, harness.sent[-1].remote_task_id) == (None, "remote-1")
+
+
+async def test_a_file_that_the_agent_does_not_take_is_in_the_audit() -> None:
+    harness = RelayHarness()
+    harness.agent_client.script("booker", Reply((NotSent(Attachment("a.xls", "application/excel")), "No file?")))
+    await harness.say()
+    [relayed] = [record for record in harness.audit.records if record.action == "agent.relay"]
+    assert relayed.detail["notPassedOn"] == ["a.xls, application/excel"]

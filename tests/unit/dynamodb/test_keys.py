@@ -54,6 +54,7 @@ def test_the_record_of_any_message_fits_a_sort_key(tenant: str, message_id: str,
 def test_messages_and_pieces_sort_by_their_numbers(one: int, other: int) -> None:
     assert (keys.message_sort(one) < keys.message_sort(other)) == (one < other)
     assert (keys.log_sort(one) < keys.log_sort(other)) == (one < other)
+    assert (keys.feedback_sort(one) < keys.feedback_sort(other)) == (one < other)
 
 
 @given(st.integers(0, 10**12 - 2), st.integers(0, 10**12 - 2), printable)

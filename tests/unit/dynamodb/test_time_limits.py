@@ -134,12 +134,18 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
 
         holder = Noted(store, lease, clock)
         stop = asyncio.Event()
-        async with LeaseKeeper(holder, log, delivery, run_id="r1", stop=stop, emit_heartbeat=lambda event: None):
-            await asyncio.sleep(NEVER)
+        async with LeaseKeeper(
+            holder, log, delivery, run_id="r1", stop=stop, passed_on=passed_on, emit_heartbeat=lambda event: None
+        ):
+            try:
+                await asyncio.sleep(NEVER)
+            finally:
+                left_to_others.append(passed_on.is_set())
 
-    loop = DeterministicLoop()
+    loop, passed_on, left_to_others = DeterministicLoop(), asyncio.Event(), list[bool]()
     with pytest.raises(StoreUnavailable):
         loop.run_until_complete(run())
+    assert left_to_others == [True], "remote agents go on working for whoever takes the run over"
     assert loop.time() - max(renewed, default=0.0) < SAFE_SECONDS
     loop.close()
 
@@ -170,7 +176,13 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
         )
         holder = LeaseHolder(DynamoThreadStore(slow, cast("Any", None), clock), lease, clock)
         async with LeaseKeeper(
-            holder, log, delivery, run_id="r1", stop=asyncio.Event(), emit_heartbeat=lambda event: None
+            holder,
+            log,
+            delivery,
+            run_id="r1",
+            stop=asyncio.Event(),
+            passed_on=asyncio.Event(),
+            emit_heartbeat=lambda event: None,
         ):
             for _ in range(100):
                 log.number(text_content("m1", "a"))

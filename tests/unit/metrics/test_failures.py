@@ -38,6 +38,7 @@ from baton.domain.errors import (
     Unauthorized,
 )
 from baton.domain.events import custom, unsequenced
+from baton.domain.feedback import Rating
 from baton.domain.identity import Scope
 from baton.domain.message import FollowedProcedure, OutcomeType, Role, RunEnd
 from baton.domain.metrics import Metric, counting
@@ -45,6 +46,7 @@ from baton.domain.procedure import InvalidProcedure
 from baton.domain.push_config import MAX_RECEIVES, ChangeKind, TaskChange
 from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
+from baton.domain.title_source import TitleSource
 from baton.domain.usage import Usage
 from baton.outbox.delivery import send_to
 from baton.ports.agent_client import AgentFailed
@@ -423,6 +425,32 @@ class OneText:
 def stack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_STACK", "baton-test")
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+
+
+@failure(Metric.TITLES_FAILED)
+async def a_title_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    harness.ports.title_source = TitleSource.MODEL
+    await harness.say()
+    harness.model.script(ModelRateLimited())
+    await harness.app.made_titles.make(ADA, harness.thread_id)
+
+
+async def _rated(rating: Rating) -> None:
+    harness = Harness()
+    await harness.say()
+    [_, answer] = harness.store.committed("acme", harness.thread_id)
+    await harness.app.ratings.rate(ADA, harness.thread_id, answer.id, rating, None)
+
+
+@failure(Metric.ANSWERS_RATED_UP)
+async def an_answer_that_is_liked(monkeypatch: pytest.MonkeyPatch) -> None:
+    await _rated(Rating.UP)
+
+
+@failure(Metric.ANSWERS_RATED_DOWN)
+async def an_answer_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    await _rated(Rating.DOWN)
 
 
 @pytest.mark.parametrize("metric", Metric)

@@ -65,6 +65,8 @@ export interface ChatEvents {
   message: MessageItem;
   /** A run waits for somebody; not those of before. */
   interrupt: InterruptItem;
+  /** What happens while an answer is awaited, in a sentence: agents are asked, another one takes over, a run failed. */
+  activity: { readonly text: string };
   /** A request was refused, or failed. */
   error: BatonError;
   /** The token callback failed; it is called again. */
@@ -339,6 +341,7 @@ export class Chat extends Emitter<ChatEvents> {
     const { seq } = event.metadata ?? {};
     if (seq === undefined || seq <= this.#newsFrom) return;
     const known = event as KnownEvent;
+    for (const text of sentencesOf(known)) this.emit("activity", { text });
     if (known.type === "TEXT_MESSAGE_END") {
       const item = this.#talk.find(known.messageId);
       if (item?.role === "assistant") this.emit("message", item);
@@ -559,6 +562,15 @@ export class Chat extends Emitter<ChatEvents> {
       branches: this.#branches,
     };
   }
+}
+
+/** What an event says in the server's words that no message does. */
+function sentencesOf(event: KnownEvent): string[] {
+  if (event.type === "RUN_ERROR") return [event.message];
+  if (event.type === "ACTIVITY_SNAPSHOT") return event.content?.label ? [event.content.label] : [];
+  if (event.type !== "ACTIVITY_DELTA") return [];
+  const told = (event.patch ?? []).filter(({ path }) => path === "/label" || path === "/notice");
+  return told.flatMap(({ value }) => (typeof value === "string" && value ? [value] : []));
 }
 
 export const scopeOf = (...names: string[]): string => names.map((name) => encodeURIComponent(name)).join(":");

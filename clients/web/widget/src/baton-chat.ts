@@ -269,6 +269,9 @@ export class BatonChat extends LitElement {
       this.announced = item.interrupt.message ?? this.ui.locale.say("approval");
       this.#tell("baton-interrupt", item);
     });
+    chat.on("activity", ({ text }) => {
+      this.announced = text;
+    });
     chat.on("error", (error: BatonError) => {
       this.problem = error.message;
       this.#tell("baton-error", error);

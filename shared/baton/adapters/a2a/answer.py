@@ -5,32 +5,30 @@ The same text may arrive several times: in pieces, with a status, and in the com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from a2a.types import (
-    Artifact,
-    Message,
-    Part,
-    Role,
-    StreamResponse,
-    Task,
-    TaskArtifactUpdateEvent,
-    TaskState,
-    TaskStatus,
-)
+from a2a.types import Artifact, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.extension import report_in
 from baton.adapters.a2a.failures import AgentRefused, shortened
-from baton.ports.agent_client import AgentDone, AgentFailed, AgentProgress, AgentReport
+from baton.adapters.a2a.parts import extras_of, text_of
+from baton.ports.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, AgentReport
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 
 MAX_LABEL = 200
 """Characters of an agent's progress label."""
-MAX_FILE_WORDS = 1_000
-"""Characters of what is told of a file: its name, type and address."""
+MAX_ID = 1_000
+"""Characters of the ids that an agent gives its tasks, contexts, messages and artifacts."""
+MAX_WHOLES = 1_000
+"""Messages and artifacts of one task. Each is compared with the others."""
+MAX_KNOWN = 100
+"""Messages and artifacts of an earlier answer that a worker which takes the run over is told of, the newest."""
+
+AnswerChunk = TextDelta | AgentData | AgentFile | AgentProgress
 
 _AT_WORK = (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+_WAITS = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
 _ENDED = (
     TaskState.TASK_STATE_COMPLETED,
     TaskState.TASK_STATE_FAILED,
@@ -41,7 +39,6 @@ _FAILURES = {
     TaskState.TASK_STATE_FAILED: "The agent failed",
     TaskState.TASK_STATE_REJECTED: "The agent does not take this task",
     TaskState.TASK_STATE_CANCELED: "The agent stopped the task",
-    TaskState.TASK_STATE_AUTH_REQUIRED: "The agent wants other credentials",
 }
 
 
@@ -50,16 +47,22 @@ class Answer:
 
     def __init__(self, task_id: str | None) -> None:
         self.task_id = task_id
+        self._context_id: str | None = None
         self._state: TaskState | None = None
         self._begun = False
-        self._said: dict[str, str] = {}
+        self._said: dict[str, _Text] = {}
         """The text of each message and artifact so far, by kind and id."""
         self._earlier: set[str] = set()
         """Messages and artifacts of an earlier answer."""
         self._earlier_status: TaskStatus | None = None
+        self._earlier_message: str | None = None
+        """The key of the message with which the task waited before the agent was sent this one."""
+        self._extras: set[str] = set()
         self._asides: dict[str, str] = {}
         """Texts of progress updates, by message."""
+        self._aside_bytes = 0
         self._bytes = 0
+        self._has_extras = False
         self._report: AgentReport | None = None
 
     @property
@@ -72,101 +75,160 @@ class Answer:
         """Whether the answer is complete: the task has ended or waits for input."""
         return self._state is not None and self._state not in _AT_WORK
 
+    @property
+    def known(self) -> Mapping[str, int]:
+        """What the task had before the message, for ``resume``."""
+        keys = [key for key in self._said if key in self._earlier and len(key) <= MAX_ID][-MAX_KNOWN:]
+        return {key: self._said[key].length for key in keys}
+
     def done(self) -> AgentDone:
         """Return the end of a complete answer."""
-        waits = self._state == TaskState.TASK_STATE_INPUT_REQUIRED
-        return AgentDone(self.task_id if waits else None, report=self._report)
+        return AgentDone(
+            self.task_id if self._state in _WAITS else None,
+            report=self._report,
+            needs_sign_in=self._state == TaskState.TASK_STATE_AUTH_REQUIRED,
+        )
 
     def skip(self, task: Task) -> None:
         """Ignore everything in ``task``, because it belongs to an earlier answer."""
-        for artifact in task.artifacts:
-            self._said[_key(artifact)] = _text(artifact)
-        for message in (*task.history, task.status.message):
-            self._said[_key(message)] = _text(message)
-        self._earlier = set(self._said)
+        self._belongs_to(task.id, task.context_id)
+        for whole in (*task.artifacts, *task.history, task.status.message):
+            self._skip(whole)
         if task.status.HasField("timestamp") or task.status.message.message_id:
             self._earlier_status = task.status
+        if task.status.message.message_id:
+            self._earlier_message = _key(task.status.message)
 
-    def take(self, response: StreamResponse) -> Iterator[TextDelta | AgentProgress]:
+    def resume(self, task: Task, message_id: str, known: Mapping[str, int]) -> bool:
+        """Prepare to take ``task``, to which an earlier attempt has sent ``message_id``; return whether it has it.
+
+        What the task had before the message is ignored: what is ``known``, and the history before the message.
+        """
+        history = [message.message_id for message in task.history]
+        if message_id not in history and task.status.state in _WAITS and known:
+            return False
+        before = history.index(message_id) if message_id in history else 0
+        earlier = {_key(message) for message in task.history[:before]}
+        for whole in (*task.artifacts, *task.history[: before + 1], task.status.message):
+            key = _key(whole)
+            if key in known:
+                self._said[key] = _Text(text_of(whole)[: known[key]])
+                self._extras.update(f"{key} {told}" for told, _ in extras_of(whole))
+                self._earlier.add(key)
+            elif key in earlier or (isinstance(whole, Message) and whole.message_id == message_id):
+                self._skip(whole)
+        if task.status.message.message_id and _key(task.status.message) in known:
+            self._earlier_message = _key(task.status.message)
+        return True
+
+    def take(self, response: StreamResponse) -> Iterator[AnswerChunk]:
         """Yield the new parts of one event. Raises ``AgentFailed``."""
         if response.HasField("message"):
+            self._belongs_to(response.message.task_id, response.message.context_id)
             yield from self._say(response.message)
             self._note_report(response.message.metadata)
             self._state = TaskState.TASK_STATE_COMPLETED
         elif response.HasField("task"):
             yield from self.take_task(response.task)
         elif response.HasField("status_update"):
-            self._belongs_to(response.status_update.task_id)
+            self._belongs_to(response.status_update.task_id, response.status_update.context_id)
             self._note_report(response.status_update.metadata)
             yield from self._status(response.status_update.status)
         elif response.HasField("artifact_update"):
-            self._belongs_to(response.artifact_update.task_id)
+            self._belongs_to(response.artifact_update.task_id, response.artifact_update.context_id)
             yield from self._artifact(response.artifact_update)
         else:
             raise AgentFailed("The agent's answer is neither a message nor a task.")
 
-    def take_task(self, task: Task) -> Iterator[TextDelta | AgentProgress]:
+    def take_task(self, task: Task) -> Iterator[AnswerChunk]:
         """Yield the new parts of the complete task. Raises ``AgentFailed``."""
-        self._belongs_to(task.id)
+        self._belongs_to(task.id, task.context_id)
         self._note_report(task.metadata)
         for artifact in task.artifacts:
             yield from self._say(artifact)
         for message in task.history:
             if message.role == Role.ROLE_AGENT and _key(message) not in self._said:
-                self._asides[_key(message)] = _text(message)
+                self._note_aside(message)
         yield from self._status(task.status)
 
-    def _belongs_to(self, task_id: str) -> None:
-        if task_id:
-            self.task_id = task_id
+    def _belongs_to(self, task_id: str, context_id: str) -> None:
+        """Note whose answer it is. Raises ``AgentFailed`` if that changes: a lie, or a mixture of two answers."""
+        if max(len(task_id), len(context_id)) > MAX_ID:
+            raise AgentFailed(f"The agent gives an id of more than {MAX_ID} characters.")
+        if task_id and self.task_id is not None and task_id != self.task_id:
+            raise AgentFailed("The agent answers for another task.")
+        if context_id and self._context_id is not None and context_id != self._context_id:
+            raise AgentFailed("The agent answers for another conversation.")
+        self.task_id, self._context_id = task_id or self.task_id, context_id or self._context_id
 
-    def _status(self, status: TaskStatus) -> Iterator[TextDelta | AgentProgress]:
-        if status == self._earlier_status:
+    def _status(self, status: TaskStatus) -> Iterator[AnswerChunk]:
+        is_earlier = status == self._earlier_status or (
+            status.state in _WAITS and self._earlier_message == _key(status.message)
+        )
+        if is_earlier:
             # The state of the task before the agent started on the message.
             yield AgentProgress()
             return
         self._begun, self._state = True, status.state
         if status.state in _AT_WORK:
-            words = _text(status.message)
-            if words and _key(status.message) not in self._said:
-                self._asides[_key(status.message)] = words
+            words = self._note_aside(status.message) if _key(status.message) not in self._said else ""
             yield AgentProgress(shortened(words, MAX_LABEL))
             return
         if status.state in _FAILURES:
-            words = shortened(_text(status.message))
+            words = shortened(text_of(status.message))
             raise AgentRefused(f"{_FAILURES[status.state]}: {words}" if words else f"{_FAILURES[status.state]}.")
         yield from self._say(status.message)
         self._note_report(status.message.metadata)
-        if not self._bytes:
+        if not self._bytes and not self._has_extras:
             # Some agents send all text as progress and end without more.
             yield from self._give("".join(self._asides.values()))
+
+    def _note_aside(self, message: Message) -> str:
+        """Record what the agent says at work, in case it says no more; return it."""
+        words, key = text_of(message), _key(message)
+        if words and (self._aside_bytes < MAX_ANSWER_BYTES or key in self._asides):
+            self._aside_bytes += len(words.encode()) if key not in self._asides else 0
+            self._asides[key] = words
+        return words
 
     def _note_report(self, metadata: Struct) -> None:
         """Record that the agent ends its handoff after the answer."""
         self._report = report_in(metadata) or self._report
 
-    def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[TextDelta]:
+    def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[AnswerChunk]:
         self._begun = True
-        key, text = _key(event.artifact), _text(event.artifact)
-        if event.append and self._said.get(key):
-            self._said[key] += text
+        key, text = _key(event.artifact), text_of(event.artifact)
+        said = self._said.get(key)
+        if event.append and said is not None and said.length:
+            said.add(text)
             yield from self._give(text)
         else:
             yield from self._tell(key, text)
+        yield from self._extra(event.artifact)
 
-    def _say(self, whole: Message | Artifact) -> Iterator[TextDelta]:
-        key, text = _key(whole), _text(whole)
+    def _say(self, whole: Message | Artifact) -> Iterator[AnswerChunk]:
+        key, text = _key(whole), text_of(whole)
         if key not in self._said and self._is_a_repetition(text):
-            self._said[key] = text
-            return
-        yield from self._tell(key, text)
+            self._keep(key, text)
+        else:
+            yield from self._tell(key, text)
+        yield from self._extra(whole)
+
+    def _extra(self, whole: Message | Artifact) -> Iterator[AgentData | AgentFile]:
+        """Yield the new data and files of a message or artifact."""
+        for told, extra in extras_of(whole):
+            known = {told, f"{_key(whole)} {told}"}
+            if known.isdisjoint(self._extras):
+                self._has_extras = True
+                yield extra
+            self._extras |= known
 
     def _tell(self, key: str, text: str) -> Iterator[TextDelta]:
         """Yield the new text of ``key``."""
-        before = self._said.get(key, "")
+        before = self._said[key].text if key in self._said else ""
         if before.startswith(text):
             return  # It was yielded before, or it is an older state of the task.
-        self._said[key] = text
+        self._keep(key, text)
         if not text.startswith(before) or not before:
             # The text of another message, or a replaced one.
             yield from self._give(text, apart=True)
@@ -183,9 +245,43 @@ class Answer:
         if self._bytes > MAX_ANSWER_BYTES:  # the caller has stopped at the limit before this
             raise AgentFailed(f"The agent's answer is longer than {MAX_ANSWER_BYTES // 1024} KiB.")
 
+    def _skip(self, whole: Message | Artifact) -> None:
+        key = _key(whole)
+        self._keep(key, text_of(whole))
+        self._extras.update(f"{key} {told}" for told, _ in extras_of(whole))
+        self._earlier.add(key)
+
+    def _keep(self, key: str, text: str) -> None:
+        if key not in self._said and len(self._said) >= MAX_WHOLES:
+            raise AgentFailed(f"The agent answers in more than {MAX_WHOLES} pieces.")
+        self._said[key] = _Text(text)
+
     def _is_a_repetition(self, text: str) -> bool:
         told = text.strip()
-        return any(told == said.strip() for key, said in self._said.items() if key not in self._earlier)
+        return any(
+            said.length >= len(told) and told == said.text.strip()
+            for key, said in self._said.items()
+            if key not in self._earlier
+        )
+
+
+class _Text:
+    """A text that grows by pieces. Joining them each time would cost the square of its length."""
+
+    def __init__(self, text: str) -> None:
+        self._pieces = [text]
+        self.length = len(text)
+        """In characters."""
+
+    def add(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self.length += len(piece)
+
+    @property
+    def text(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
 
 
 def has_ended(task: Task) -> bool:
@@ -193,20 +289,10 @@ def has_ended(task: Task) -> bool:
     return task.status.state in _ENDED
 
 
+def was_cancelled(task: Task) -> bool:
+    """Return whether somebody has stopped the task."""
+    return bool(task.status.state == TaskState.TASK_STATE_CANCELED)
+
+
 def _key(whole: Message | Artifact) -> str:
     return f"artifact {whole.artifact_id}" if isinstance(whole, Artifact) else f"message {whole.message_id}"
-
-
-def _text(whole: Message | Artifact) -> str:
-    # The parts of a message are paragraphs. Those of an artifact are chunks of one text.
-    texts = [part.text for part in whole.parts if part.HasField("text")]
-    files = [_named(part) for part in whole.parts if part.HasField("raw") or part.HasField("url")]
-    text = "".join(texts) if isinstance(whole, Artifact) else "\n".join(texts)
-    return "\n".join([*([text] if text else []), *files])
-
-
-def _named(part: Part) -> str:
-    """Return in words which file a part is. Its bytes are not kept: a reader must know that there is one."""
-    name, address = part.filename or "without a name", part.url if part.HasField("url") else ""
-    about = ", ".join(each for each in (name, part.media_type, address) if each)
-    return f"[File: {shortened(about, MAX_FILE_WORDS)}]"

@@ -38,6 +38,11 @@ def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
     client.follow_redirects = False
 
 
+def same_origin(address: str, home: str) -> bool:
+    """Return whether both addresses have one origin. Raises ``httpx.InvalidURL``."""
+    return _origin(httpx.URL(address)) == _origin(httpx.URL(home))
+
+
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port  # httpx leaves default ports out
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from a2a.types import Message, Part, Role, SendMessageRequest
 
 from baton.adapters.a2a.extension import conversation_metadata
+from baton.adapters.a2a.parts import accepts, data_part
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.handoff import ContextMode
 from baton.ports.agent_client import AgentTask, Attachment, HandedOver
@@ -14,29 +17,55 @@ from baton.ports.agent_client import AgentTask, Attachment, HandedOver
 SUMMARY = "The conversation was handed over to you. About it so far: {summary}"
 MESSAGES = "The conversation was handed over to you. What was said in it last:"
 CONTEXT = {EXTENSION_URI: {"context": True}}
-"""Metadata of the text part that repeats the handoff's metadata in words."""
+"""Metadata of text parts that are not the user's: the handoff's metadata in words, and files that are missing."""
 
 
-def outgoing(task: AgentTask) -> SendMessageRequest:
-    """Return the request that sends ``task``'s message. Its last text part is the message itself."""
+JSON = "application/json"
+NOT_TAKEN = "[The file {name} was not passed on: you take no {kind}.]"
+
+
+def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence[Attachment]]:
+    """Return the task with what the agent takes, by the input ``modes`` of its card, and the files that it does not.
+
+    Structured data becomes text for an agent that takes no JSON.
+    """
+    refused = [each for each in task.attachments if not accepts(modes, each.media_type)]
+    words = [task.message] if task.message else []
+    data = task.data
+    if data is not None and not accepts(modes, JSON):
+        words, data = [*words, json.dumps(data, ensure_ascii=False)], None
+    taken = tuple(each for each in task.attachments if each not in refused)
+    return replace(task, message="\n".join(words), attachments=taken, data=data), refused
+
+
+def outgoing(task: AgentTask, missing: Sequence[Attachment] = ()) -> SendMessageRequest:
+    """Return the request that sends ``task``'s message. Its last text part is the message itself.
+
+    The agent is told which files are ``missing``.
+    """
     message = Message(
         message_id=task.task_id,
         context_id=task.thread_id,
         task_id=task.remote_task_id or "",
         role=Role.ROLE_USER,
-        parts=_parts(task),
+        parts=_parts(task, missing),
         extensions=[EXTENSION_URI],
         metadata=conversation_metadata(task),
     )
     return SendMessageRequest(message=message)
 
 
-def _parts(task: AgentTask) -> Iterator[Part]:
+def _parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
     context = _context(task.handoff, task.message) if task.handoff is not None else ""
     if context:
         yield Part(text=context, metadata=CONTEXT)
+    for each in missing:
+        kind = each.media_type or "files of an unknown type"
+        yield Part(text=NOT_TAKEN.format(name=each.name or "without a name", kind=kind), metadata=CONTEXT)
     for attachment in task.attachments:
         yield _file(attachment)
+    if task.data is not None:
+        yield data_part(task.data)
     if task.message:
         yield Part(text=task.message)
 

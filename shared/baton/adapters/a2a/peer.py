@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import cast
@@ -16,17 +16,18 @@ from a2a.types import (
     CancelTaskRequest,
     GetTaskRequest,
     StreamResponse,
+    SubscribeToTaskRequest,
     Task,
 )
 from a2a.utils.constants import TransportProtocol
-from a2a.utils.errors import TaskNotFoundError
+from a2a.utils.errors import A2AError, TaskNotFoundError
 from aws_lambda_powertools import Logger
 
-from baton.adapters.a2a.answer import Answer, has_ended
-from baton.adapters.a2a.outgoing import outgoing
+from baton.adapters.a2a.answer import Answer, AnswerChunk, has_ended, was_cancelled
+from baton.adapters.a2a.outgoing import outgoing, sendable
 from baton.domain.a2a_task import EXTENSION_URI
-from baton.ports.agent_client import AgentFailed, AgentProgress, AgentTask, TaskLost
-from baton.ports.chat_model import TextDelta
+from baton.domain.remote_task import RemoteTask
+from baton.ports.agent_client import AgentFailed, AgentStarted, AgentTask, NotSent, TaskLost
 
 CANCEL_SECONDS = 2.0
 """The time limit of a request to stop a task."""
@@ -42,6 +43,8 @@ class Peer:
     client: Client
     streams: bool
     context: ClientCallContext
+    input_modes: Sequence[str]
+    """Media types that the agent takes; none: the card does not say."""
 
     @classmethod
     def behind(cls, card: AgentCard, http: httpx.AsyncClient) -> Peer:
@@ -58,27 +61,47 @@ class Peer:
         except ValueError:
             raise AgentFailed("The agent's card names no address for A2A over JSON-RPC.") from None
         parameters = ServiceParametersFactory.create([with_a2a_extensions([EXTENSION_URI])])
-        return cls(client, streams, ClientCallContext(service_parameters=parameters))
+        modes = [*card.default_input_modes, *(mode for skill in card.skills for mode in skill.input_modes)]
+        return cls(client, streams, ClientCallContext(service_parameters=parameters), modes)
 
     async def answers(
         self, task: AgentTask, answer: Answer, poll_seconds: float
-    ) -> AsyncGenerator[TextDelta | AgentProgress, None]:
+    ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
         """Send the message and give out what comes of it until the answer is over.
 
-        An agent that does not stream, or stops streaming too early, is asked for its task again and again, first
-        after ``poll_seconds``. Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is no A2A.
+        A message that an earlier attempt has sent is not sent again: its task is followed. An agent that does not
+        stream, or stops streaming too early, is asked for its task again and again, first after ``poll_seconds``.
+        Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is no A2A.
         """
-        if task.remote_task_id is not None:
-            # The task's text so far was yielded when it asked for input.
-            answer.skip(await self._unfinished(task.remote_task_id))
-        # The SDK declares an iterator but returns a generator.
-        sent = cast(
-            "AsyncGenerator[StreamResponse, None]", self.client.send_message(outgoing(task), context=self.context)
-        )
-        async with aclosing(sent) as responses:
+        is_told = False
+        followed = await self._taken_up(task, task.follows, answer) if task.follows is not None else None
+        if followed is not None:
+            is_told = True
+            for chunk in answer.take_task(followed):
+                yield chunk
+            responses = self._resubscribed(followed.id) if self.streams and not answer.is_over else _nothing()
+        else:
+            if task.remote_task_id is not None:
+                # The task's text so far was yielded when it asked for input.
+                answer.skip(await self._unfinished(task.remote_task_id))
+                yield AgentStarted(task.remote_task_id, answer.known)
+                is_told = True
+            sent, refused = sendable(task, self.input_modes)
+            for attachment in refused:
+                yield NotSent(attachment)
+            # The SDK declares an iterator but returns a generator.
+            updates = self.client.send_message(outgoing(sent, refused), context=self.context)
+            responses = cast("AsyncGenerator[StreamResponse, None]", updates)
+        async with aclosing(responses):
             async for response in responses:
                 for chunk in answer.take(response):
+                    if not is_told and answer.task_id:
+                        is_told = True
+                        yield AgentStarted(answer.task_id)
                     yield chunk
+                if not is_told and answer.task_id:
+                    is_told = True
+                    yield AgentStarted(answer.task_id)
                 if answer.is_over:
                     return
         pause = poll_seconds
@@ -89,6 +112,30 @@ class Peer:
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
             for chunk in answer.take_task(await self.client.get_task(_look(answer.task_id), context=self.context)):
                 yield chunk
+
+    async def _taken_up(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
+        """Read the task to which an earlier attempt has sent the message; None if the message did not arrive.
+
+        Raises ``TaskLost`` if the agent does not know the task any more, or if it was stopped: the dead worker may
+        have asked for that.
+        """
+        try:
+            task_now = await self.client.get_task(_look(follows.remote_task_id), context=self.context)
+        except TaskNotFoundError:
+            raise TaskLost("The agent does not know the task any more.") from None
+        if was_cancelled(task_now):
+            raise TaskLost("The task was stopped.")
+        return task_now if answer.resume(task_now, task.task_id, follows.known) else None
+
+    async def _resubscribed(self, task_id: str) -> AsyncGenerator[StreamResponse, None]:
+        """Yield the updates of a running task; nothing if the agent refuses, because it may have ended meanwhile."""
+        updates = self.client.subscribe(SubscribeToTaskRequest(id=task_id), context=self.context)
+        try:
+            async with aclosing(cast("AsyncGenerator[StreamResponse, None]", updates)) as responses:
+                async for response in responses:
+                    yield response
+        except A2AError as refusal:
+            Logger(child=True).info("A remote task is polled", extra={"failure": type(refusal).__name__})
 
     async def _unfinished(self, task_id: str) -> Task:
         """Read the task. Raises ``TaskLost`` if it accepts no more messages."""
@@ -107,6 +154,12 @@ class Peer:
                 await self.client.cancel_task(CancelTaskRequest(id=task_id), context=self.context)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the result is not needed
             Logger(child=True).info("A remote agent did not take a cancel", extra={"failure": type(error).__name__})
+
+
+async def _nothing() -> AsyncGenerator[StreamResponse, None]:
+    """Yield nothing, where there is nothing to wait for."""
+    return
+    yield
 
 
 def _look(task_id: str) -> GetTaskRequest:

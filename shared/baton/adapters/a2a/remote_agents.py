@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 import httpx
 from a2a.types import AgentCard
 from aws_lambda_powertools import Logger
 
-from baton.adapters.a2a.answer import Answer
+from baton.adapters.a2a.answer import Answer, AnswerChunk
 from baton.adapters.a2a.cards import AgentCards
 from baton.adapters.a2a.connection import prepare
 from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
+from baton.adapters.a2a.files import MAX_FETCHED, fetched
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
@@ -25,11 +27,16 @@ from baton.domain.metrics import Metric, count
 from baton.domain.secret import HeaderValue, TokenExchange
 from baton.ports.agent_client import (
     AgentChunk,
+    AgentData,
     AgentDone,
     AgentFailed,
+    AgentFile,
     AgentProgress,
     AgentReport,
+    AgentStarted,
     AgentTask,
+    Attachment,
+    NotSent,
     TaskLost,
 )
 from baton.ports.chat_model import TextDelta
@@ -70,17 +77,19 @@ class RemoteAgents:
         self._poll_seconds = poll_seconds
         self._logger = Logger(child=True)
 
-    async def stream(self, agent: AgentDefinition, task: AgentTask) -> AsyncGenerator[AgentChunk, None]:
+    async def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
         """Yield the answer's text as it arrives, then one ``AgentDone``; see the port."""
         remote = agent.remote
         if remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
         credentials = await self._credentials(agent.id, remote.headers, task.scope)
-        answer = Answer(task.remote_task_id)
+        answer = Answer(task.follows.remote_task_id if task.follows is not None else task.remote_task_id)
         try:
             async with (
                 self._breakers.guard(_circuit(agent, remote), is_failure=_is_outage),
-                aclosing(self._ask(agent, remote, credentials, task, answer)) as chunks,
+                aclosing(self._ask(agent, remote, credentials, task, answer, is_passed_on)) as chunks,
             ):
                 async for chunk in chunks:
                     yield self._cleaned(chunk)
@@ -133,9 +142,28 @@ class RemoteAgents:
             count(Metric.AGENT_FAILURES)
             raise AgentFailed("The credentials for the agent cannot be read.") from None
 
+    async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
+        """Ask the agent to stop a task that nobody follows any more; see the port."""
+        remote = agent.remote
+        if remote is None:
+            return
+        try:
+            credentials = await self._credentials(agent.id, remote.headers, scope)
+            async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
+                prepare(http, remote.card_url, credentials, CHECK_SECONDS)
+                await Peer.behind(await self._card(agent, remote, http), http).cancel(remote_task_id)
+        except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run goes on without it
+            self._log(agent.id, error, agent_failed(error))
+
     async def _ask(
-        self, agent: AgentDefinition, remote: RemoteAgent, credentials: dict[str, str], task: AgentTask, answer: Answer
-    ) -> AsyncGenerator[TextDelta | AgentProgress, None]:
+        self,
+        agent: AgentDefinition,
+        remote: RemoteAgent,
+        credentials: dict[str, str],
+        task: AgentTask,
+        answer: Answer,
+        is_passed_on: Callable[[], bool],
+    ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
         silence = agent.timeouts.consult_seconds * SHARE_OF_SILENCE
         async with self._http() as http:
             prepare(http, remote.card_url, credentials, silence)
@@ -144,9 +172,16 @@ class RemoteAgents:
             try:
                 card = await self._card(agent, remote, http)
                 peer = Peer.behind(card, http)
+                files: list[Attachment] = []
                 async with aclosing(peer.answers(task, answer, self._poll_seconds)) as chunks:
                     async for chunk in chunks:
-                        yield chunk
+                        if isinstance(chunk, AgentFile) and len(files) < MAX_FETCHED:
+                            files.append(chunk.attachment)
+                        else:
+                            yield chunk
+                # The text is there by now, and need not wait for them.
+                for file in await fetched(files, self._http, remote.card_url, credentials) if files else ():
+                    yield AgentFile(file)
             except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
                 # A task that waits for input keeps waiting if the message did not reach it.
                 to_be_stopped = answer.has_begun
@@ -155,13 +190,30 @@ class RemoteAgents:
                 self._log(agent.id, error, failure)
                 raise failure from None
             finally:
-                if to_be_stopped and peer is not None and answer.task_id and not answer.is_over:
+                if to_be_stopped and peer is not None and answer.task_id and not answer.is_over and not is_passed_on():
                     await peer.cancel(answer.task_id)
 
-    def _cleaned(self, chunk: TextDelta | AgentProgress) -> TextDelta | AgentProgress:
-        if isinstance(chunk, AgentProgress):
-            return AgentProgress(self._redacted(chunk.label))
-        return TextDelta(self._redacted(chunk.text))
+    def _cleaned(self, chunk: AnswerChunk | AgentStarted | NotSent) -> AgentChunk:
+        match chunk:
+            case AgentProgress():
+                return AgentProgress(self._redacted(chunk.label))
+            case TextDelta():
+                return TextDelta(self._redacted(chunk.text))
+            case AgentData():
+                return AgentData(self._redacted_values(chunk.value))
+            case AgentFile(file):
+                name, url = (self._redacted(each) if each is not None else None for each in (file.name, file.url))
+                return AgentFile(replace(file, name=name, url=url))
+        return chunk
+
+    def _redacted_values(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._redacted(value)
+        if isinstance(value, list):
+            return [self._redacted_values(each) for each in value]
+        if isinstance(value, dict):
+            return {self._redacted(key): self._redacted_values(each) for key, each in value.items()}
+        return value
 
     def _reported(self, done: AgentDone) -> AgentDone:
         report = done.report

@@ -41,6 +41,7 @@ _KINDS = {
     "CALL": "toolCalls",
     "TASK": "tasks",
     "TASKAT": "tasks",
+    "REMOTE": "tasks",
     "LOG": "streamLogPieces",
     "LIVE": "connections",
     "EPISODE": "episodes",
@@ -48,6 +49,7 @@ _KINDS = {
     "CAPTURE": "captures",
     "PROCEDURE": "procedures",
     "PUSH": "pushConfigs",
+    "FEEDBACK": "feedback",
     "UPLOAD": "uploadNotes",
     "AUDIT": "auditDetails",
 }

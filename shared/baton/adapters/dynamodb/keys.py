@@ -67,6 +67,15 @@ def push_config(scope: Scope, thread_id: str, root: str, config_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"{PUSH}{digest}"}
 
 
+def feedback(scope: Scope, thread_id: str, ordinal: int) -> Key:
+    """Return the key of the feedback on the message at ``ordinal``."""
+    return {"PK": partition(scope, thread_id), "SK": feedback_sort(ordinal)}
+
+
+def feedback_sort(ordinal: int) -> str:
+    return f"FEEDBACK#{ordinal:012d}"
+
+
 def log(scope: Scope, thread_id: str, first_seq: int) -> Key:
     return {"PK": partition(scope, thread_id), "SK": log_sort(first_seq)}
 
@@ -162,6 +171,16 @@ def task_sort(first_ordinal: int) -> str:
 def task_place(scope: Scope, thread_id: str, task_id: str) -> Key:
     """Return the key of the item that maps a sub-task's id to its run."""
     return {"PK": partition(scope, thread_id), "SK": f"TASKAT#{task_id}"}
+
+
+def remote_task(scope: Scope, thread_id: str, first_ordinal: int, message_id: str) -> Key:
+    """Return the key of a remote agent's task, below the first ordinal of its run. It is the same in every attempt."""
+    return {"PK": partition(scope, thread_id), "SK": f"{remote_task_sort(first_ordinal)}#{message_id}"}
+
+
+def remote_task_sort(first_ordinal: int) -> str:
+    """Return the sort key just before the remote agents' tasks of the run that begins at ``first_ordinal``."""
+    return f"REMOTE#{first_ordinal:012d}"
 
 
 def user_flow(scope: Scope, workflow_id: str) -> Key:

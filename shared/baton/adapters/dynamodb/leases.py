@@ -39,7 +39,7 @@ CLOSING_MS = 5 * 60 * 1000
 LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""
 
-_MY_THREAD = "user_id = :user AND thread_status <> :deleted"
+MY_THREAD = "user_id = :user AND thread_status <> :deleted"
 _FREE = "attribute_not_exists(lease_until) OR lease_until < :now"
 _PRESUMED_DEAD = "fence = :dead_fence AND lease_until = :dead_until"
 _LOST_BY_ITS_WORKER = "lease_record = :record AND lease_receives < :receives"
@@ -106,7 +106,7 @@ class Leases:
             may_take += f" OR ({_PRESUMED_DEAD})"
             dead = request.presumed_dead
             values |= {":dead_fence": dead.fence, ":dead_until": to_millis(dead.until)}
-        free_and_mine = f"{_MY_THREAD} AND ({may_take})"
+        free_and_mine = f"{MY_THREAD} AND ({may_take})"
         condition = f"attribute_exists(PK) AND {free_and_mine}"
         if request.run_id is not None:
             expression += _BEGIN_RUN
@@ -231,15 +231,18 @@ class Leases:
         return "notifies" in await self._update_mine(lease, expression + end, values, commits=True)
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
-        try:
-            item = await self._table.update(
-                keys.thread(scope, thread_id),
-                "SET notifies = :true",
-                {":true": True, ":user": scope.user_id, ":deleted": "deleted"},
-                condition=f"attribute_exists(PK) AND {_MY_THREAD}",
-            )
-        except ConditionFailed as failure:
-            raise ThreadUnavailable(is_unused=failure.item is None) from None
+        item = await self._of_mine(scope, thread_id, "SET notifies = :true", {":true": True})
+        return thread_from_item(thread_id, item, self._clock.now())
+
+    async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
+        item = await self._of_mine(scope, thread_id, "SET title = :title", {":title": title})
+        return thread_from_item(thread_id, item, self._clock.now())
+
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
+        expression, values = "SET title = if_not_exists(title, :title)", {":title": title}
+        if preview is not None:
+            expression, values[":preview"] = f"{expression}, preview = :preview", preview
+        item = await self._of_mine(scope, thread_id, expression, values)
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
@@ -318,6 +321,18 @@ class Leases:
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         item = await self._table.get(keys.turn(scope, thread_id, message_id))
         return _turn(message_id, item) if item else None
+
+    async def _of_mine(self, scope: Scope, thread_id: str, expression: str, values: Item) -> Item:
+        """Update the caller's own thread without a lease, and return its item. Raises ``ThreadUnavailable``."""
+        try:
+            return await self._table.update(
+                keys.thread(scope, thread_id),
+                expression,
+                {**values, ":user": scope.user_id, ":deleted": "deleted"},
+                condition=f"attribute_exists(PK) AND {MY_THREAD}",
+            )
+        except ConditionFailed as failure:
+            raise ThreadUnavailable(is_unused=failure.item is None) from None
 
     async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> Item:
         """Update the thread under the lease, and return its item. Raises ``LeaseLost``."""

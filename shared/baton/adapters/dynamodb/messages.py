@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
@@ -25,6 +26,10 @@ from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
 
 MAX_QUERY = 200
+NEWEST = 100
+"""Messages that are searched first for one by its id: users rate and quote what they have just read."""
+MAX_SEARCHES = 20
+"""Requests that search the others for it, a megabyte each."""
 MAX_SKIPPED = 20
 """Messages of other branches that are read and dropped, because another request costs more."""
 _SUMMARY = "summary#"
@@ -88,6 +93,28 @@ class Messages(Leases):
         messages.reverse()
         more = bool(messages) and path.ranges[0][0] < messages[0].ordinal
         return Page(tuple(messages), messages[0].ordinal if more else None)
+
+    async def find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage | None:
+        top = thread.next_ordinal
+        for end, limit, requests in ((top, NEWEST, 1), (top - NEWEST, None, MAX_SEARCHES)):
+            if end <= 0:
+                break
+            pages = self._table.query(
+                keys.partition(scope, thread.id),
+                first=keys.message_sort(0),
+                last=keys.message_sort(end - 1),
+                newest_first=True,
+                limit=limit,
+                where=("id = :id", {":id": message_id}),
+            )
+            async with aclosing(pages):
+                async for page in pages:
+                    if page:
+                        return (await self._messages(scope, thread.id, page[:1]))[0]
+                    requests -= 1
+                    if requests == 0:
+                        break
+        return None
 
     async def run_messages(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None

@@ -1,4 +1,4 @@
-"""Tool calls and sub-tasks on DynamoDB, in the partition of their thread, run by run."""
+"""Tool calls, sub-tasks and remote tasks on DynamoDB, in the partition of their thread, run by run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies
 from baton.adapters.dynamodb.codec import unpack
 from baton.adapters.dynamodb.fenced import put_fenced
-from baton.adapters.dynamodb.shapes import TASK, TOOL_CALL, pack_call, pack_task_messages
+from baton.adapters.dynamodb.shapes import REMOTE_TASK, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
+from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
@@ -123,6 +124,20 @@ class DynamoRunRecords:
             started_at=from_millis(item["began_at"]),
             messages=unpack(messages),
         )
+
+    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
+        key = keys.remote_task(lease.scope, lease.thread_id, lease.thread.next_ordinal, task.id)
+        await put_fenced(self._table, lease, {**key, "body": REMOTE_TASK.pack(task)})
+
+    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+        found: list[RemoteTask] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id),
+            first=keys.remote_task_sort(first_ordinal),
+            last=keys.remote_task_sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
+        ):
+            found += [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in page]
+        return found
 
     async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
         """Return the items of calls of runs that begin in the range, in order."""

@@ -20,6 +20,7 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.procedure import Procedure
+from baton.domain.remote_task import RemoteTask
 from baton.domain.source import Source, SourcePage
 from baton.domain.task import Task, TaskMessage
 from baton.domain.tool_call import ToolCallRecord
@@ -82,6 +83,7 @@ TOOL_CALL = Shape(ToolCallRecord, "id", "run_id", "called_at")
 CAPTURE = Shape(Capture)
 TASK = Shape(Task, "id", "run_id", "started_at", "messages")
 TASK_MESSAGE = Shape(TaskMessage)
+REMOTE_TASK = Shape(RemoteTask, "id")
 FACT = Shape(Fact)
 DOCUMENT = Shape(Document, "id", "agent_id", "revision")
 SOURCE = Shape(Source, "id", "agent_id", "revision")

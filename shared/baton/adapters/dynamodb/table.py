@@ -154,10 +154,12 @@ class Table:
         newest_first: bool = False,
         limit: int | None = None,
         index: tuple[str, str, str] | None = None,
+        where: tuple[str, Item] | None = None,
     ) -> AsyncGenerator[list[Item], None]:
         """Yield pages of a partition's items between two sort keys (both included), or with a prefix.
 
         ``index`` names a secondary index, its hash and its range key. Only reads of an index are eventually consistent.
+        ``where`` is a condition on the items, with its values: others are read, but not returned.
         """
         name, hash_key, range_key = index or (None, "PK", "SK")
         expression = f"{hash_key} = :partition"
@@ -171,8 +173,11 @@ class Table:
         elif last is not None:
             expression += f" AND {range_key} <= :last"
             values[":last"] = last
-        request: dict[str, Any] = {
-            "TableName": self.name,
+        request: dict[str, Any] = {"TableName": self.name}
+        if where is not None:
+            request["FilterExpression"] = where[0]
+            values |= where[1]
+        request |= {
             "KeyConditionExpression": expression,
             "ExpressionAttributeValues": serialize(values),
             "ScanIndexForward": not newest_first,

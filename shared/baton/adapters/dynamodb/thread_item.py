@@ -54,6 +54,9 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         segments=segments_from_item(item.get("branch_segments", "")),
         has_tasks="has_tasks" in item,
         notifies="notifies" in item,
+        title=item.get("title"),
+        preview=item.get("preview"),
+        has_feedback="has_feedback" in item,
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 

@@ -15,7 +15,11 @@ from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.thread import Thread
+from baton.domain.thread_search import MAX_SEARCHED, ThreadQuery
 from baton.domain.times import from_millis, to_millis
+
+SEARCHED_AT_ONCE = 100
+"""Threads that a search loads with one request, if they are not of one hour."""
 
 
 class DynamoThreadStore(Messages):
@@ -49,21 +53,24 @@ class DynamoThreadStore(Messages):
         cursor: str | None,
         whole_tenant: bool = False,
         parent_thread_id: str | None = None,
+        query: ThreadQuery | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         if parent_thread_id is not None:
-            return await self._listed(scope, keys.fork_listing(scope, parent_thread_id), limit, cursor)
+            return await self._listed(scope, keys.fork_listing(scope, parent_thread_id), limit, cursor, query)
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
             return await self._tenant_threads(scope, limit, cursor)
-        return await self._listed(scope, keys.user_listing(scope), limit, cursor)
+        return await self._listed(scope, keys.user_listing(scope), limit, cursor, query)
 
     async def _listed(
-        self, scope: Scope, listing: str, limit: int, cursor: str | None
+        self, scope: Scope, listing: str, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
         below = _decode_user_cursor(cursor) if cursor else None
         found: list[Thread] = []
         batch: list[str] = []
         hour = None
+        at_once = limit if query is None else SEARCHED_AT_ONCE
+        looked_at, last = 0, None
         async for page in self._table.query(
             listing,
             last=listed_at(from_millis(below[0])) if below else None,
@@ -72,14 +79,19 @@ class DynamoThreadStore(Messages):
         ):
             for item in page:
                 # The index has only the hour, so whole hours are read and sorted here.
-                if item["listed_at"] != hour and len(found) + len(batch) > limit:
-                    found += await self._load(scope, batch, below)
+                if item["listed_at"] != hour and len(batch) + (len(found) if query is None else 0) > at_once:
+                    loaded = await self._load(scope, batch, below)
+                    found += [thread for thread in loaded if query is None or query.matches(thread)]
+                    looked_at, last = looked_at + len(batch), loaded[-1] if loaded else last
                     batch = []
                     if len(found) > limit:
                         return _user_page(found, limit)
+                    if query is not None and last is not None and looked_at >= MAX_SEARCHED:
+                        return found, _user_cursor(last)
                 hour = item["listed_at"]
                 batch.append(item["PK"].partition("#")[2])
-        found += await self._load(scope, batch, below)
+        loaded = await self._load(scope, batch, below)
+        found += [thread for thread in loaded if query is None or query.matches(thread)]
         return _user_page(found, limit)
 
     async def _tenant_threads(
@@ -125,8 +137,12 @@ def _user_page(found: list[Thread], limit: int) -> tuple[Sequence[Thread], str |
     shown = found[:limit]
     if len(found) <= limit:
         return shown, None
-    at, thread_id = _age(shown[-1])
-    return shown, encode({"at": at, "id": thread_id})
+    return shown, _user_cursor(shown[-1])
+
+
+def _user_cursor(last: Thread) -> str:
+    at, thread_id = _age(last)
+    return encode({"at": at, "id": thread_id})
 
 
 def _decode_user_cursor(cursor: str) -> tuple[int, str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.metrics import Metric, count
+from baton.domain.times import iso
 from baton.memory.inspection.inspection import Inspection, context_record
 from baton.memory.inspection.record_redaction import redacted
 from baton.memory.inspection.record_size import bounded
@@ -72,6 +75,24 @@ class Inspector:
             return None
         record: dict[str, Any] = await off_loop(len(body), json.loads, body)
         return record
+
+    async def with_feedback(self, record: dict[str, Any], feedback: Sequence[Feedback]) -> dict[str, Any]:
+        """Return a record with the feedback on the run's answers, without personal data if the record has none."""
+        redactor = Redactor(self._detector)
+        told: list[dict[str, Any]] = []
+        for each in feedback:
+            comment = each.comment
+            if comment is not None and record["redacted"]:
+                comment = await redactor.redact(comment) or comment
+            told.append(
+                {
+                    "messageId": each.message_id,
+                    "rating": each.rating.value,
+                    "comment": comment,
+                    "updatedAt": iso(each.updated_at),
+                }
+            )
+        return {**record, "feedback": told}
 
     @property
     def mode(self) -> InspectorMode:

@@ -1,15 +1,30 @@
-import { html, nothing, type TemplateResult } from "lit";
-import type { Workflow } from "#client";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { Chat, Workflow } from "#client";
 import { define, Piece } from "../ui.ts";
 
 /** Unfinished work that can go on here. */
 export class BatonOffers extends Piece {
-  static override properties = { ...Piece.properties, workflows: { attribute: false } };
+  static override properties = { ...Piece.properties, workflows: { attribute: false }, isChosen: { state: true } };
   declare workflows: readonly Workflow[];
+  /** One was chosen, and nothing has come of it yet. */
+  declare isChosen: boolean;
+  #heard: Chat | null = null;
 
   constructor() {
     super();
     this.workflows = [];
+    this.isChosen = false;
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    const { chat } = this.ui;
+    if (chat && chat !== this.#heard) {
+      this.#heard = chat;
+      chat.on("error", () => {
+        this.isChosen = false; // refused, perhaps: it can be tried again
+      });
+    }
+    if (changed.has("workflows") && !this.workflows.length) this.isChosen = false;
   }
 
   protected override render(): TemplateResult | typeof nothing {
@@ -20,12 +35,17 @@ export class BatonOffers extends Piece {
         ${this.workflows.map(
           (
             workflow,
-          ) => html`<li><button type="button" class="secondary" part="button offer-button" @click=${() => this.ui.chat?.continue(workflow.id)}>
+          ) => html`<li><button type="button" class="secondary" part="button offer-button" ?disabled=${this.isChosen} @click=${() => this.#choose(workflow)}>
             <span dir="auto">${this.say("continue", { name: workflow.name })}</span><small dir="auto">${this.#where(workflow)}</small>
           </button></li>`,
         )}
       </ul>
     </section>`;
+  }
+
+  #choose({ id }: Workflow): void {
+    this.isChosen = true;
+    this.ui.chat?.continue(id);
   }
 
   #where({ step, steps, label }: Workflow): string {

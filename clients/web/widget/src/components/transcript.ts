@@ -21,6 +21,7 @@ export class BatonTranscript extends Piece {
   declare snapshot: ChatSnapshot | null;
   declare isAway: boolean;
   #followsEnd = true;
+  #followedTo = 0;
   #anchor: { readonly node: Element; readonly top: number } | null = null;
   #resized: ResizeObserver | null = null;
 
@@ -43,6 +44,7 @@ export class BatonTranscript extends Piece {
   /** Shows the end, and stays there. */
   toEnd(): void {
     this.#followsEnd = true;
+    this.#followedTo = 0;
     this.isAway = false;
     this.#followEnd();
   }
@@ -127,7 +129,12 @@ export class BatonTranscript extends Piece {
 
   #followEnd(): void {
     const { scroller } = this;
-    if (this.#followsEnd && scroller) scroller.scrollTop = scroller.scrollHeight;
+    if (!this.#followsEnd || !scroller) return;
+    const end = scroller.scrollHeight - scroller.clientHeight;
+    // The reader has scrolled up since, of which the event comes after this: the end must not take them back.
+    if (scroller.scrollTop < Math.min(this.#followedTo, end) - NEAR_THE_END_PX) return;
+    scroller.scrollTop = end;
+    this.#followedTo = scroller.scrollTop;
   }
 
   #firstVisible(): { node: Element; top: number } | null {

@@ -46,7 +46,9 @@ export const frame = css`
   .connection:not(.unseen) { display: flex; justify-content: center; gap: 8px; padding: 6px 10px; margin-block-end: 8px; border-radius: 10px; background: var(--_surface); font-size: 13px; color: var(--_muted); }
   .connection:not(.unseen) [role="status"] { position: absolute; clip-path: inset(50%); inline-size: 1px; overflow: hidden; white-space: nowrap; }
   .offers ul { display: flex; flex-wrap: wrap; gap: 8px; justify-content: center; margin-block-end: 10px; }
-  .offers button { display: grid; text-align: start; }
+  .offers li { max-inline-size: 100%; }
+  .offers button { display: grid; max-inline-size: 100%; text-align: start; overflow-wrap: anywhere; }
+  .offers button > * { min-inline-size: 0; }
   .offers small { color: var(--_muted); font-weight: 400; }
 
   @media (max-width: 520px) {

@@ -1,0 +1,89 @@
+"""Parts of A2A messages and artifacts: their text, structured data and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from a2a.types import Artifact, Message, Part
+from google.protobuf.json_format import Error as JsonError  # type: ignore[import-untyped]
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
+
+from baton.adapters.a2a.failures import shortened
+from baton.ports.agent_client import AgentData, AgentFile, Attachment
+
+MAX_DATA_CHARS = 32_000
+"""Characters of the JSON of one data part. A longer one is passed on as text, cut."""
+MAX_NAME = 200
+MAX_ADDRESS = 2_048
+UNKNOWN = "[A part of a kind that is not understood here.]"
+TOO_LONG = "[Data, of which this is the beginning: {}]"
+
+
+def text_of(whole: Message | Artifact) -> str:
+    """Return the text of a message or artifact."""
+    # The parts of a message are paragraphs. Those of an artifact are chunks of one text.
+    texts = [part.text for part in whole.parts if part.HasField("text")]
+    notes = [note for part in whole.parts if (note := _note(part))]
+    text = "".join(texts) if isinstance(whole, Artifact) else "\n".join(texts)
+    return "\n".join([*([text] if text else []), *notes])
+
+
+def extras_of(whole: Message | Artifact) -> Iterator[tuple[str, AgentData | AgentFile]]:
+    """Yield the data and files, each with a text that is the same for the same content."""
+    for part in whole.parts:
+        if part.HasField("data"):
+            told = _json(part)
+            if len(told) <= MAX_DATA_CHARS:
+                yield told, AgentData(json.loads(told))
+        elif part.HasField("raw"):
+            named = _named(part)
+            yield f"{named} {hash(part.raw)}", AgentFile(Attachment(*named, data=part.raw))
+        elif part.HasField("url"):
+            named = _named(part)
+            yield f"{named} {part.url}", AgentFile(Attachment(*named, url=part.url[:MAX_ADDRESS]))
+
+
+def data_part(value: Any) -> Part:
+    """Return a data part. Raises ``ValueError`` for numbers that JSON of A2A does not have."""
+    try:
+        return Part(data=ParseDict(value, Value()))
+    except JsonError as error:
+        raise ValueError(str(error)) from None
+
+
+def accepts(modes: Iterable[str], media_type: str | None) -> bool:
+    """Return whether one of a card's input ``modes`` covers the media type. A card without modes takes everything."""
+    modes = [mode.partition(";")[0].strip().casefold() for mode in modes]
+    kind = (media_type or "application/octet-stream").casefold()
+    ranges = ("*", "*/*", kind, f"{kind.partition('/')[0]}/*")
+    return not modes or any(mode in ranges for mode in modes)
+
+
+def _named(part: Part) -> tuple[str | None, str | None]:
+    return shortened(part.filename, MAX_NAME) or None, shortened(part.media_type, MAX_NAME) or None
+
+
+def _note(part: Part) -> str:
+    match part.WhichOneof("content"):
+        case "data":
+            told = _json(part)
+            return TOO_LONG.format(told[:MAX_DATA_CHARS]) if len(told) > MAX_DATA_CHARS else ""
+        case "text" | "raw" | "url":
+            return ""
+    return UNKNOWN
+
+
+def _json(part: Part) -> str:
+    return json.dumps(_with_whole_numbers(MessageToDict(part.data)), ensure_ascii=False)
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """Return the value with whole numbers as such: protobuf has only floating-point ones."""
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,77 @@
+"""Feedback on DynamoDB: one item an answer, in the partition of its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.leases import MY_THREAD
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.feedback import Feedback, Rating
+from baton.domain.identity import Scope
+from baton.domain.thread import Thread
+from baton.domain.times import from_millis, to_millis
+
+
+class DynamoFeedback:
+    """``FeedbackStore`` on the conversation table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
+        # The mark first: readers of a thread without it do not look for feedback. It is also the check that the thread
+        # is still there. What is written after a deletion is removed by the deletion's second sweep.
+        try:
+            await self._table.change(
+                keys.thread(scope, thread.id),
+                "SET has_feedback = :true",
+                {":true": True, ":user": scope.user_id, ":deleted": "deleted"},
+                condition=f"attribute_exists(PK) AND {MY_THREAD}",
+            )
+        except ConditionFailed:
+            raise ThreadUnavailable from None
+        item: Item = {
+            **keys.feedback(scope, thread.id, feedback.ordinal),
+            "message_id": feedback.message_id,
+            "run_id": feedback.run_id,
+            "rating": feedback.rating.value,
+            "updated_at": to_millis(feedback.updated_at),
+        }
+        if feedback.comment is not None:
+            item["comment"] = feedback.comment
+        await self._table.put(item)
+
+    async def withdraw(self, scope: Scope, thread: Thread, ordinal: int) -> None:
+        await self._table.delete(keys.feedback(scope, thread.id, ordinal))
+
+    async def get(self, scope: Scope, thread: Thread, ordinal: int) -> Feedback | None:
+        if not thread.has_feedback:
+            return None
+        item = await self._table.get(keys.feedback(scope, thread.id, ordinal))
+        return _feedback(item) if item is not None else None
+
+    async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
+        if not thread.has_feedback or first_ordinal >= end_ordinal:
+            return ()
+        found: list[Feedback] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread.id),
+            first=keys.feedback_sort(first_ordinal),
+            last=keys.feedback_sort(end_ordinal - 1),
+        ):
+            found += [_feedback(item) for item in page]
+        return found
+
+
+def _feedback(item: Item) -> Feedback:
+    return Feedback(
+        message_id=item["message_id"],
+        ordinal=int(item["SK"].removeprefix(keys.feedback_sort(0)[:-12])),
+        run_id=item["run_id"],
+        rating=Rating(item["rating"]),
+        comment=item.get("comment"),
+        updated_at=from_millis(item["updated_at"]),
+    )

@@ -1,0 +1,64 @@
+"""Feedback: users rate answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, Path
+
+from baton.api.authentication import Caller
+from baton.api.paths import ThreadId
+from baton.api.problems import responses
+from baton.api.schemas import FeedbackRequest, RatedMessage
+from baton.api.services import Services
+from baton.domain.errors import (
+    InvalidRequest,
+    MalformedJson,
+    NotFound,
+    StoreUnavailable,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+)
+from baton.domain.feedback import Rating, given_comment
+from baton.domain.identity import thread_ref
+
+router = APIRouter(prefix="/threads/{thread_id}/messages/{message_id}/feedback", tags=["threads"])
+
+
+def _message_in_path(
+    message_id: Annotated[
+        str,
+        Path(
+            description="The answer's id, percent-encoded.",
+            max_length=768,
+            examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"],
+        ),
+    ],
+) -> str:
+    """Return the message id of a path."""
+    return unquote(message_id)
+
+
+MessageId = Annotated[str, Depends(_message_in_path)]
+
+
+@router.post(
+    "",
+    summary="Rate an answer",
+    responses=responses(
+        MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, NotFound, InvalidRequest, StoreUnavailable
+    ),
+)
+async def rate_answer(
+    thread_id: ThreadId, message_id: MessageId, caller: Caller, services: Services, asked: FeedbackRequest
+) -> RatedMessage:
+    """Keep the caller's thumbs up or down on an answer of one of the caller's own conversations, with a comment.
+
+    It replaces earlier feedback on the same answer, and stands in the list of messages. `none` withdraws it.
+    """
+    rating = Rating(asked.rating) if asked.rating != "none" else None
+    comment = given_comment(asked.comment)
+    rated = await services.ratings.rate(caller, thread_ref(caller, thread_id).id, message_id, rating, comment)
+    return RatedMessage.of(rated)

@@ -1,0 +1,70 @@
+"""Structured data between a user and a remote agent: forms put into words, and answers that are JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton.domain.json_values import count_values
+
+MAX_FIELDS = 50
+MAX_WORDS = 300
+"""Characters of a field's title or description."""
+MAX_ANSWER_VALUES = 1_000
+SPOKEN = ("interrupts", "code")
+"""Data that repeats the text beside it for programs: what a person is asked, and why a task failed."""
+
+
+def as_words(value: Any) -> str:
+    """Return data as text for a user: a question, the fields of a form (a JSON schema), or the JSON itself."""
+    if isinstance(value, Mapping):
+        asked = [each.get("message") for each in _items(value.get("interrupts")) if isinstance(each, Mapping)]
+        questions = [each[:MAX_WORDS] for each in asked if isinstance(each, str)]
+        if questions:
+            return "\n".join(questions)
+        schema = next((value[key] for key in ("schema", "responseSchema", "form") if key in value), value)
+        if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+            title = _words(schema.get("title")) or _words(value.get("message"))
+            return "\n".join([*([title] if title else []), *_fields(schema)])
+    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
+
+
+def answered_data(text: str) -> dict[str, Any] | None:
+    """Return a user's words as data if they are a JSON object, as applications send what was filled in."""
+    told = text.strip()
+    if not (told.startswith("{") and told.endswith("}")) or count_values(told) > MAX_ANSWER_VALUES:
+        return None
+    try:
+        value = json.loads(told, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each property of a JSON schema."""
+    required = [each for each in _items(schema.get("required")) if isinstance(each, str)]
+    properties = list(schema["properties"].items())
+    for name, field in properties[:MAX_FIELDS]:
+        about = field if isinstance(field, Mapping) else {}
+        choices = [str(each)[:MAX_WORDS] for each in _items(about.get("enum"))[:MAX_FIELDS]]
+        kind = " | ".join(choices) or _words(about.get("type"))
+        notes = ", ".join(each for each in (kind, "required" if name in required else "") if each)
+        described = _words(about.get("description"))
+        line = f"- {_words(about.get('title')) or name[:MAX_WORDS]}"
+        yield line + (f" ({notes})" if notes else "") + (f": {described}" if described else "")
+    if len(properties) > MAX_FIELDS:
+        yield f"- and {len(properties) - MAX_FIELDS} more"
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _words(value: Any) -> str:
+    return " ".join(value[:MAX_WORDS].split()) if isinstance(value, str) else ""
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON.")

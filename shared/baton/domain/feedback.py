@@ -1,0 +1,50 @@
+"""Feedback: what a user thinks of an answer."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from baton.domain.errors import InvalidRequest
+from baton.domain.text import encodable
+
+MAX_COMMENT = 2_000
+"""Characters of a comment."""
+
+
+class Rating(StrEnum):
+    """Thumbs up or down."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """The user's feedback on one answer. A later one replaces it."""
+
+    message_id: str
+    ordinal: int
+    """The position of the answer in its thread, on whatever branch."""
+    run_id: str
+    rating: Rating
+    comment: str | None
+    updated_at: datetime
+
+    def says(self, rating: Rating | None, comment: str | None) -> bool:
+        """Return whether it is the same rating with the same comment."""
+        return (self.rating, self.comment) == (rating, comment)
+
+
+def given_comment(text: str | None) -> str | None:
+    """Return a comment as the user gave it; None if it is blank. Raises ``InvalidRequest``."""
+    if text is None:
+        return None
+    comment = encodable(text).strip()
+    if len(comment) > MAX_COMMENT:
+        raise InvalidRequest(f"comment must have at most {MAX_COMMENT} characters.")
+    if any(unicodedata.category(each) == "Cc" and each not in "\n\r\t" for each in comment):
+        raise InvalidRequest("comment must not contain control characters.")
+    return comment or None

@@ -1,0 +1,70 @@
+"""Titles of threads: which ones users may give, and how a model's text becomes one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from baton.domain.errors import InvalidRequest
+from baton.domain.text import encodable, first_bytes
+
+MAX_TITLE = 120
+"""Characters of a title that a user gives."""
+MAX_MADE_TITLE = 60
+"""Characters of a title that Baton makes."""
+MAX_PREVIEW = 100
+"""Characters of a preview, the beginning of the first message."""
+MAX_MADE_BYTES = 120
+"""Bytes of the same, and of a preview. The thread's item holds them, and every turn writes that item: below 1 KB."""
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that change the direction of the text around them: a title must not rearrange a list."""
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Zl", "Zp", "Zs"})
+"""Categories of characters that show nothing by themselves."""
+_BREAKING = frozenset({"Cc", "Zl", "Zp"})
+"""Categories of control characters and ends of lines."""
+_MARKUP = re.compile(r"^(?:#{1,6}|[-*+>]|\d{1,2}[.)])\s+|[*_`~]{2,}|[*`<>\[\]]|!(?=\[)")
+_LABEL = re.compile("^(?:title|titel|título|titre|标题|عنوان)\\s*[:\uff1a]\\s*", re.IGNORECASE)
+_QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300c\u300d\u300e\u300f"
+"""Quotation marks, which models like to set around titles, and the space."""
+
+
+def given_title(text: str) -> str:
+    """Return a title as a user gave it, without spaces around it. Raises ``InvalidRequest``."""
+    title = unicodedata.normalize("NFC", encodable(text)).strip()
+    if len(title) > MAX_TITLE:
+        raise InvalidRequest(f"title must have at most {MAX_TITLE} characters.")
+    if any(unicodedata.category(each) in _BREAKING for each in title):
+        raise InvalidRequest("title must be one line without control characters.")
+    if any(each in _REORDERING for each in title):
+        raise InvalidRequest("title must not contain characters that change the direction of text.")
+    if not _is_seen(title):
+        raise InvalidRequest("title must not be blank.")
+    return title
+
+
+def made_title(text: str) -> str:
+    """Return a title made of a model's text: one short line without markup; empty if nothing is left."""
+    line = next((line for line in text.splitlines() if _is_seen(line)), "")
+    line = _LABEL.sub("", _MARKUP.sub("", _plain(line)).strip(_QUOTES))
+    return beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
+
+
+def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
+    """Return the beginning of ``text`` as one line of at most ``length`` characters; empty if it shows nothing."""
+    line = _plain(text)
+    cut = first_bytes(line[:length], MAX_MADE_BYTES)
+    if len(cut) < len(line):
+        room = first_bytes(line[: length - 1], MAX_MADE_BYTES - len("…".encode()))
+        whole_words, _, _ = room.rpartition(" ")
+        cut = f"{(whole_words if len(whole_words) >= len(room) // 2 else room).rstrip()}…"
+    return cut if _is_seen(cut) else ""
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` as one line, without control characters and what changes directions."""
+    kept = (" " if unicodedata.category(each) in _BREAKING else each for each in encodable(text))
+    return unicodedata.normalize("NFC", " ".join("".join(each for each in kept if each not in _REORDERING).split()))
+
+
+def _is_seen(text: str) -> bool:
+    return any(unicodedata.category(each) not in _UNSEEN for each in text)

@@ -1,0 +1,33 @@
+"""Events outside the sequence that tell a thread's connections of a change that is not part of its conversation."""
+
+from __future__ import annotations
+
+import contextlib
+
+from baton.domain.errors import BatonError
+from baton.domain.events import Event
+from baton.domain.identity import Scope
+from baton.gather_all import gather_all
+from baton.outbox.delivery import send_to
+from baton.ports.clock import Clock
+from baton.ports.connections import Connections
+from baton.ports.live import LiveRegistry
+
+SECONDS_OF_PATIENCE = 3.0
+"""How long a connection that API Gateway throttles is tried again."""
+
+
+async def tell_connections(
+    live: LiveRegistry, connections: Connections, clock: Clock, scope: Scope, thread_id: str, event: Event
+) -> None:
+    """Post ``event`` to all connections of the thread. A failure is not raised: the event says what can be read."""
+    with contextlib.suppress(BatonError):
+        attached = (await live.live(scope, thread_id)).connections
+        now = clock.now()
+        await gather_all(
+            *(
+                send_to(connections, connection_id, [event], patience=SECONDS_OF_PATIENCE)
+                for connection_id, token_expires_at in attached.items()
+                if token_expires_at > now
+            )
+        )

@@ -1,0 +1,95 @@
+"""The example applications on AG-UI interfaces, built as their READMEs say, in front of a local cloud."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.async_api import Locator, Page, expect
+
+from local.settings import ROOT
+from tests.npm import installed, program
+
+WRITTEN = "http://127.0.0.1:8080"
+
+
+def built(name: str, folder: Path) -> Path:
+    """Build the example in ``folder``, with the packages of its lock file; return what is served."""
+    source = ROOT / "examples" / name
+    copy = folder / name
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("node_modules"))
+    (copy / "node_modules").symlink_to(installed(source) / "node_modules")
+    for script in ("types", "build"):
+        done = subprocess.run([program("npm"), "run", script], cwd=copy, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return copy / "public"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and tells nobody."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served(files: Path, product: str) -> Iterator[str]:
+    """Serve an example that was built, for Baton at the address ``product``; its own address."""
+    page = files / "index.html"
+    page.write_text(page.read_text().replace(WRITTEN, product))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(files))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+
+
+@dataclass
+class Example:
+    """An example's page, used by somebody of a tenant of their own."""
+
+    page: Page
+    url: str
+
+    async def open(self, agent: str = "") -> None:
+        """Load the page."""
+        query = f"?tenant=t-{uuid.uuid4().hex}" + (f"&agent={agent}" if agent else "")
+        await self.page.goto(f"{self.url}/index.html{query}")
+        await expect(self.input).to_be_visible()
+
+    @property
+    def input(self) -> Locator:
+        """Where messages are written."""
+        return self.page.get_by_role("textbox", name="Your message")
+
+    @property
+    def answers(self) -> Locator:
+        """What the agents have said."""
+        return self.page.locator("article.assistant .text")
+
+    @property
+    def questions(self) -> Locator:
+        """What the user has said."""
+        return self.page.locator("article.user .text")
+
+    @property
+    def agent(self) -> Locator:
+        """Who answers."""
+        return self.page.locator("header .agent")
+
+    def button(self, name: str) -> Locator:
+        """The newest button of that name."""
+        return self.page.get_by_role("button", name=name).last
+
+    async def say(self, text: str) -> None:
+        """Type a message and send it."""
+        await expect(self.page.get_by_role("button", name="Send")).to_be_visible()
+        await self.input.fill(text)
+        await self.page.keyboard.press("Enter")

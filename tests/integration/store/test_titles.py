@@ -1,0 +1,49 @@
+"""Every store keeps titles and feedback as its contract says, and a search looks at a bounded number of threads."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.adapters.dynamodb import thread_store
+from baton.domain.thread_search import thread_query
+from tests.contracts.stores import new_thread_id
+from tests.contracts.titles import FeedbackContract, FoundMessageContract, SearchContract, TitleContract, named
+from tests.integration.store.conftest import Engine
+
+
+class TestTitles(TitleContract):
+    pass
+
+
+class TestSearch(SearchContract):
+    pass
+
+
+class TestFoundMessages(FoundMessageContract):
+    pass
+
+
+class TestFeedback(FeedbackContract):
+    pass
+
+
+async def test_a_search_without_matches_goes_on_page_by_page(
+    on_dynamodb_local: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_store, "MAX_SEARCHED", 4)
+    monkeypatch.setattr(thread_store, "SEARCHED_AT_ONCE", 1)
+    stores = on_dynamodb_local.stores()
+    wanted = await named(stores, "Lisbon")
+    for _ in range(7):
+        stores.clock.advance(3_600)
+        await stores.turn(new_thread_id())
+    pages: list[list[str]] = []
+    cursor: str | None = None
+    while not pages or cursor is not None:
+        found, cursor = await stores.store.list_threads(
+            stores.ada, limit=5, cursor=cursor, query=thread_query("lisbon")
+        )
+        pages.append([thread.id for thread in found])
+    assert pages[-1] == [wanted]
+    assert pages[:-1]
+    assert not any(pages[:-1])
