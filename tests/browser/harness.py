@@ -55,6 +55,10 @@ def state(**changes: Any) -> Json:
     return {"activeAgent": ASSISTANT, "workflow": None, "resumable": [], "status": "active"} | changes
 
 
+NEVER = 10**12
+"""What the client asks for events after, to learn whether there is a conversation."""
+
+
 def token(user: str) -> str:
     """What looks like a token of this user of the tenant ``demo``."""
     claims = json.dumps({"tenant": "demo", "sub": user}).encode()
@@ -209,10 +213,20 @@ class Harness:
 
     def _received(self, message: str | bytes) -> None:
         frame = json.loads(message)
-        if frame["action"] != "ping":
+        if frame["action"] == "resume" and frame["after"] == NEVER:
+            self._answer_probe(frame)
+        elif frame["action"] != "ping":
             self.frames.append(frame)
         elif self._socket is not None and self.answers_pings:
             self._socket.send('{"type": "PONG"}')
+
+    def _answer_probe(self, frame: Json) -> None:
+        """Tell whether there is such a conversation, as a resume after a number that it has not reached does."""
+        assert self._socket is not None
+        is_known = f"/v1/threads/{frame['threadId']}" in self.answers
+        code = "invalid_sequence" if is_known else "thread_unavailable"
+        metadata = {"action": "resume", "threadId": frame["threadId"], "retryable": False}
+        self._socket.send(json.dumps({"type": "RUN_ERROR", "message": "No.", "code": code, "metadata": metadata}))
 
 
 def answer(text: str, *sources: Json) -> tuple[TextMessageStartEvent, TextMessageContentEvent, TextMessageEndEvent]:

@@ -78,6 +78,8 @@ class SocketClient:
     async def exchange(self, **fields: object) -> tuple[Json, list[Json]]:
         """Send a message; return its acknowledgement, and everything else up to the end of its run or its refusal.
 
+        Titles, which may come between two runs, are left out.
+
         The acknowledgement comes by another way than the run, so either may overtake the other.
         """
         await self.send("message", **fields)
@@ -85,7 +87,8 @@ class SocketClient:
         if not any(map(is_acknowledgement, events)):
             events += await self.until(is_acknowledgement)
         [acknowledgement] = filter(is_acknowledgement, events)
-        return acknowledgement, [event for event in events if event is not acknowledgement]
+        others = [event for event in events if event is not acknowledgement]
+        return acknowledgement, [event for event in others if event.get("name") != "thread_title"]
 
     async def refused(self) -> Json:
         """The next event, which is a refusal: it names what was refused and belongs to no run."""

@@ -1,4 +1,4 @@
-"""What the user's application offers with a request: tools that run there, and context about what it shows."""
+"""What a request brings: tools of the user's application, what that shows, and what a calling agent hands over."""
 
 from __future__ import annotations
 
@@ -28,11 +28,26 @@ class ContextItem:
 
 
 @dataclass(frozen=True, slots=True)
+class IncomingHandoff:
+    """What another agent tells when it hands a conversation over. All of it is untrusted."""
+
+    source_agent_id: str = ""
+    reason: str = ""
+    summary: str = ""
+    recent: tuple[tuple[str, str], ...] = ()
+    """Roles and texts of the latest messages there, in order."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClientOffer:
-    """The tools and the context of one request. It is kept with the turn, so that a takeover offers the same."""
+    """What one request brings besides its message. It is kept with the turn, so that a takeover offers the same."""
 
     tools: tuple[ClientTool, ...] = ()
     """Names are unique, and none is that of a built-in tool."""
     context: tuple[ContextItem, ...] = ()
     results: tuple[InterruptAnswer, ...] = ()
     """Results of calls that the run before waits for, where the user has sent a message instead of waiting for it."""
+    parent_task_id: str | None = None
+    """The task of another agent that an A2A message serves."""
+    handoff: IncomingHandoff | None = None
+    """How that agent hands the conversation over; None if it does not."""

@@ -94,7 +94,7 @@ async def started(line: str) -> A2AClient:
 
 
 def older_python() -> Path:
-    """The interpreter of an environment with the client of A2A 0.3, kept between test runs."""
+    """The interpreter of an environment with the client and the server of A2A 0.3, kept between test runs."""
     wanted = HERE / "requirements.txt"
     version = f"{sys.version_info.major}{sys.version_info.minor}"
     digest = hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]

@@ -159,6 +159,19 @@ async def test_schemes_are_those_that_are_enforced(served: A2AServed) -> None:
     assert "securitySchemes" not in await card(served)
 
 
+async def test_where_the_address_is_set_no_other_is_named(served: A2AServed) -> None:
+    access = A2AAccess(public_url="https://api.example.com/v")
+    served.app = create_app(served.app.state.services, a2a=access)
+    evil = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(served.app), base_url="http://evil.example") as client:
+        public = (await client.get("/.well-known/agent-card.json", headers=evil)).text
+    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard", "params": {}})
+    extended = (await served.post_a2a(call.encode(), headers=evil)).text
+    for told in (public, extended):
+        assert "evil.example" not in told
+        assert "https://api.example.com/v/a2a" in told
+
+
 @pytest.mark.parametrize(
     ("context", "has_stage", "expected"),
     [

@@ -232,6 +232,13 @@ async def test_where_calls_are_open_those_without_a_token_are_one_users(served: 
     assert wrong.status_code == 401
 
 
+@pytest.mark.parametrize("method", ["agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard"])
+async def test_the_extended_card_needs_a_token_where_calls_are_open(served: A2AServed, method: str) -> None:
+    served.app = create_app(served.app.state.services, a2a=A2AAccess(is_open=True))
+    assert (await served.call(method, {}, user=None))["error"]["code"] == -32007
+    assert "result" in await served.call(method, {})
+
+
 # Anything
 
 

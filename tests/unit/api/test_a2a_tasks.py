@@ -426,6 +426,15 @@ async def test_parts_of_all_kinds_come_back_as_they_were_sent(served: A2AServed)
     assert task["history"][0]["parts"] == parts
 
 
+@pytest.mark.parametrize("media_type", ["application/x-tar", "model/obj", "text", "APPLICATION/ZIP; v=1"])
+async def test_files_of_a_type_that_no_card_names_are_refused(served: A2AServed, media_type: str) -> None:
+    for where in ({"bytes": "dGNr"}, {"uri": "https://example.com/f"}):
+        parts = [{"kind": "file", "file": {"mimeType": media_type, **where}}]
+        refused = await served.call("message/send", blocking(message() | {"parts": parts}))
+        assert refused["error"]["code"] == -32005
+    assert served.harness.model.asked == []
+
+
 # Metadata
 
 

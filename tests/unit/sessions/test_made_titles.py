@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from datetime import timedelta
@@ -13,6 +14,7 @@ from baton.composition.app import build
 from baton.domain.errors import ModelRateLimited, PiiDetectorUnavailable
 from baton.domain.queued import QueuedTitle, RecordDelivery
 from baton.domain.title_source import TitleSource
+from tests.fakes.chat_model import Answer
 from tests.fakes.connections import FakeConnections
 from tests.harness.harness import Harness
 
@@ -185,3 +187,22 @@ async def test_a_deleted_thread_is_not_named() -> None:
     del harness.store.rows[harness.ada.tenant_id, harness.thread_id]  # type: ignore[attr-defined]
     await work(harness)
     assert waiting(harness)
+
+
+async def test_a_title_does_not_come_between_the_events_of_the_next_run() -> None:
+    harness = titled()
+    await answered(harness)
+    await harness.live.attach(harness.ada, harness.thread_id, "c-1", harness.clock.now() + HOUR)
+    gate = asyncio.Event()
+    harness.model.script(Answer(("Two.",), gate=gate), "Travel to Lisbon")
+    running = asyncio.ensure_future(harness.say("m-2", "And to Porto?"))
+    await harness.model_is_asked(2)
+    naming = asyncio.ensure_future(work(harness))
+    await harness.model_is_asked(3)
+    while await title_of(harness) is None:  # noqa: ASYNC110 - the fake has no event for it
+        await asyncio.sleep(0.01)
+    assert await told(harness) == []
+    gate.set()
+    await running
+    await naming
+    assert await told(harness) == [{"title": "Travel to Lisbon"}]

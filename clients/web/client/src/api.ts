@@ -1,6 +1,6 @@
 import { BatonError, errorOf, NetworkError } from "./errors.ts";
 import type { TokenSource } from "./token.ts";
-import type { Agent, Branch, Content, FilePart, MessagePage, Page, StoredMessage, Thread, Workflow } from "./wire.ts";
+import type { Agent, Branch, Feedback, FilePart, MessagePage, Page, Rating, Thread, Workflow } from "./wire.ts";
 
 const READ_MS = 15_000;
 
@@ -35,9 +35,24 @@ export class Api {
     return this.request(`/v1/threads/${encodeURIComponent(id)}`);
   }
 
-  /** The caller's own threads, newest first. */
-  threads({ limit = 30, cursor }: { limit?: number; cursor?: string | null } = {}): Promise<Page<Thread>> {
-    return this.request(`/v1/threads${parameters({ limit, cursor })}`);
+  /** The caller's own threads, newest first; with a `query`, those whose title or beginning has its words. */
+  threads({ limit = 30, cursor, query }: ThreadsOptions = {}): Promise<Page<Thread>> {
+    return this.request(`/v1/threads${parameters({ limit, cursor, q: query?.trim() })}`);
+  }
+
+  rename(id: string, title: string): Promise<Thread> {
+    return this.request(`/v1/threads/${encodeURIComponent(id)}`, { method: "PATCH", body: { title } });
+  }
+
+  /** Keeps what the user thinks of an answer; `none` takes it back. */
+  feedback(
+    id: string,
+    messageId: string,
+    rating: Rating,
+    comment?: string,
+  ): Promise<{ readonly feedback: Feedback | null }> {
+    const path = `/v1/threads/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/feedback`;
+    return this.request(path, { method: "POST", body: { rating, ...(comment && { comment }) } });
   }
 
   /** A page of messages; pages go back in time, and each is in order. */
@@ -69,12 +84,9 @@ export class Api {
     return this.request("/v1/workflows");
   }
 
-  /** Sends a message that no frame can hold. Answers when the turn has ended. */
-  say(
-    body: { sessionId: string; message: Content; messageId: string; agentId?: string },
-    signal?: AbortSignal,
-  ): Promise<{ sessionId: string; messages: readonly StoredMessage[] }> {
-    return this.request("/v1/messages", { method: "POST", body, timeout: 0, ...(signal && { signal }) });
+  /** Sends a message that no frame can hold. Answers when the run has ended; how it went is told by its events. */
+  run(input: object, signal: AbortSignal): Promise<unknown> {
+    return this.request("/v1/runs", { method: "POST", body: input, timeout: 0, signal });
   }
 
   /** Uploads a file for a message of this thread, and returns the part that refers to it. */
@@ -113,6 +125,12 @@ export class Api {
     if (!answer.ok) throw errorOf(answer.status, parsed(text), answer.statusText || `HTTP ${answer.status}`);
     return parsed(text) as T;
   }
+}
+
+interface ThreadsOptions {
+  readonly limit?: number;
+  readonly cursor?: string | null;
+  readonly query?: string;
 }
 
 interface UploadOptions {

@@ -168,6 +168,7 @@ const CHANGES: Changes = {
       const item = talk.find(String(value.messageId));
       if (item?.role === "user" && item.delivery) talk.change(item.id, { delivery: "accepted" });
     }
+    if (name === "thread_title" && typeof value.title === "string") talk.title = value.title;
     if (name === "branch_selected" && !talk.isOver(about)) {
       talk.cutAfter((value.after as string | null) ?? null);
       talk.isCut = true; // what follows is stored, and no event tells it again

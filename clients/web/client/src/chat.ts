@@ -1,4 +1,5 @@
 import type { Api } from "./api.ts";
+import type { ClientCalls } from "./calls.ts";
 import { CatchingUp } from "./catching-up.ts";
 import { uuid } from "./clock.ts";
 import { Connection, type ConnectionState } from "./connection.ts";
@@ -6,10 +7,12 @@ import { Conversation, type Run } from "./conversation.ts";
 import { Emitter } from "./emitter.ts";
 import { BatonError, NetworkError, type TokenError } from "./errors.ts";
 import { contentOf } from "./files.ts";
-import type { InterruptItem, Item, MessageItem } from "./items.ts";
+import { type InterruptItem, type Item, isClientCall, type MessageItem } from "./items.ts";
+import type { Offer } from "./offer.ts";
 import { fits, Outbox } from "./outbox.ts";
 import { Sequence } from "./sequence.ts";
 import type { SafeStore } from "./storage.ts";
+import { canExclude, type News, Tabs } from "./tabs.ts";
 import { identityOf, type TokenSource } from "./token.ts";
 import type {
   Agent,
@@ -19,6 +22,7 @@ import type {
   Content,
   KnownEvent,
   PartFrame,
+  Rating,
   ThreadState,
   Workflow,
 } from "./wire.ts";
@@ -28,10 +32,18 @@ const LOAD_AGAIN_MS = 2_000;
 const PAGE_SIZE = 50;
 /** Events that are told again when a conversation is opened: they have what messages lack. */
 const RECENT_EVENTS = 300;
+/** A number that no conversation has reached: asking for what follows it tells whether there is one. */
+const NEVER = 10 ** 12;
+const PROBE_MS = 3_000;
+const ASKED = "baton:asked:";
 
 /** Everything there is to show of a conversation at one moment. Parts that did not change are the same objects. */
 export interface ChatSnapshot {
   readonly threadId: string;
+  /** The id that the server gives it, once that is known: not your own one. */
+  readonly canonicalId: string | null;
+  /** What the conversation is called, once it has a name. */
+  readonly title: string | null;
   readonly items: readonly Item[];
   readonly state: ThreadState | null;
   readonly agent: Agent | null;
@@ -73,12 +85,25 @@ export interface ChatEvents {
   tokenerror: TokenError;
   /** The token speaks for somebody else than before: the chat has closed itself. */
   userchange: { readonly threadId: string };
+  /** The user has signed out, here or in another tab: the chat has closed itself. */
+  logout: null;
+  /** The conversation was deleted, here or in another tab. */
+  deleted: { readonly threadId: string };
 }
 
 export interface ChatOptions {
   readonly threadId: string;
   /** The main agent of a conversation that has not begun. */
   readonly agentId?: string;
+  /** Nothing can have been said in it yet. */
+  readonly isNew?: boolean;
+}
+
+/** What is known of conversations before they are asked for. */
+export interface Known {
+  has(threadId: string): boolean;
+  add(threadId: string): void;
+  remove(threadId: string): void;
 }
 
 interface Services {
@@ -86,6 +111,10 @@ interface Services {
   readonly socketUrl: string;
   readonly tokens: TokenSource;
   readonly store: SafeStore;
+  readonly offer: Offer;
+  readonly known: Known;
+  /** Forgets what this page keeps of its user. */
+  readonly forget: () => void;
 }
 
 /** One conversation, kept complete and current over whatever the network does. */
@@ -101,6 +130,18 @@ export class Chat extends Emitter<ChatEvents> {
   readonly #catchingUp: CatchingUp;
   readonly #posting = new Map<string, AbortController>();
   readonly #ending = new AbortController();
+  readonly #offer: Offer;
+  #calls: ClientCalls | null = null;
+  readonly #store: SafeStore;
+  readonly #known: Known;
+  readonly #forgetUser: () => void;
+  readonly #isNew: boolean;
+  #stopOffering: (() => void) | null = null;
+  #tabs: Tabs | null = null;
+  #scope: string | null = null;
+  /** The message of this browser's that was said last in the conversation; `null`: another one's. */
+  #asked: string | null = null;
+  #isProbing = false;
   #user: string | null = null;
   #canonicalId: string | null = null;
   #cursor: string | null = null;
@@ -116,13 +157,21 @@ export class Chat extends Emitter<ChatEvents> {
   #snapshot: ChatSnapshot | null = null;
   #isTelling = false;
 
-  constructor({ threadId, agentId }: ChatOptions, { api, socketUrl, tokens, store }: Services) {
+  constructor(
+    { threadId, agentId, isNew = false }: ChatOptions,
+    { api, socketUrl, tokens, store, offer, known, forget }: Services,
+  ) {
     super();
     this.threadId = threadId;
     this.#agentId = agentId;
+    this.#isNew = isNew;
     this.#api = api;
     this.#tokens = tokens;
-    this.#outbox = new Outbox(store);
+    this.#store = store;
+    this.#offer = offer;
+    this.#known = known;
+    this.#forgetUser = forget;
+    this.#outbox = new Outbox(store, this.#ending.signal);
     this.#connection = new Connection(socketUrl, tokens, {
       opened: () => void this.#opened(),
       received: (frame) => this.#received(frame),
@@ -147,8 +196,15 @@ export class Chat extends Emitter<ChatEvents> {
 
   /** Connects, and loads what was said. */
   start(): void {
+    this.#tabs ??= new Tabs((news) => this.#toldByTab(news));
+    this.#stopOffering ??= this.#offer.on("change", () => {
+      this.#lookForCalls();
+      this.#changed();
+    });
     this.#connection.start();
-    void this.#load();
+    if (this.#isNew) void this.#begun();
+    else if (this.#known.has(this.threadId)) void this.#load();
+    else this.#probe();
   }
 
   /** Says something, and returns the message's id. Without a connection it is kept until there is one. */
@@ -156,14 +212,17 @@ export class Chat extends Emitter<ChatEvents> {
     const agent = this.#isKnown || this.#agentId === undefined ? {} : { agentId: this.#agentId };
     const frame: ClientFrame = { action: "message", threadId: this.threadId, messageId, content, ...agent };
     this.#talk.say(messageId, content);
+    this.#markAsked(messageId);
     this.#outbox.add(messageId, frame);
     this.#transmit(frame);
+    this.#tellSaid(frame);
     this.#changed();
     return messageId;
   }
 
   /** Asks for another answer to a message of the user's. The one there is stays as an alternative. */
   regenerate(messageId: string): void {
+    this.#markAsked(messageId);
     this.#branch({ branch: { from: messageId, regenerate: true } });
   }
 
@@ -179,12 +238,7 @@ export class Chat extends Emitter<ChatEvents> {
 
   /** Goes on in another branch; all who watch are told. */
   async selectBranch(branchId: string): Promise<void> {
-    try {
-      await this.#api.selectBranch(this.threadId, branchId);
-    } catch (error) {
-      this.emit("error", error as BatonError);
-      throw error;
-    }
+    await this.#tellingErrors(this.#api.selectBranch(this.threadId, branchId));
   }
 
   /** Uploads what is too large for a message, and sends the text with the files. */
@@ -212,9 +266,29 @@ export class Chat extends Emitter<ChatEvents> {
     const data = payload === undefined ? {} : { payload };
     const frame: ClientFrame = { action: "answer", threadId: this.threadId, interruptId, status, ...data };
     this.#talk.change(id, { answer: status });
+    this.#markAsked(this.#talk.lastMessage("user")?.id ?? "");
     this.#outbox.add(id, frame);
     this.#connection.send(frame);
     this.#connection.ping();
+    this.#changed();
+  }
+
+  /** Carries out here what the agent has called of the page's tools, although it was asked in another browser. */
+  callHere(interruptId: string): void {
+    this.#calls?.begin(interruptId);
+  }
+
+  /** Gives the conversation another name. */
+  async rename(title: string): Promise<void> {
+    this.#talk.title = (await this.#tellingErrors(this.#api.rename(this.threadId, title))).title ?? title;
+    this.#changed();
+  }
+
+  /** Tells what the user thinks of an answer; `none` takes it back. */
+  async feedback(messageId: string, rating: Rating, comment?: string): Promise<void> {
+    const kept = this.#api.feedback(this.threadId, messageId, rating, comment);
+    const { feedback } = await this.#tellingErrors(kept);
+    this.#talk.change(messageId, { feedback } as Partial<MessageItem>);
     this.#changed();
   }
 
@@ -233,6 +307,7 @@ export class Chat extends Emitter<ChatEvents> {
 
   /** Takes up an unfinished workflow here. */
   continue(workflowId: string): void {
+    this.#markAsked(this.#talk.lastMessage("user")?.id ?? "");
     this.#wish({ action: "continue", workflowId });
   }
 
@@ -267,6 +342,9 @@ export class Chat extends Emitter<ChatEvents> {
   /** Ends the connection. What was not sent stays kept for the next time. */
   disconnect(): void {
     this.#ending.abort();
+    this.#tabs?.close();
+    this.#tabs = null;
+    this.#stopOffering?.();
     clearTimeout(this.#silence);
     this.#catchingUp.end();
     this.#connection.close();
@@ -285,14 +363,124 @@ export class Chat extends Emitter<ChatEvents> {
     }
     if (this.#user === null) {
       this.#user = user;
-      for (const frame of this.#outbox.keepUnder(scopeOf(identity.tenant, identity.user, this.threadId))) {
-        if (frame.branch === undefined) this.#talk.say(String(frame.messageId), frame.content as Content);
-      }
+      this.#takeUp(scopeOf(identity.tenant, identity.user, this.threadId));
     }
     this.#sequence.reconnected();
     for (const frame of this.#outbox.frames) this.#transmit(frame); // same id: never a second turn
+    if (this.#isProbing) this.#connection.send({ action: "resume", threadId: this.threadId, after: NEVER });
     if (this.#isLoaded && this.#isKnown) this.#resume();
     this.#changed();
+  }
+
+  /** What this browser keeps of the conversation: what was said and not sent, by this page or by another one. */
+  #takeUp(scope: string): void {
+    this.#scope = scope;
+    if (this.#asked !== null) this.#markAsked(this.#asked);
+    const kept = this.#outbox.keepUnder(scope);
+    for (const { frame } of kept) this.#showSaid(frame);
+    for (const { key } of kept) this.#inherit(key);
+    this.#lookForCalls();
+  }
+
+  #inherit(key: string): void {
+    this.#outbox.inherit(key, (frame) => {
+      if (frame.action === "answer") {
+        this.#talk.change(key, { answer: frame.status } as Partial<Item>);
+        this.#connection.send(frame);
+      } else this.#transmit(frame);
+      this.#changed();
+    });
+  }
+
+  #showSaid({ action, branch, messageId, content }: ClientFrame): void {
+    if (action === "message" && branch === undefined) this.#talk.say(String(messageId), content as Content);
+  }
+
+  #tellSaid(frame: ClientFrame): void {
+    if (this.#scope !== null && fits(frame)) this.#tabs?.tell({ kind: "said", scope: this.#scope, frame });
+  }
+
+  #toldByTab(news: News): void {
+    if (news.kind === "logout") {
+      this.disconnect();
+      this.#scope = null;
+      this.#outbox.forget();
+      this.#forgetUser();
+      this.emit("logout", null);
+      return;
+    }
+    if (news.kind === "deleted") {
+      if (news.threadId !== this.threadId && news.threadId !== this.#canonicalId) return;
+      this.disconnect();
+      this.emit("deleted", { threadId: this.threadId });
+      return;
+    }
+    if (this.#scope === null || news.scope !== this.#scope) return;
+    if (news.kind === "begun") {
+      if (this.#isKnown) return;
+      this.#isKnown = true;
+      if (this.#isLoaded) this.#resume();
+    } else if (news.kind === "refused") {
+      const { messageId, failed } = news;
+      this.#talk.change(messageId, { failed, delivery: undefined } as unknown as Partial<Item>);
+    } else {
+      const id = String(news.frame.messageId);
+      const known = this.#talk.find(id);
+      if (known && !("failed" in known && known.failed)) return; // its run was heard of first
+      this.#showSaid(news.frame);
+      this.#inherit(id);
+    }
+    this.#changed();
+  }
+
+  /** What carries calls out is loaded when there is one. */
+  #lookForCalls(): void {
+    if (this.#calls) this.#calls.look();
+    else if (this.#talk.interrupts.some(isClientCall)) void this.#loadCalls().catch(() => {}); // the next event tries again
+  }
+
+  async #loadCalls(): Promise<void> {
+    const { ClientCalls } = await import("./calls.ts");
+    this.#calls ??= new ClientCalls({
+      threadId: this.threadId,
+      talk: this.#talk,
+      offer: this.#offer,
+      store: this.#store,
+      ended: this.#ending.signal,
+      scope: () => this.#scope,
+      isAskedHere: () => this.#isAskedHere(),
+      isWaitedFor: (id) => this.#isWaitedFor(id),
+      isAnswered: (id) => this.#outbox.has(`interrupt:${id}`),
+      answer: (id, status, payload) => this.answer(id, status, payload),
+      failed: (error) => this.emit("error", error),
+      changed: () => this.#changed(),
+    });
+    this.#calls.look();
+  }
+
+  #markAsked(messageId: string): void {
+    this.#asked = messageId;
+    if (this.#scope !== null) this.#store.set(ASKED + this.#scope, messageId);
+  }
+
+  /** Tools run where they were asked for: another device that shows the conversation waits. */
+  #isAskedHere(): boolean {
+    const last = this.#talk.lastMessage("user")?.id ?? "";
+    if (this.#asked === last) return true;
+    return canExclude() && this.#scope !== null && this.#store.get(ASKED + this.#scope) === last;
+  }
+
+  async #isWaitedFor(interruptId: string): Promise<boolean> {
+    while (!this.#ending.signal.aborted) {
+      try {
+        const { interrupts = [] } = await this.#api.thread(this.threadId);
+        return interrupts.some(({ id }) => id === interruptId);
+      } catch (error) {
+        if (error instanceof BatonError && !error.retryable) return false;
+        await new Promise((resolve) => setTimeout(resolve, LOAD_AGAIN_MS));
+      }
+    }
+    return false;
   }
 
   #resume(): void {
@@ -323,6 +511,9 @@ export class Chat extends Emitter<ChatEvents> {
     }
     const { events, isGap } = this.#sequence.take(frame);
     for (const event of events) this.#apply(event);
+    if (about.resume) this.#dropSettled(about.resume.interrupts ?? []);
+    this.#lookForCalls();
+    if (frame.type === "RUN_ERROR" && about.messageId) this.#tellRefused(about.messageId);
     if (this.#talk.isCut) void this.#readAgain();
     this.#catchingUp.heard(this.#sequence.isComplete);
     if (isGap) this.#resume();
@@ -331,7 +522,11 @@ export class Chat extends Emitter<ChatEvents> {
 
   #apply(event: BatonEvent): void {
     this.#talk.apply(event);
-    if (event.type === "RUN_STARTED") this.#isKnown = true;
+    if (event.type === "RUN_STARTED") {
+      if (!this.#isKnown && this.#scope !== null) this.#tabs?.tell({ kind: "begun", scope: this.#scope });
+      this.#isKnown = true;
+      this.#known.add(this.threadId);
+    }
     if (this.#talk.run === null) this.#isStopping = false;
     for (const item of this.#talk.items) {
       if (item.role === "interrupt" && item.settled && this.#outbox.has(item.id)) this.#outbox.done(item.id);
@@ -372,8 +567,28 @@ export class Chat extends Emitter<ChatEvents> {
     this.#changed();
   }
 
+  /** Answers that are kept, of what nobody waits for any more. */
+  #dropSettled(waiting: readonly { readonly id: string }[]): void {
+    for (const { action, interruptId } of this.#outbox.frames) {
+      const isOpen = action !== "answer" || waiting.some(({ id }) => id === interruptId);
+      if (!isOpen) this.#outbox.done(`interrupt:${interruptId}`);
+    }
+  }
+
+  #tellRefused(messageId: string): void {
+    const item = this.#talk.find(messageId);
+    if (this.#scope === null || item?.role !== "user" || !item.failed?.sameId) return;
+    this.#tabs?.tell({ kind: "refused", scope: this.#scope, messageId, failed: item.failed });
+  }
+
   #refused(event: Extract<KnownEvent, { type: "RUN_ERROR" }>, action: string): void {
     this.#outbox.done(action);
+    if (action === "resume" && this.#isProbing) {
+      this.#isProbing = false;
+      if (event.code === "thread_unavailable") void this.#begun();
+      else void this.#load();
+      return;
+    }
     const error = new BatonError(event.message, {
       code: event.code ?? "refused",
       retryable: event.metadata?.retryable === true,
@@ -386,15 +601,27 @@ export class Chat extends Emitter<ChatEvents> {
       else this.#forgotten();
       return;
     }
-    if (action === "answer") {
-      for (const { id, answer } of this.#talk.interrupts) {
-        if (answer === null) continue;
-        this.#talk.change(id, { answer: null });
-        this.#outbox.done(id);
-      }
-    }
+    if (action === "answer") this.#answerRefused(event, error.retryable);
     this.emit("error", error);
     this.#changed();
+  }
+
+  /** What was answered is asked again. The result of a tool is sent again, or the agent is told why it was refused. */
+  #answerRefused({ code, message: reason }: { code?: string; message: string }, isRetryable: boolean): void {
+    for (const item of this.#talk.interrupts) {
+      if (item.answer === null) continue;
+      const frame = this.#outbox.get(item.id);
+      if (isClientCall(item) && isRetryable && frame) {
+        setTimeout(() => this.#connection.send(frame), LOAD_AGAIN_MS);
+        continue;
+      }
+      this.#outbox.done(item.id);
+      if (!isClientCall(item)) this.#talk.change(item.id, { answer: null });
+      else if (code === "interrupt_unavailable" || item.answer === "cancelled")
+        this.#talk.change(item.id, { settled: true });
+      else this.answer(item.interrupt.id, "cancelled", { reason });
+    }
+    this.#lookForCalls();
   }
 
   /** The server has forgotten this conversation: it will count from the beginning. */
@@ -402,7 +629,7 @@ export class Chat extends Emitter<ChatEvents> {
     this.#sequence.startAfter(0);
     this.#isKnown = false;
     this.#isLoaded = false;
-    void this.#load();
+    void this.#begun();
   }
 
   /**
@@ -414,9 +641,18 @@ export class Chat extends Emitter<ChatEvents> {
     if (this.#ending.signal.aborted) return;
     this.#silence = setTimeout(() => {
       if (this.#talk.run && this.#isKnown) this.#resume();
-      else for (const frame of this.#outbox.frames) if (fits(frame)) this.#connection.send(frame);
+      else for (const frame of this.#outbox.frames.map(this.#withOffer)) if (fits(frame)) this.#connection.send(frame);
       this.#watchForSilence();
     }, SILENCE_MS);
+  }
+
+  async #tellingErrors<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      this.emit("error", error as BatonError);
+      throw error;
+    }
   }
 
   // What goes
@@ -431,9 +667,14 @@ export class Chat extends Emitter<ChatEvents> {
   }
 
   #transmit(frame: ClientFrame): void {
-    if (fits(frame)) this.#connection.send(frame);
-    else void this.#post(frame);
+    const whole = this.#withOffer(frame);
+    if (fits(whole)) this.#connection.send(whole);
+    else void this.#post(whole);
   }
+
+  /** What the page offers is told as it is when the message goes. */
+  readonly #withOffer = (frame: ClientFrame): ClientFrame =>
+    frame.action === "message" ? { ...frame, ...this.#offer.fields() } : frame;
 
   /** Sends a message that no frame can hold. Its answer comes when the turn has ended. */
   async #post(frame: ClientFrame): Promise<void> {
@@ -441,21 +682,18 @@ export class Chat extends Emitter<ChatEvents> {
     this.#posting.get(messageId)?.abort();
     const request = new AbortController();
     this.#posting.set(messageId, request);
-    const agent = typeof frame.agentId === "string" ? { agentId: frame.agentId } : {};
-    const branch = frame.branch === undefined ? {} : { branch: frame.branch };
-    const body = { sessionId: this.threadId, message: frame.content as Content, messageId, ...agent, ...branch };
     try {
-      const { messages } = await this.#api.say(body, request.signal);
+      await this.#api.run(inputOf(frame), request.signal);
       this.#outbox.done(messageId);
-      this.#talk.merge(messages);
       this.#isKnown = true;
-      this.#resume();
+      if (this.#isLoaded) this.#resume();
     } catch (error) {
       if (request.signal.aborted || (error instanceof NetworkError && !this.#connection.isOpen)) return; // it is posted again
       this.#outbox.done(messageId);
       const { message: text, retryable, status, code } = error as BatonError;
       const failed = { text, code, retryable, sameId: status !== 502, askedBy: messageId };
       this.#talk.change(messageId, { failed });
+      this.#tellRefused(messageId);
     }
     this.#changed();
   }
@@ -471,6 +709,24 @@ export class Chat extends Emitter<ChatEvents> {
 
   // What was said before
 
+  /** Finds out over the connection whether there is something to load. */
+  #probe(): void {
+    this.#isProbing = true;
+    setTimeout(() => {
+      if (!this.#isProbing) return;
+      this.#isProbing = false; // there is no connection, or it is slow
+      if (!this.#isLoaded) void this.#load();
+    }, PROBE_MS);
+  }
+
+  /** Nothing was said yet. */
+  async #begun(): Promise<void> {
+    this.#known.remove(this.threadId);
+    this.#talk.drop((item) => item.ordinal !== undefined);
+    await this.#offerUnfinished();
+    this.#loaded();
+  }
+
   async #load(): Promise<void> {
     const { signal } = this.#ending;
     if (signal.aborted) return;
@@ -482,6 +738,7 @@ export class Chat extends Emitter<ChatEvents> {
       if (this.#isLoaded) return;
       this.#canonicalId = thread.id;
       this.#talk.merge(page.items);
+      this.#talk.title = thread.title ?? null;
       this.#talk.state = thread.state ?? this.#talk.state;
       this.#talk.historySeq = thread.lastSeq;
       this.#talk.openRunId = thread.run?.runId ?? null;
@@ -492,6 +749,7 @@ export class Chat extends Emitter<ChatEvents> {
       // A run under way is no message yet: it is told from its beginning.
       this.#sequence.startAfter(Math.max(0, Math.min(thread.lastSeq, page.lastSeq) - RECENT_EVENTS));
       this.#isKnown = true;
+      this.#known.add(this.threadId);
       void this.#readBranches();
     } catch (error) {
       if (signal.aborted || this.#isLoaded) return;
@@ -502,11 +760,15 @@ export class Chat extends Emitter<ChatEvents> {
         else setTimeout(() => void this.#load(), LOAD_AGAIN_MS);
         return;
       }
-      this.#talk.drop((item) => item.ordinal !== undefined);
-      await this.#offerUnfinished();
+      return await this.#begun();
     }
-    if (signal.aborted || this.#isLoaded) return;
+    this.#loaded();
+  }
+
+  #loaded(): void {
+    if (this.#ending.signal.aborted || this.#isLoaded) return;
     this.#isLoaded = true;
+    this.#isProbing = false;
     if (this.#isKnown || this.#missedEvents) this.#resume();
     this.#changed();
   }
@@ -541,9 +803,11 @@ export class Chat extends Emitter<ChatEvents> {
   }
 
   #taken(): ChatSnapshot {
-    const { items, state, run, offers, isWaiting, closedBecause } = this.#talk;
+    const { title, items, state, run, offers, isWaiting, closedBecause } = this.#talk;
     return {
       threadId: this.threadId,
+      canonicalId: this.#canonicalId,
+      title,
       items,
       state,
       agent: state?.activeAgent ?? null,
@@ -562,6 +826,26 @@ export class Chat extends Emitter<ChatEvents> {
       branches: this.#branches,
     };
   }
+}
+
+/** A message as AG-UI's run input. The connection tells how it is answered, so the run goes on without this request. */
+function inputOf({ threadId, messageId, content, agentId, branch, tools = [], context = [] }: ClientFrame): object {
+  const isRegenerated = content === undefined;
+  const id = String(messageId);
+  return {
+    threadId,
+    runId: uuid(),
+    messages: isRegenerated ? [] : [{ id, role: "user", content }],
+    tools,
+    context,
+    state: {},
+    forwardedProps: {
+      onDisconnect: "continue",
+      ...(agentId !== undefined && { agentId }),
+      ...(branch !== undefined && { branch: isRegenerated ? { ...(branch as object), messageId: id } : branch }),
+    },
+    protocolVersion: "1.0",
+  };
 }
 
 /** What an event says in the server's words that no message does. */

@@ -1,7 +1,9 @@
 import { Api } from "./api.ts";
-import { Chat, scopeOf } from "./chat.ts";
+import { Chat, type Known, scopeOf } from "./chat.ts";
 import { uuid } from "./clock.ts";
+import { type ClientTool, type ContextSource, Offer } from "./offer.ts";
 import { type KeyValueStore, SafeStore } from "./storage.ts";
+import { tellTabs } from "./tabs.ts";
 import { type Identity, identityOf, type TokenCallback, TokenSource } from "./token.ts";
 
 export interface ClientOptions {
@@ -13,8 +15,23 @@ export interface ClientOptions {
   readonly token: string | TokenCallback;
   /** Where messages that were not sent yet, and the session's id, are kept; by default local storage, `null`: nowhere. */
   readonly storage?: KeyValueStore | null;
+  /** Tools of the page that agents may call. */
+  readonly tools?: readonly ClientTool[];
+  /** What the page shows or knows, for the agents; a function is called for every message. */
+  readonly context?: ContextSource;
 }
 
+/** Where a reader is in a conversation. */
+export interface Seen {
+  readonly threadId: string;
+  readonly itemId: string;
+  /** Something is awaited, or was not read yet. */
+  readonly isOpen: boolean;
+}
+
+const SEEN = "baton:seen";
+const KNOWN = "baton:known";
+const MOST_KNOWN = 50;
 const SESSION = "baton:session:";
 const KEPT = "baton:";
 
@@ -24,18 +41,50 @@ export class BatonClient {
   readonly #socketUrl: string;
   readonly #tokens: TokenSource;
   readonly #store: SafeStore;
+  readonly #offer = new Offer();
+  /** Ids that were made here, under which nothing was said yet. */
+  readonly #fresh = new Set<string>();
 
-  constructor({ endpoint, socket, token, storage }: ClientOptions) {
+  constructor({ endpoint, socket, token, storage, tools = [], context = [] }: ClientOptions) {
     this.#tokens = new TokenSource(token);
     this.#store = new SafeStore(storage);
     this.api = new Api(endpoint, this.#tokens);
     this.#socketUrl = socket ?? `${this.api.endpoint.replace(/^http/, "ws")}/ws`;
+    this.tools = tools;
+    this.context = context;
+  }
+
+  /** Tools of the page that agents may call. Setting them throws `TypeError` for one that is not well-formed. */
+  get tools(): readonly ClientTool[] {
+    return this.#offer.tools;
+  }
+
+  set tools(tools: readonly ClientTool[]) {
+    this.#offer.tools = tools;
+  }
+
+  /** What the page shows or knows, told to the agents with every message. */
+  get context(): ContextSource {
+    return this.#offer.context;
+  }
+
+  set context(context: ContextSource) {
+    this.#offer.context = context;
   }
 
   /** A conversation: call `start()` on it. `threadId` is your own id of it, or one of `api.threads()`. */
-  chat({ threadId = uuid(), agentId }: { threadId?: string; agentId?: string } = {}): Chat {
-    const services = { api: this.api, socketUrl: this.#socketUrl, tokens: this.#tokens, store: this.#store };
-    return new Chat({ threadId, ...(agentId !== undefined && { agentId }) }, services);
+  chat({ threadId = this.#newId(), agentId }: { threadId?: string; agentId?: string } = {}): Chat {
+    const services = {
+      api: this.api,
+      socketUrl: this.#socketUrl,
+      tokens: this.#tokens,
+      store: this.#store,
+      offer: this.#offer,
+      known: this.#known,
+      forget: () => this.#forget(),
+    };
+    const isNew = this.#fresh.has(threadId);
+    return new Chat({ threadId, isNew, ...(agentId !== undefined && { agentId }) }, services);
   }
 
   /** Who the token speaks for. Rejects with `TokenError`. */
@@ -47,7 +96,7 @@ export class BatonClient {
   async session(): Promise<string> {
     const key = await this.#sessionKey();
     const kept = this.#store.get(key);
-    return kept ?? this.keepSession(uuid());
+    return kept ?? this.keepSession(this.#newId());
   }
 
   /** Makes `threadId` the conversation to come back to. */
@@ -56,10 +105,67 @@ export class BatonClient {
     return threadId;
   }
 
-  /** Removes everything that is kept in this browser, of whichever user. Call it when somebody signs out. */
+  /** Deletes a conversation, everywhere and for good; chats that show it, in all tabs, are told. */
+  async delete(threadId: string): Promise<void> {
+    await this.api.forget(threadId);
+    this.#known.remove(threadId);
+    tellTabs({ kind: "deleted", threadId });
+  }
+
+  /** What the reader has seen of the conversation that was shown last, over page loads. */
+  get seen(): Seen | null {
+    try {
+      const seen = JSON.parse(this.#store.get(SEEN) ?? "null") as Seen | null;
+      return typeof seen?.threadId === "string" && typeof seen.itemId === "string" ? seen : null;
+    } catch {
+      return null;
+    }
+  }
+
+  set seen(seen: Seen | null) {
+    if (seen) this.#store.set(SEEN, JSON.stringify(seen));
+    else this.#store.remove(SEEN);
+  }
+
+  /** Removes everything that is kept in this browser, of whichever user, in all tabs. Call it when somebody signs out. */
   forgetEverything(): void {
+    this.#forget();
+    tellTabs({ kind: "logout" });
+  }
+
+  #forget(): void {
     for (const key of this.#store.keys(KEPT)) this.#store.remove(key);
+    this.#store.forgetMemory();
     this.#tokens.discard();
+  }
+
+  #newId(): string {
+    const id = uuid();
+    this.#fresh.add(id);
+    return id;
+  }
+
+  /** Conversations that the server had when this browser asked last: those can be loaded without finding out. */
+  readonly #known: Known = {
+    has: (id) => this.#knownIds().includes(id),
+    add: (id) => {
+      this.#fresh.delete(id);
+      const ids = this.#knownIds();
+      if (!ids.includes(id)) this.#store.set(KNOWN, JSON.stringify([id, ...ids].slice(0, MOST_KNOWN)));
+    },
+    remove: (id) => {
+      const ids = this.#knownIds();
+      if (ids.includes(id)) this.#store.set(KNOWN, JSON.stringify(ids.filter((each) => each !== id)));
+    },
+  };
+
+  #knownIds(): string[] {
+    try {
+      const ids: unknown = JSON.parse(this.#store.get(KNOWN) ?? "[]");
+      return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
+    } catch {
+      return [];
+    }
   }
 
   async #sessionKey(): Promise<string> {

@@ -10,6 +10,7 @@ export interface Run {
 
 /** What is known of one conversation, built from its messages and events. It knows no network, and shows nothing. */
 export class Conversation {
+  title: string | null = null;
   items: readonly Item[] = [];
   state: ThreadState | null = null;
   run: Run | null = null;
@@ -176,6 +177,7 @@ function itemsOf(message: StoredMessage): Partial<Item>[] {
     ...(agentId && { agentId }),
     ...(timestamp && { timestamp }),
     ...(sources && { sources }),
+    ...(message.feedback && { feedback: message.feedback }),
   };
   return [...calls, said as Partial<Item>];
 }

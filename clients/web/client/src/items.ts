@@ -1,4 +1,4 @@
-import type { ActivityContent, CallOutcome, Content, Interrupt, Source } from "./wire.ts";
+import type { ActivityContent, CallOutcome, Content, Feedback, Interrupt, Source } from "./wire.ts";
 
 /** What there is to show of a conversation, in order. Items are replaced, never changed: the same object is the same sight. */
 export type Item = MessageItem | NoteItem | ResearchItem | ToolItem | InterruptItem;
@@ -34,6 +34,7 @@ export interface MessageItem extends Shown {
   readonly agentId?: string | null;
   readonly timestamp?: string;
   readonly sources?: readonly Source[];
+  readonly feedback?: Feedback | null;
   /** Stopped in the middle; what was said is kept. */
   readonly cancelled?: boolean;
   /** Cut because it was too long. */
@@ -90,9 +91,17 @@ export interface InterruptItem extends Shown {
   readonly args?: string;
   /** Whether, and how, it was answered; `passed`: the conversation went on without it. */
   readonly answer: InterruptAnswer | null;
+  /**
+   * Of a call of the page's own tool: it is `running` here, `offered` because it was asked for in another browser, or is to
+   * be carried out `elsewhere`: this page does not have the tool, or another tab has the call.
+   */
+  readonly call?: "running" | "offered" | "elsewhere";
   /** The server has the answer. */
   readonly settled: boolean;
 }
+
+/** Whether it is the page's own code that is to answer. */
+export const isClientCall = ({ interrupt }: InterruptItem): boolean => interrupt.reason === "client_tool";
 
 /** The text of a message's content, whatever is attached to it. */
 export function textOf(content: Content | null | undefined): string {

@@ -40,6 +40,11 @@ export class SafeStore {
     }
   }
 
+  /** Forgets what could only be kept in memory. */
+  forgetMemory(): void {
+    this.#memory.clear();
+  }
+
   /** The keys that begin with `prefix`. */
   keys(prefix: string): string[] {
     const found = new Set([...this.#memory.keys()].filter((key) => key.startsWith(prefix)));

@@ -75,6 +75,7 @@ export interface StoredMessage {
   readonly name?: string;
   readonly toolCalls?: readonly ToolCall[];
   readonly toolCallId?: string;
+  readonly feedback?: Feedback | null;
   readonly metadata?: {
     readonly ordinal?: number;
     readonly runId?: string;
@@ -87,6 +88,15 @@ export interface StoredMessage {
     readonly sources?: readonly Source[];
     readonly outcome?: CallOutcome;
   };
+}
+
+export type Rating = "up" | "down" | "none";
+
+/** What the user thinks of an answer. */
+export interface Feedback {
+  readonly rating: Exclude<Rating, "none">;
+  readonly comment: string | null;
+  readonly updatedAt: string;
 }
 
 export type CallOutcome = "succeeded" | "failed" | "refused";
@@ -123,6 +133,7 @@ export interface Thread {
   readonly agentId: string;
   readonly status: "active" | "closed";
   readonly state: ThreadState | null;
+  readonly interrupts?: readonly Interrupt[];
   readonly run: { readonly runId: string; readonly messageId: string; readonly status: string } | null;
   readonly lastSeq: number;
   readonly createdAt: string;

@@ -1,87 +1,8 @@
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, mock, test } from "node:test";
-import { BatonClient, type Chat, type ClientOptions, textOf } from "../src/index.ts";
-import { FakeSocket, FakeStorage, settled, tokenFor } from "./fakes.ts";
-
-const THREAD = "0b54c1f6-6f0e-4c09-8f0e-1a2b3c4d5e6f";
-let answers: Record<string, unknown>;
-let now: number;
-let storage: FakeStorage;
-let chats: Chat[];
-
-beforeEach(() => {
-  answers = {};
-  now = 1_000_000;
-  storage = new FakeStorage();
-  chats = [];
-  FakeSocket.all = [];
-  mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
-  mock.method(performance, "now", () => now);
-  Object.assign(globalThis, { WebSocket: FakeSocket });
-  mock.method(globalThis, "fetch", async (address: string) => {
-    const path = new URL(address).pathname;
-    const body = answers[path];
-    if (body === undefined) return Response.json({ title: "Not found", code: "thread_unavailable" }, { status: 404 });
-    return Response.json(body);
-  });
-});
-
-afterEach(() => {
-  for (const chat of chats) chat.disconnect();
-  mock.timers.reset();
-  mock.restoreAll();
-});
-
-function begin(options: Partial<ClientOptions> = {}): Chat {
-  const client = new BatonClient({ endpoint: "http://baton.test", token: tokenFor(), storage, ...options });
-  const chat = client.chat({ threadId: THREAD });
-  chats.push(chat);
-  chat.start();
-  return chat;
-}
-
-async function connected(options: Partial<ClientOptions> = {}): Promise<Chat> {
-  const chat = begin(options);
-  await settled();
-  FakeSocket.last.open();
-  await settled();
-  FakeSocket.last.hear({ type: "PONG" });
-  return chat;
-}
-
-/** Time goes by as in a page that is looked at: a tick each second. */
-async function pass(seconds: number): Promise<void> {
-  for (let second = 0; second < seconds; second += 1) {
-    now += 1000;
-    mock.timers.tick(1000);
-    await settled();
-  }
-}
-
-/** A page that sleeps: its timers come late, and all at once. */
-async function sleep(seconds: number): Promise<void> {
-  now += seconds * 1000;
-  mock.timers.tick(1000);
-  await settled();
-}
-
-const stamp = (seq: number) => ({ threadId: THREAD, runId: "r-1", seq, attempt: 1 });
-
-function runOf(messageId: string, text: string) {
-  const input = { messages: [{ id: messageId, role: "user", content: "Hello" }] };
-  return [
-    { type: "RUN_STARTED", runId: "r-1", input, metadata: { ...stamp(1), messageId } },
-    { type: "TEXT_MESSAGE_START", messageId: "a-1", role: "assistant", name: "Guide", metadata: stamp(2) },
-    { type: "TEXT_MESSAGE_CONTENT", messageId: "a-1", delta: text, metadata: stamp(3) },
-    { type: "TEXT_MESSAGE_END", messageId: "a-1", metadata: stamp(4) },
-    { type: "RUN_FINISHED", runId: "r-1", outcome: { type: "success" }, metadata: stamp(5) },
-  ];
-}
-
-const said = (chat: Chat) =>
-  chat.snapshot.items.flatMap((item) =>
-    "content" in item && item.role !== "research" ? [`${item.role}: ${textOf(item.content)}`] : [],
-  );
+import { mock, test } from "node:test";
+import { textOf } from "../src/index.ts";
+import { FakeSocket, settled, tokenFor } from "./fakes.ts";
+import { begin, connected, page, pass, runOf, said, sleep, stamp, THREAD } from "./page.ts";
 
 test("a message is answered", async () => {
   const chat = await connected();
@@ -136,7 +57,7 @@ test("a message is sent again until its run has begun, also by the next page", a
   assert.equal(FakeSocket.last.sent.find(({ action }) => action === "message")?.messageId, id);
   assert.deepEqual(said(next), ["user: Hello"]);
   FakeSocket.last.hear(...runOf(id, "Good day."));
-  assert.equal(storage.length, 0);
+  assert.deepEqual(page.storage.kept("baton:outbox:"), []);
 });
 
 test("another user's messages are not sent", async () => {
@@ -149,7 +70,7 @@ test("another user's messages are not sent", async () => {
 });
 
 test("a full storage loses nothing while the page lives", async () => {
-  storage.isFull = true;
+  page.storage.isFull = true;
   const chat = await connected();
   const id = chat.send("Hello");
   FakeSocket.last.lose();
@@ -304,11 +225,12 @@ test("stored messages are shown, and older ones above them", async () => {
     content: `${ordinal}`,
     metadata: { ordinal },
   });
-  answers[`/v1/threads/${THREAD}`] = { id: THREAD, state: null, run: null, lastSeq: 90 };
-  answers[`/v1/threads/${THREAD}/messages`] = { items: [message(2), message(3)], nextCursor: "c", lastSeq: 90 };
+  FakeSocket.threads.add(THREAD);
+  page.answers[`/v1/threads/${THREAD}`] = { id: THREAD, state: null, run: null, lastSeq: 90 };
+  page.answers[`/v1/threads/${THREAD}/messages`] = { items: [message(2), message(3)], nextCursor: "c", lastSeq: 90 };
   const chat = await connected();
   assert.equal(chat.snapshot.hasOlder, true);
-  answers[`/v1/threads/${THREAD}/messages`] = { items: [message(0), message(1)], nextCursor: null, lastSeq: 90 };
+  page.answers[`/v1/threads/${THREAD}/messages`] = { items: [message(0), message(1)], nextCursor: null, lastSeq: 90 };
   await chat.loadOlder();
   assert.deepEqual(said(chat), ["user: 0", "assistant: 1", "user: 2", "assistant: 3"]);
   assert.equal(chat.snapshot.hasOlder, false);
@@ -367,7 +289,7 @@ test("a branch that is selected elsewhere is read from the store", async () => {
   const chat = await connected();
   const id = chat.send("Hello");
   FakeSocket.last.hear(...runOf(id, "Good day."));
-  answers[`/v1/threads/${THREAD}/messages`] = {
+  page.answers[`/v1/threads/${THREAD}/messages`] = {
     items: [
       { id, role: "user", content: "Hello", metadata: { ordinal: 0 } },
       { id: "a-9", role: "assistant", content: "Hi there.", metadata: { ordinal: 3 } },

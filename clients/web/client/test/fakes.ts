@@ -4,6 +4,8 @@ import type { BatonEvent, ClientFrame } from "../src/index.ts";
 export class FakeSocket {
   static readonly OPEN = 1;
   static all: FakeSocket[] = [];
+  /** Conversations that the server has. */
+  static threads = new Set<string>();
   static get last(): FakeSocket {
     const socket = FakeSocket.all.at(-1);
     if (!socket) throw new Error("There is no connection.");
@@ -25,7 +27,16 @@ export class FakeSocket {
   }
 
   send(data: string): void {
-    this.sent.push(JSON.parse(data) as ClientFrame);
+    const frame = JSON.parse(data) as ClientFrame;
+    if (frame.action === "resume" && Number(frame.after) > 1e6) this.#answerProbe(String(frame.threadId));
+    else this.sent.push(frame);
+  }
+
+  /** Whether there is such a conversation is asked by what can only be refused. */
+  #answerProbe(threadId: string): void {
+    const code = FakeSocket.threads.has(threadId) ? "invalid_sequence" : "thread_unavailable";
+    const refusal = { type: "RUN_ERROR", message: "No.", code, metadata: { action: "resume", threadId } };
+    queueMicrotask(() => this.hear(refusal));
   }
 
   close(): void {
@@ -64,6 +75,11 @@ export class FakeStorage {
     return [...this.#items.keys()][index] ?? null;
   }
 
+  /** The keys that begin with `prefix`. */
+  kept(prefix: string): string[] {
+    return [...this.#items.keys()].filter((key) => key.startsWith(prefix));
+  }
+
   getItem(key: string): string | null {
     return this.#items.get(key) ?? null;
   }
@@ -75,6 +91,62 @@ export class FakeStorage {
 
   removeItem(key: string): void {
     this.#items.delete(key);
+  }
+}
+
+/** A channel between tabs, which here are chats. */
+export class FakeChannel {
+  static all = new Set<FakeChannel>();
+  onmessage: ((event: { data: unknown }) => void) | null = null;
+
+  constructor() {
+    FakeChannel.all.add(this);
+  }
+
+  postMessage(data: unknown): void {
+    const text = JSON.stringify(data);
+    for (const other of FakeChannel.all)
+      if (other !== this) queueMicrotask(() => other.onmessage?.({ data: JSON.parse(text) }));
+  }
+
+  close(): void {
+    FakeChannel.all.delete(this);
+  }
+}
+
+/** Locks as browsers have them: one holder at a time, the others in their order. */
+export class FakeLocks {
+  readonly #queues = new Map<string, (() => void)[]>();
+
+  async request(
+    name: string,
+    options: { ifAvailable?: boolean; signal?: AbortSignal },
+    work: (lock: object | null) => unknown,
+  ): Promise<void> {
+    await null; // never at once
+    const queue = this.#queues.get(name);
+    if (queue && options.ifAvailable) return void (await work(null));
+    if (queue) await this.#turn(queue, options.signal);
+    else this.#queues.set(name, []);
+    try {
+      await work({ name });
+    } finally {
+      const next = this.#queues.get(name)?.shift();
+      if (next) next();
+      else this.#queues.delete(name);
+    }
+  }
+
+  #turn(queue: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      queue.push(resolve);
+      signal?.addEventListener("abort", () => {
+        const at = queue.indexOf(resolve);
+        if (at < 0) return;
+        queue.splice(at, 1);
+        reject(signal.reason);
+      });
+    });
   }
 }
 

@@ -1,24 +1,27 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
 import {
   BatonClient,
-  type BatonError,
+  BatonError,
   type Chat,
   type ChatEvents,
   type ChatSnapshot,
+  type ClientTool,
+  type ContextSource,
   type TokenCallback,
   textOf,
 } from "#client";
 import type { BatonComposer } from "./components/composer.ts";
+import type { BatonThreads } from "./components/threads.ts";
 import type { BatonTranscript } from "./components/transcript.ts";
 import { icons } from "./icons.ts";
 import { Locale, loadLocale } from "./locales/index.ts";
 import { styles } from "./styles/index.ts";
 import { fetchToken } from "./token-url.ts";
 import { define, type Ui } from "./ui.ts";
+import { lastSeen, unreadIn } from "./unread.ts";
 import "./components/composer.ts";
 import "./components/header.ts";
 import { loadMarkdown } from "./components/markdown.ts";
-import "./components/offers.ts";
 import "./components/status.ts";
 import "./components/transcript.ts";
 
@@ -36,6 +39,8 @@ export interface BatonChatEvents {
   "baton-change": ChatSnapshot;
   "baton-error": ChatEvents["error"];
   "baton-token-error": ChatEvents["tokenerror"];
+  "baton-logout": null;
+  "baton-unread": { readonly count: number };
 }
 
 /** Chat with Baton's agents, in any page: see docs/reference/chat-widget.md for its attributes, events and parts. */
@@ -53,6 +58,10 @@ export class BatonChat extends LitElement {
     mode: { reflect: true },
     open: { type: Boolean, reflect: true },
     heading: {},
+    tools: { attribute: false },
+    context: { attribute: false },
+    unread: { state: true },
+    isListing: { state: true },
     snapshot: { state: true },
     ui: { state: true },
     announced: { state: true },
@@ -70,6 +79,12 @@ export class BatonChat extends LitElement {
   declare mode: "launcher" | "inline";
   declare open: boolean;
   declare heading: string;
+  /** Tools of the page that agents may call. */
+  declare tools: readonly ClientTool[];
+  /** What the page shows or knows, for the agents. */
+  declare context: ContextSource;
+  protected declare unread: number;
+  protected declare isListing: boolean;
   protected declare snapshot: ChatSnapshot | null;
   protected declare ui: Ui;
   protected declare announced: string;
@@ -78,6 +93,7 @@ export class BatonChat extends LitElement {
   #client: BatonClient | null = null;
   #chat: Chat | null = null;
   #starts = 0;
+  #seenId: string | null = null;
 
   constructor() {
     super();
@@ -86,6 +102,10 @@ export class BatonChat extends LitElement {
     this.mode = "launcher";
     this.open = false;
     this.heading = "";
+    this.tools = [];
+    this.context = [];
+    this.unread = 0;
+    this.isListing = false;
     this.snapshot = null;
     this.ui = { locale: new Locale(), chat: null, now: () => performance.now() };
     this.announced = "";
@@ -117,31 +137,53 @@ export class BatonChat extends LitElement {
 
   /** Begins another conversation. */
   async newConversation(): Promise<void> {
-    const client = this.#client;
+    await this.#show();
+  }
+
+  /** Shows another conversation of the user's: one of `client.api.threads()`, or your own id of it. */
+  async openConversation(threadId: string): Promise<void> {
+    await this.#show(threadId);
+  }
+
+  async #show(threadId?: string, { isWanted = true } = {}): Promise<void> {
+    const client = this.#connected();
     if (!client) return;
-    const threadId = crypto.randomUUID?.() ?? undefined;
     const chat = client.chat({ ...(threadId && { threadId }), ...(this.agent && { agentId: this.agent }) });
+    const start = ++this.#starts;
     await client.keepSession(chat.threadId).catch(() => {});
+    if (start !== this.#starts || !this.isConnected) return;
     this.#use(chat);
+    if (!isWanted) return;
+    this.isListing = false;
+    await this.updateComplete;
+    this.#composer?.focus();
   }
 
   /** Forgets what is kept in this browser, and shows nothing any more until another token is given. */
   logout(): void {
+    this.#connected()?.forgetEverything();
+    this.#signedOut();
+  }
+
+  #signedOut(): void {
     this.#end();
-    this.#client?.forgetEverything();
     this.#client = null;
+    this.isListing = false;
     this.token = undefined;
     this.tokenUrl = undefined;
     this.open = false;
+    this.#tell("baton-logout", null);
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
-    if (this.hasUpdated) void this.#started();
+    document.addEventListener("visibilitychange", this.#count);
+    if (this.hasUpdated && this.#isWanted) void this.#started();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    document.removeEventListener("visibilitychange", this.#count);
     this.#end();
   }
 
@@ -151,16 +193,22 @@ export class BatonChat extends LitElement {
       this.#end();
       this.#client = null;
     } else if (CHAT_FIELDS.some((name) => changed.has(name))) this.#end();
+    if (this.#client && (changed.has("tools") || changed.has("context"))) this.#offer(this.#client);
     if (this.#isWanted) void this.#started();
   }
 
   protected override updated(changed: PropertyValues<this>): void {
     if (this.mode === "inline" || !changed.has("open") || changed.get("open") === undefined) return;
     this.#tell(this.open ? "baton-open" : "baton-close", null);
-    if (this.open) {
-      this.#transcript?.toEnd();
-      this.#composer?.focus();
-    } else this.renderRoot.querySelector<HTMLElement>(".launcher")?.focus();
+    this.#count();
+    if (this.open) void this.#entered();
+    else this.renderRoot.querySelector<HTMLElement>(".launcher")?.focus();
+  }
+
+  async #entered(): Promise<void> {
+    await this.#composer?.updateComplete;
+    this.#transcript?.toEnd();
+    this.#composer?.focus();
   }
 
   protected override render(): TemplateResult {
@@ -182,12 +230,14 @@ export class BatonChat extends LitElement {
     return html`
       <section class="panel ${this.isDropping ? "dropping" : ""}" part="panel" role=${isInline ? "region" : "dialog"} aria-label=${this.heading || ui.locale.say("conversation")}
         @keydown=${this.#keyed} @dragover=${this.#draggedOver} @dragleave=${this.#draggedAway} @drop=${this.#dropped}
+        @baton-list=${this.#toggleList} @baton-select=${(event: CustomEvent<string>) => this.openConversation(event.detail)}
         @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-said=${() => this.#transcript?.toEnd()}>
-        <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline}></baton-chat-header>
-        <baton-chat-transcript .ui=${ui} .snapshot=${snapshot}></baton-chat-transcript>
-        ${isEmpty ? html`<div class="welcome" part="welcome"><slot name="welcome"><p>${ui.locale.say("welcome")}</p></slot></div>` : nothing}
-        <footer part="footer">
-          <baton-chat-offers .ui=${ui} .workflows=${snapshot?.offers ?? []}></baton-chat-offers>
+        <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?listing=${this.isListing}></baton-chat-header>
+        ${this.isListing ? html`<baton-chat-threads .ui=${ui} .client=${this.#client} .currentId=${snapshot?.canonicalId ?? snapshot?.threadId ?? null} .title=${snapshot?.title ?? ""}></baton-chat-threads>` : nothing}
+        <baton-chat-transcript ?hidden=${this.isListing} .ui=${ui} .snapshot=${snapshot}></baton-chat-transcript>
+        ${isEmpty && !this.isListing ? html`<div class="welcome" part="welcome"><slot name="welcome"><p>${ui.locale.say("welcome")}</p></slot></div>` : nothing}
+        <footer part="footer" ?hidden=${this.isListing}>
+          ${snapshot?.offers.length ? this.#offers(snapshot) : nothing}
           ${snapshot?.isClosed ? html`<p class="closed" role="status">${ui.locale.say("closed")}</p>` : nothing}
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
           <baton-chat-status .ui=${ui} .connection=${snapshot?.connection ?? { status: "idle" }}></baton-chat-status>
@@ -198,10 +248,18 @@ export class BatonChat extends LitElement {
     `;
   }
 
+  #offers({ offers }: ChatSnapshot): TemplateResult {
+    void import("./components/offers.ts").catch(() => {});
+    return html`<baton-chat-offers .ui=${this.ui} .workflows=${offers}></baton-chat-offers>`;
+  }
+
   #launcher(): TemplateResult {
-    const label = this.ui.locale.say(this.open ? "close" : "open");
+    const { say } = this.ui.locale;
+    const count = this.open ? 0 : this.unread;
+    const news = count > 0 ? [say("newMessages", { count })] : [];
+    const label = [say(this.open ? "close" : "open"), ...news].join(". ");
     return html`<button type="button" class="launcher" part="launcher" title=${label} aria-label=${label} aria-expanded=${this.open ? "true" : "false"} @click=${() => (this.open ? this.hide() : this.show())}>
-      ${this.open ? icons.close : icons.chat}
+      ${this.open ? icons.close : icons.chat}${count > 0 ? html`<span class="badge" part="badge" aria-hidden="true">${count > 9 ? "9+" : count}</span>` : nothing}
     </button>`;
   }
 
@@ -215,7 +273,7 @@ export class BatonChat extends LitElement {
 
   /** A launcher that was never opened costs nothing, unless a conversation is kept that may go on. */
   get #isWanted(): boolean {
-    return this.mode === "inline" || this.open;
+    return this.mode === "inline" || this.open || this.#connected()?.seen?.isOpen === true;
   }
 
   // The conversation
@@ -245,18 +303,51 @@ export class BatonChat extends LitElement {
     const token = this.token ?? (this.tokenUrl ? fetchToken(this.tokenUrl) : undefined);
     if (!this.endpoint || !token) return null;
     this.#client = new BatonClient({ endpoint: this.endpoint, token, ...(this.socket && { socket: this.socket }) });
+    this.#offer(this.#client);
     return this.#client;
   }
+
+  /** What cannot be offered keeps nobody from talking; the page hears of it. */
+  #offer(client: BatonClient): void {
+    client.context = this.context;
+    try {
+      client.tools = this.tools;
+    } catch (cause) {
+      const { message } = cause as TypeError;
+      this.#tell("baton-error", new BatonError(message, { code: "invalid_tools", retryable: false, cause }));
+    }
+  }
+
+  /** Whether, and how much of, what was said was not seen yet. */
+  readonly #count = (): void => {
+    const { snapshot } = this;
+    const client = this.#client;
+    if (!snapshot?.isLoaded || !client) return;
+    const isShown = (this.mode === "inline" || this.open) && document.visibilityState !== "hidden";
+    if (isShown || this.#seenId === null) this.#seenId = lastSeen(snapshot.items);
+    const unread = unreadIn(snapshot.items, this.#seenId);
+    const isOpen = snapshot.run !== null || snapshot.isWaiting || unread > 0;
+    const { threadId, itemId, isOpen: was } = client.seen ?? {};
+    if (threadId !== snapshot.threadId || itemId !== this.#seenId || was !== isOpen)
+      client.seen = { threadId: snapshot.threadId, itemId: this.#seenId, isOpen };
+    if (unread === this.unread) return;
+    this.unread = unread;
+    this.#tell("baton-unread", { count: unread });
+  };
 
   #use(chat: Chat): void {
     this.#end();
     this.#chat = chat;
     this.ui = { ...this.ui, chat };
     this.snapshot = chat.snapshot;
+    const seen = this.#client?.seen;
+    this.#seenId = seen?.threadId === chat.threadId ? seen.itemId : null;
+    this.unread = 0;
     chat.on("change", (snapshot) => {
       if (this.#chat !== chat) return;
       this.snapshot = snapshot;
       if (snapshot.run) this.problem = "";
+      this.#count();
       this.#tell("baton-change", snapshot);
     });
     chat.on("event", (event) => this.#tell("baton-event", event));
@@ -273,9 +364,11 @@ export class BatonChat extends LitElement {
       this.announced = text;
     });
     chat.on("error", (error: BatonError) => {
-      this.problem = error.message;
+      if (error.code !== "client_tool_failed") this.problem = error.message; // that one is told to the agent
       this.#tell("baton-error", error);
     });
+    chat.on("logout", () => this.#signedOut());
+    chat.on("deleted", () => void this.#show(undefined, { isWanted: false }));
     chat.on("tokenerror", (error) => this.#tell("baton-token-error", error));
     chat.on("userchange", () => {
       this.#end();
@@ -306,6 +399,22 @@ export class BatonChat extends LitElement {
   }
 
   // What the user does
+
+  async #toggleList(): Promise<void> {
+    this.isListing = !this.isListing;
+    if (!this.isListing) {
+      await this.updateComplete;
+      this.#composer?.focus();
+      return;
+    }
+    await import("./components/threads.ts").catch(() => {
+      this.isListing = false;
+    });
+    await this.updateComplete;
+    const list = this.renderRoot.querySelector<BatonThreads>("baton-chat-threads");
+    await list?.updateComplete;
+    list?.focus();
+  }
 
   #keyed(event: KeyboardEvent): void {
     if (event.key !== "Escape" || event.isComposing) return;

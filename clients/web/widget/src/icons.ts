@@ -30,5 +30,11 @@ export const icons = {
   compose: icon(
     svg`<path d="M12 5H6a2 2 0 0 0-2 2v11a2 2 0 0 0 2 2h11a2 2 0 0 0 2-2v-6M18.4 3.6a2 2 0 0 1 2.9 2.9L12.5 15.300l-3.800 1 1-3.800z"/>`,
   ),
+  list: icon(svg`<path d="M5 7h14M5 12h14M5 17h9"/>`),
+  trash: icon(svg`<path d="M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13"/>`),
+  good: icon(
+    svg`<path d="M7 11v9H4v-9zM7 11l4-8a2 2 0 0 1 3 2l-1 4h5a2 2 0 0 1 2 2.500l-1.800 7a2 2 0 0 1-2 1.500H7"/>`,
+  ),
+  bad: icon(svg`<path d="M7 13V4H4v9zM7 13l4 8a2 2 0 0 0 3-2l-1-4h5a2 2 0 0 0 2-2.500l-1.800-7a2 2 0 0 0-2-1.500H7"/>`),
   end: icon(svg`<circle cx="12" cy="12" r="9"/><path d="M8.500 12h7"/>`),
 };

@@ -39,6 +39,8 @@ class A2ACaller:
     trusted_base_url: str | None
     """The same, unless nothing but the request's ``Host`` says so."""
     access: A2AAccess
+    is_authenticated: bool = True
+    """Whether there is a token. Where calls without one are accepted, they see no more than the public card."""
 
     def context(self, line: Line = Line.CURRENT) -> ServerCallContext:
         """Return the context of a call of a protocol line for the SDK."""

@@ -21,7 +21,15 @@ OLDER_VERSION = "0.3.0"
 CURRENT_VERSION = "1.0"
 TRANSPORT = "JSONRPC"
 REST = "HTTP+JSON"
-INPUT_MODES = ("text/plain", "application/json", "image/*", "application/pdf", "application/octet-stream")
+INPUT_MODES = (
+    "text/plain",
+    "text/*",
+    "application/json",
+    "image/*",
+    "application/pdf",
+    "application/vnd.openxmlformats-officedocument.*",
+    "application/octet-stream",
+)
 OUTPUT_MODES = ("text/plain", "application/json")
 MAX_EXAMPLES = 10
 

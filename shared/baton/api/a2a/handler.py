@@ -29,6 +29,7 @@ from a2a.types import (
     TaskPushNotificationConfig,
 )
 from a2a.utils.errors import (
+    ExtendedAgentCardNotConfiguredError,
     InvalidParamsError,
     TaskNotCancelableError,
     TaskNotFoundError,
@@ -282,6 +283,8 @@ class A2AHandler(RequestHandler):
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         caller = caller_of(context)
+        if not caller.is_authenticated:
+            raise ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
         card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
         if caller.trusted_base_url is not None:
             card = await signed(card, caller.services, caller.trusted_base_url)
@@ -318,6 +321,8 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
             a2a_task=sending.task_id.root,
         )
         task = replace(task, messages=(*task.messages, asked))
+    if isinstance(request, MessageRequest) and task.brought is None:
+        task = replace(task, brought=request.client)
     return await shown(task, caller.agents.describe, history=history)
 
 

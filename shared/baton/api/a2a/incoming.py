@@ -5,21 +5,23 @@ from __future__ import annotations
 import base64
 import json
 import re
+from fnmatch import fnmatchcase
 from typing import Any
 
 from a2a.types import Message, Part, Role
-from a2a.utils.errors import InvalidParamsError
-from google.protobuf.json_format import Error as JsonError  # type: ignore[import-untyped]
-from google.protobuf.json_format import MessageToDict
+from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
+from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.envelope import with_whole_numbers
-from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.identity import MAX_MESSAGE_ID, is_printable
 from baton.domain.interrupt import AnswerStatus, PendingInterrupts
 
 DATA = "a2aData"
 """In the metadata of a text part: the text is the JSON of a data part."""
 UNKNOWN_TYPE = "application/octet-stream"
+OFFICE = "application/vnd.openxmlformats-officedocument.*"
+FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE, UNKNOWN_TYPE)
+"""The media types of files that are taken; audio and video are refused with a sentence of their own."""
 
 YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
 NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})
@@ -44,26 +46,14 @@ def content_of(message: Message) -> str | list[dict[str, Any]]:
     return parts
 
 
-def conversation_in(message: Message) -> dict[str, Any]:
-    """Return the metadata of Baton's extension; the plain keys count where it is absent."""
-    metadata = _json(message.metadata) if message.HasField("metadata") else {}
-    told = metadata.get(EXTENSION_URI, metadata)
-    return told if isinstance(told, dict) else {}
-
-
 def context_of(message: Message) -> str | None:
     """Return the thread that the message names; None for a new one. Raises ``InvalidParamsError``.
 
     Tenant and user in the metadata count for nothing: the token decides.
     """
-    told = conversation_in(message)
-    thread_id, parent, handoff = told.get("thread_id"), told.get("parent_task_id"), told.get("handoff")
+    thread_id = conversation_in(message).get("thread_id")
     if thread_id is not None and not isinstance(thread_id, str):
         raise InvalidParamsError("metadata: thread_id must be a string.")
-    if parent is not None and not (isinstance(parent, str) and is_printable(parent, MAX_MESSAGE_ID)):
-        raise InvalidParamsError("metadata: parent_task_id must be the id of a task.")
-    if handoff is not None and not isinstance(handoff, dict):
-        raise InvalidParamsError("metadata: handoff must be an object.")
     if message.context_id and thread_id and message.context_id != thread_id:
         raise InvalidParamsError("metadata: thread_id is not the message's contextId.")
     return message.context_id or thread_id or None
@@ -79,7 +69,7 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     everything = [interrupt.id for interrupt in pending.open if not interrupt.is_client_call]
     found: dict[str, tuple[str, str, Any]] = {}
     for part in message.parts:
-        told = _json(part.data) if part.HasField("data") else None
+        told = plain_json(part.data) if part.HasField("data") else None
         if not isinstance(told, dict) or not isinstance(told.get("approved"), bool):
             continue
         payload = {key: told[key] for key in ("approved", "comment") if key in told}
@@ -99,29 +89,31 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     return [(each, AnswerStatus.RESOLVED.value, {"approved": said in YES}) for each in everything]
 
 
-def _json(value: Any) -> Any:
-    """Return free-form data as JSON. Raises ``InvalidParamsError`` for numbers that are too large for JSON."""
-    try:
-        return MessageToDict(value)
-    except (JsonError, ValueError):
-        raise InvalidParamsError("A number is too large.") from None
-
-
 def _content_part(part: Part) -> dict[str, Any]:
     match part.WhichOneof("content"):
         case "text":
             return {"type": "text", "text": part.text}
         case "data":
-            value = with_whole_numbers(_json(part.data))
+            value = with_whole_numbers(plain_json(part.data))
             return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "metadata": {DATA: True}}
         case "raw":
+            _check_type(part.media_type)
             mime_type = part.media_type or UNKNOWN_TYPE
             source = {"type": "data", "value": base64.b64encode(part.raw).decode(), "mimeType": mime_type}
             return {"type": _kind(mime_type), "source": source, **_named(part)}
         case "url":
+            _check_type(part.media_type)
             address = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
             return {"type": _kind(part.media_type), "source": address, **_named(part)}
     raise InvalidParamsError("Every part needs a text, data, or a file.")
+
+
+def _check_type(media_type: str) -> None:
+    """Raise ``ContentTypeNotSupportedError`` for files of a type that no card names."""
+    named = media_type.partition(";")[0].strip().lower()
+    is_sound = named.startswith(("audio/", "video/"))  # ``domain.content`` refuses these
+    if named and not is_sound and not any(fnmatchcase(named, each) for each in FILE_TYPES):
+        raise ContentTypeNotSupportedError(f"Files of the type {media_type[:100]!r} are not supported.")
 
 
 def _kind(media_type: str) -> str:

@@ -131,4 +131,5 @@ async def calling(request: Request, scope: Scope, services: ApiServices, agent_i
         base_url=base_url(request, access),
         trusted_base_url=trusted_base_url(request, access),
         access=access,
+        is_authenticated=not (access.is_open and "authorization" not in request.headers),
     )

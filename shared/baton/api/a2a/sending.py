@@ -13,6 +13,7 @@ from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedO
 from aws_lambda_powertools import Logger
 
 from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.delegation import delegation_in, inherited
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
 from baton.api.a2a.tasks import A2ATask, TaskReader
 from baton.api.runs import TURN_SECONDS
@@ -91,6 +92,9 @@ class Sender:
         if context is not None and not self._is_named(context, task.id.thread_id):
             raise InvalidParamsError("contextId and taskId do not belong together.")
         request = replace(self._request(message, task.id.thread_id), a2a_task=task.id.root)
+        if request.client is None or request.client.handoff is None:
+            # A handoff counts in the whole task: who hands over tells it with the first message only.
+            request = replace(request, client=inherited(request.client, task.brought))
         if task.thread is None:
             # The thread's first message waits in the queue, before this one.
             request = replace(request, thread=replace(request.thread, may_create=True))
@@ -133,6 +137,7 @@ class Sender:
             content=content_of(message),
             agent_id=agent.id if agent is not None and agent.main else None,
             content_field="parts",
+            client=delegation_in(message),
         )
 
     async def _in_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
@@ -186,6 +191,7 @@ class Sender:
         ``TokenExpired`` at ``until``, in event loop time.
         """
         await self._mark_answer(sending)
+        await self._audit_delegation(sending)
         events: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
 
         async def work() -> None:
@@ -238,6 +244,7 @@ class Sender:
         else:
             if sending.task is None:
                 self._caller.agents.for_new_thread(self._scope, request.agent_id)
+            await self._audit_delegation(sending)
             # The mark first: whoever asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)
             waiting = queued_message(
@@ -283,6 +290,22 @@ class Sender:
             return not task.awaits_answers
         mark = task.mark
         return mark is not None and mark.status is MarkStatus.REFUSED and mark.message_id == sending.message_id
+
+    async def _audit_delegation(self, sending: Sending) -> None:
+        """Record for which task of another agent a turn runs, so that delegated work is followed to its origin."""
+        request = sending.request
+        if not isinstance(request, MessageRequest) or request.client is None:
+            return
+        if sending.task is not None and sending.task.has_message(sending.message_id):
+            return
+        detail: dict[str, Any] = {"taskId": str(sending.task_id), "runId": request.run_id}
+        if request.client.parent_task_id is not None:
+            detail["parentTaskId"] = request.client.parent_task_id
+        if request.client.handoff is not None:
+            detail["handedOverBy"] = request.client.handoff.source_agent_id
+        await self._services.audit.record(
+            self._scope, "task.delegate", thread_id=request.thread.id, outcome="requested", detail=detail
+        )
 
     async def _mark_answer(self, sending: Sending) -> None:
         """Remember the message of an answer: sent again, it must not become a message of its own."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
+from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
@@ -46,6 +47,8 @@ class A2ATask:
     """The run in progress, if it is the task's."""
     runs: frozenset[str] = field(default=frozenset())
     """Its runs that have ended."""
+    brought: ClientOffer | None = None
+    """What its first message brought, where that was read."""
 
     @property
     def last_end(self) -> RunEnd | None:
@@ -120,7 +123,8 @@ class TaskReader:
         if turn is not None and mark is None and not task.messages and task.run_id is None:
             return None  # a message of the conversation that began no task
         is_waiting = await self._is_waiting(scope, task)
-        return _with_state(task, is_waiting=is_waiting)
+        brought = turn.client if turn is not None else None
+        return replace(_with_state(task, is_waiting=is_waiting), brought=brought)
 
     async def of_thread(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
         """Return the tasks that the newest messages of the thread belong to, the latest state first."""

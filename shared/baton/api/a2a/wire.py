@@ -64,6 +64,8 @@ def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
         state = thread_state(describe, task.thread)
         told["agent_id"], told["agent_name"] = state.active_agent.id, state.active_agent.name
         told["workflow"] = state.workflow.wire() if state.workflow is not None else None
+    if task.brought is not None and task.brought.parent_task_id is not None:
+        told["parent_task_id"] = task.brought.parent_task_id
     return told
 
 

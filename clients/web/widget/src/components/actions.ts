@@ -3,6 +3,9 @@ import { type Branch, type MessageItem, textOf } from "#client";
 import { icons } from "../icons.ts";
 import { define, Piece } from "../ui.ts";
 
+/** What few readers do is loaded when the first does it. */
+const loadFeedback = () => import("./feedback.ts");
+
 /** What can be done with a message: copy it, change it, have it answered again, and see what was there instead. */
 export class BatonActions extends Piece {
   static override properties = {
@@ -12,6 +15,7 @@ export class BatonActions extends Piece {
     versions: { attribute: false },
     idle: { type: Boolean },
     copied: { state: true },
+    isCommenting: { state: true },
   };
   declare item: MessageItem;
   /** The user's message that it answers, where that can be answered again from here. */
@@ -21,10 +25,12 @@ export class BatonActions extends Piece {
   /** Nothing is being answered, and there is a connection. */
   declare idle: boolean;
   declare copied: boolean;
+  declare isCommenting: boolean;
 
   constructor() {
     super();
     this.copied = false;
+    this.isCommenting = false;
   }
 
   protected override render(): TemplateResult | typeof nothing {
@@ -34,9 +40,18 @@ export class BatonActions extends Piece {
     return html`<div class="actions" part="actions">
       ${isAnswer ? this.#button("copy", this.copied ? icons.check : icons.copy, this.say(this.copied ? "copied" : "copyAnswer"), this.#copy) : nothing}
       ${isAnswer && this.askedBy ? this.#button("regenerate", icons.again, this.say("regenerate"), this.#regenerate, !this.idle) : nothing}
+      ${isAnswer ? this.#rating() : nothing}
       ${this.#versions()}
       ${!isAnswer && typeof content === "string" ? this.#button("edit", icons.edit, this.say("edit"), this.#edit, !this.idle) : nothing}
-    </div>`;
+    </div>
+      ${this.isCommenting ? html`<baton-chat-feedback .ui=${this.ui} .item=${this.item} @baton-commented=${this.#commented}></baton-chat-feedback>` : nothing}`;
+  }
+
+  #rating(): TemplateResult {
+    const rating = this.item.feedback?.rating;
+    const thumb = (name: "good" | "bad", value: "up" | "down") =>
+      this.#button(name, icons[name], this.say(name), () => this.#rate(value), false, rating === value);
+    return html`${thumb("good", "up")} ${thumb("bad", "down")}`;
   }
 
   #versions(): TemplateResult | typeof nothing {
@@ -51,8 +66,15 @@ export class BatonActions extends Piece {
     </span>`;
   }
 
-  #button(name: string, icon: unknown, label: string, act: () => void, disabled = false): TemplateResult {
-    return html`<button type="button" class="round quiet" part="button ${name}-button" title=${label} aria-label=${label} ?disabled=${disabled} @click=${act}>${icon}</button>`;
+  #button(
+    name: string,
+    icon: unknown,
+    label: string,
+    act: () => void,
+    disabled = false,
+    pressed?: boolean,
+  ): TemplateResult {
+    return html`<button type="button" class="round quiet ${pressed ? "pressed" : ""}" part="button ${name}-button" title=${label} aria-label=${label} aria-pressed=${pressed === undefined ? nothing : String(pressed)} ?disabled=${disabled} @click=${act}>${icon}</button>`;
   }
 
   readonly #copy = async (): Promise<void> => {
@@ -69,6 +91,23 @@ export class BatonActions extends Piece {
 
   readonly #regenerate = (): void => {
     if (this.askedBy) this.ui.chat?.regenerate(this.askedBy);
+  };
+
+  /** The thumb that is up already is taken back. */
+  async #rate(rating: "up" | "down"): Promise<void> {
+    const isTakenBack = this.item.feedback?.rating === rating;
+    this.isCommenting = !isTakenBack;
+    void loadFeedback().catch(() => {});
+    try {
+      await this.ui.chat?.feedback(this.item.id, isTakenBack ? "none" : rating);
+    } catch {
+      this.isCommenting = false; // the chat tells what went wrong
+    }
+  }
+
+  readonly #commented = (): void => {
+    this.isCommenting = false;
+    this.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
   };
 
   readonly #edit = (): void => {

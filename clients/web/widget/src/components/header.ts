@@ -10,10 +10,13 @@ export class BatonHeader extends Piece {
     snapshot: { attribute: false },
     heading: { type: String },
     closable: { type: Boolean },
+    listing: { type: Boolean },
   };
   declare snapshot: ChatSnapshot | null;
   declare heading: string;
   declare closable: boolean;
+  /** The list of conversations is shown. */
+  declare listing: boolean;
 
   protected override render(): TemplateResult {
     const { agent = null, workflow = null, isClosed = false } = this.snapshot ?? {};
@@ -21,10 +24,11 @@ export class BatonHeader extends Piece {
     const canExit = !isClosed && (workflow ? workflow.canExit : agent?.isMain === false);
     return html`
       <header class="header" part="header">
+        ${this.#button("list", icons.list, this.say("conversations"), this.listing)}
         <span class="avatar" part="avatar" aria-hidden="true">${this.#avatar(name, agent?.avatarUrl)}</span>
         <div class="who">
           <h2 class="name" dir="auto" title=${agent?.description ?? nothing}>${name}</h2>
-          ${workflow ? this.#step() : nothing}
+          ${workflow ? this.#step() : this.#title()}
         </div>
         ${canExit ? html`<button type="button" class="secondary small" part="button exit-button" title=${this.say("exitTitle")} @click=${() => this.ui.chat?.exit()}>${this.say("exit")}</button>` : nothing}
         ${this.#button("new", icons.compose, this.say("newConversation"))}
@@ -40,6 +44,11 @@ export class BatonHeader extends Piece {
     return html`${[...name][0]?.toUpperCase() ?? ""}`;
   }
 
+  #title(): TemplateResult | typeof nothing {
+    const title = this.snapshot?.title;
+    return title ? html`<p class="title" part="title" dir="auto" title=${title}>${title}</p>` : nothing;
+  }
+
   #step(): TemplateResult {
     const { step, steps, label, state, name } = this.snapshot?.workflow ?? { state: "", name: "" };
     const where = step && steps ? this.say("step", { step, steps }) : "";
@@ -49,9 +58,9 @@ export class BatonHeader extends Piece {
     `;
   }
 
-  #button(action: string, icon: unknown, label: string): TemplateResult {
+  #button(action: string, icon: unknown, label: string, pressed?: boolean): TemplateResult {
     const act = () => this.dispatchEvent(new CustomEvent(`baton-${action}`, { bubbles: true }));
-    return html`<button type="button" class="round quiet" part="button ${action}-button" title=${label} aria-label=${label} @click=${act}>${icon}</button>`;
+    return html`<button type="button" class="round quiet" part="button ${action}-button" title=${label} aria-label=${label} aria-pressed=${pressed === undefined ? nothing : String(pressed)} @click=${act}>${icon}</button>`;
   }
 }
 

@@ -18,7 +18,7 @@ export class BatonInterrupt extends Piece {
 
   protected override render(): TemplateResult | typeof nothing {
     const { interrupt, args, answer, settled } = this.item;
-    if (interrupt.reason === "client_tool") return nothing; // the page's own code answers it, not the user
+    if (interrupt.reason === "client_tool") return this.#call();
     const fields = fieldsOf(interrupt.responseSchema);
     return html`
       <section class="interrupt" part="interrupt" aria-label=${this.say("approval")}>
@@ -27,6 +27,19 @@ export class BatonInterrupt extends Piece {
         ${answer ? html`<p class="answer">${this.#answerOf(answer, fields.length > 0)}${settled ? nothing : "…"}</p>` : this.#form(fields)}
       </section>
     `;
+  }
+
+  /** The page's own code answers it, in this window or in another one; the user may give it up. */
+  #call(): TemplateResult | typeof nothing {
+    const { call, answer, settled, interrupt } = this.item;
+    if (settled || answer) return nothing;
+    const name = String(interrupt.metadata?.toolName ?? interrupt.toolCallId ?? "");
+    const here = html`<button type="button" class="secondary small" part="button run-button" @click=${() => this.ui.chat?.callHere(interrupt.id)}>${this.say("runHere")}</button>`;
+    return html`<section class="call" part="call">
+      <p role="status" dir="auto">${this.say(call === "running" ? "runningHere" : "runningElsewhere", { name })}</p>
+      <p class="buttons">${call === "offered" ? here : nothing}
+        <button type="button" class="secondary small" part="button cancel-button" @click=${this.#refuse}>${this.say("cancel")}</button></p>
+    </section>`;
   }
 
   #answerOf(answer: NonNullable<InterruptItem["answer"]>, isForm: boolean): string {

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
+import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { Branch, ChatSnapshot, Item, MessageItem } from "#client";
 import { icons } from "../icons.ts";
@@ -62,7 +63,7 @@ export class BatonTranscript extends Piece {
           ${repeat(
             items,
             ({ id }) => id,
-            (item, index) => this.#view(item, items, index),
+            (item, index) => guard(this.#seenBy(items, index), () => this.#view(item, items, index)),
           )}
           ${isWaiting ? html`<div class="typing" part="typing" aria-hidden="true"><i></i><i></i><i></i></div>` : nothing}
         </div>
@@ -90,6 +91,13 @@ export class BatonTranscript extends Piece {
 
   get scroller(): HTMLElement | null {
     return this.querySelector(".scroller");
+  }
+
+  /** What a view shows: while an answer grows, one of a thousand is made anew. */
+  #seenBy(items: readonly Item[], index: number): unknown[] {
+    const { connection, run, branches } = this.snapshot ?? {};
+    const neighbours = [items[index - 1], items[index + 1]?.role];
+    return [this.ui, items[index], ...neighbours, connection?.status === "open", run === null, branches];
   }
 
   #view(item: Item, items: readonly Item[], index: number): TemplateResult {

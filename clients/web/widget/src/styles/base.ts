@@ -45,6 +45,8 @@ export const base = css`
   .primary:hover { filter: brightness(1.08); }
   .secondary { background: var(--_raised); border: 1px solid var(--_border); }
   .secondary:hover { background: var(--_surface); }
+  .danger { padding: 7px 14px; border-radius: 10px; font-weight: 550; background: var(--_danger); color: light-dark(#fff, #16171d); }
+  .pressed { color: var(--_accent); background: color-mix(in srgb, var(--_accent) 12%, transparent); }
   .small { padding: 4px 10px; font-size: 13px; border-radius: 8px; }
   .link { color: var(--_accent); font-weight: 550; text-decoration: underline; text-underline-offset: 2px; }
 

@@ -19,10 +19,11 @@ export const frame = css`
   @keyframes rise { from { opacity: 0; transform: translateY(12px) scale(0.98); } }
 
   .launcher {
-    display: grid; place-items: center; inline-size: 56px; block-size: 56px; border-radius: 50%;
+    position: relative; display: grid; place-items: center; inline-size: 56px; block-size: 56px; border-radius: 50%;
     background: var(--_accent); color: var(--_on-accent); box-shadow: 0 6px 20px rgb(20 20 60 / 0.28); transition: transform 0.15s, filter 0.15s;
   }
   .launcher:hover { transform: translateY(-1px); filter: brightness(1.06); }
+  .badge { position: absolute; inset-block-start: -4px; inset-inline-end: -4px; min-inline-size: 22px; block-size: 22px; padding-inline: 6px; border-radius: 11px; border: 2px solid var(--_background); background: var(--_danger); color: light-dark(#fff, #16171d); font: 650 12px/18px var(--_font); text-align: center; }
   .launcher .icon { inline-size: 26px; block-size: 26px; }
 
   .header { display: flex; align-items: center; gap: 4px; padding: 12px 12px 12px 16px; border-block-end: 1px solid var(--_border); }
@@ -30,11 +31,32 @@ export const frame = css`
   .avatar img { inline-size: 100%; block-size: 100%; object-fit: cover; }
   .who { flex: 1; min-inline-size: 0; }
   .name { font-size: 15px; font-weight: 650; line-height: 1.3; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-  .step { color: var(--_muted); font-size: 12.5px; line-height: 1.4; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  .header [part~="list-button"] { margin-inline: -8px 2px; }
+  :is(.step, .title) { color: var(--_muted); font-size: 12.5px; line-height: 1.4; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
   progress { display: block; inline-size: 100%; max-inline-size: 180px; block-size: 4px; margin-block-start: 4px; border: 0; border-radius: 2px; overflow: hidden; appearance: none; background: var(--_surface); accent-color: var(--_accent); }
   progress::-webkit-progress-bar { background: var(--_border); }
   progress::-webkit-progress-value { background: var(--_accent); transition: inline-size 0.3s; }
   progress::-moz-progress-bar { background: var(--_accent); }
+
+  .panel > [hidden] { display: none; }
+  baton-chat-threads { display: flex; flex: 1; min-block-size: 0; }
+  .threads { flex: 1; display: flex; flex-direction: column; gap: 8px; min-inline-size: 0; padding: 12px; overflow-y: auto; scrollbar-width: thin; inline-size: 100%; max-inline-size: var(--baton-measure, 760px); margin-inline: auto; }
+  .threads .bar { display: flex; gap: 8px; }
+  .threads input { flex: 1; min-inline-size: 0; font: inherit; font-size: 16px; color: inherit; padding: 6px 12px; border: 1px solid var(--_border); border-radius: 10px; background: var(--_raised); }
+  .threads input::placeholder { color: var(--_muted); opacity: 1; }
+  .threads ul { display: grid; gap: 2px; }
+  .threads li { display: flex; align-items: center; border-radius: 10px; padding-inline-end: 4px; }
+  .threads li:hover { background: var(--_surface); }
+  .thread { flex: 1; min-inline-size: 0; display: grid; padding: 8px 10px; text-align: start; border-radius: 10px; }
+  .thread[aria-current] { box-shadow: inset 3px 0 0 var(--_accent); }
+  [dir="rtl"] .thread[aria-current] { box-shadow: inset -3px 0 0 var(--_accent); }
+  .thread span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 550; }
+  .thread small, .threads .none { color: var(--_muted); font-size: 12.5px; }
+  .threads .none { text-align: center; }
+  .threads .rename, .threads .doomed { display: flex; flex: 1; flex-wrap: wrap; gap: 8px; padding: 8px; }
+  .threads .doomed { background: var(--_surface); }
+  .threads .doomed p { flex-basis: 100%; overflow-wrap: anywhere; }
+  .threads .link { align-self: center; padding: 6px; }
 
   .welcome { position: absolute; inset: 76px 0 96px; display: grid; place-content: center; padding: 24px; text-align: center; color: var(--_muted); font-size: 18px; pointer-events: none; }
   .welcome ::slotted(*), .welcome > * { pointer-events: auto; }

@@ -84,6 +84,12 @@ export const items = css`
   .interrupt :is(.until, .answer) { color: var(--_muted); font-size: 13px; }
   .interrupt .answer { margin-block-start: 8px; }
 
+  .call { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 8px; padding: 10px 14px; border: 1px dashed var(--_border); border-radius: 12px; font-size: 13.5px; color: var(--_muted); }
+  .call .buttons { display: flex; gap: 8px; }
+  .message.assistant baton-chat-actions { display: block; inline-size: 100%; }
+  .editor textarea::placeholder { color: var(--_muted); opacity: 1; }
+  baton-chat-feedback { display: block; inline-size: 100%; margin-block-start: 6px; font-size: 13.5px; }
+
   .typing { display: flex; gap: 5px; padding: 8px 2px; }
   .typing i { inline-size: 7px; block-size: 7px; border-radius: 50%; background: var(--_muted); animation: pulse 1.2s infinite; }
   .typing i:nth-child(2) { animation-delay: 0.15s; }

@@ -1,0 +1,107 @@
+"""What the metadata of a message tells of the agent that sends it: the task that it serves, and a handoff."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from a2a.types import Message
+from a2a.utils.errors import InvalidParamsError
+from google.protobuf.json_format import Error as JsonError  # type: ignore[import-untyped]
+from google.protobuf.json_format import MessageToDict
+
+from baton.domain.a2a_task import EXTENSION_URI
+from baton.domain.client_offer import ClientOffer, IncomingHandoff
+from baton.domain.handoff import MAX_SUMMARY
+from baton.domain.identity import is_printable
+
+MAX_PARENT = 512
+MAX_NAME = 200
+MAX_REASON = 1_000
+MAX_RECENT = 20
+"""The newest messages of a handoff that are kept."""
+MAX_RECENT_CHARS = 8_000
+"""Characters of them together."""
+CUT = " [cut]"
+
+
+def conversation_in(message: Message) -> dict[str, Any]:
+    """Return the metadata of Baton's extension; the plain keys count where it is absent."""
+    metadata = plain_json(message.metadata) if message.HasField("metadata") else {}
+    told = metadata.get(EXTENSION_URI, metadata)
+    return told if isinstance(told, dict) else {}
+
+
+def delegation_in(message: Message) -> ClientOffer | None:
+    """Return the parent task and the handoff that the message names; None if it names neither.
+
+    Long texts are cut: agents that hand over a long conversation need not know the limits here. Tenant and user of the
+    handoff count for nothing. Raises ``InvalidParamsError`` for what is of another shape.
+    """
+    told = conversation_in(message)
+    parent, handoff = told.get("parent_task_id"), told.get("handoff")
+    if parent is not None and not (isinstance(parent, str) and is_printable(parent, MAX_PARENT)):
+        raise InvalidParamsError("metadata: parent_task_id must be the id of a task.")
+    if handoff is not None and not isinstance(handoff, dict):
+        raise InvalidParamsError("metadata: handoff must be an object.")
+    if parent is None and not handoff:
+        return None
+    return ClientOffer(parent_task_id=parent, handoff=_handoff(handoff) if handoff else None)
+
+
+def inherited(given: ClientOffer | None, brought: ClientOffer | None) -> ClientOffer | None:
+    """Return what a later message of a task brings: its own parent task, else the task's, and the task's handoff."""
+    if brought is None or (brought.parent_task_id is None and brought.handoff is None):
+        return given
+    parent = given.parent_task_id if given is not None else None
+    return ClientOffer(parent_task_id=parent or brought.parent_task_id, handoff=brought.handoff)
+
+
+def plain_json(value: Any) -> Any:
+    """Return free-form data as JSON. Raises ``InvalidParamsError`` for numbers that are too large for JSON."""
+    try:
+        return MessageToDict(value)
+    except (JsonError, ValueError):
+        raise InvalidParamsError("A number is too large.") from None
+
+
+def _handoff(told: dict[str, Any]) -> IncomingHandoff:
+    return IncomingHandoff(
+        source_agent_id=_text(told, MAX_NAME, "source_agent_id"),
+        reason=_text(told, MAX_REASON, "handoff_reason", "reason"),
+        summary=_text(told, MAX_SUMMARY, "context_summary", "summary"),
+        recent=_recent(told.get("recent_messages")),
+    )
+
+
+def _text(told: dict[str, Any], longest: int, *names: str) -> str:
+    """Return the first of the fields that is there, cut to ``longest`` characters."""
+    for name in names:
+        value = told.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise InvalidParamsError(f"metadata: handoff.{name} must be a string.")
+        return _cut(value.strip(), longest)
+    return ""
+
+
+def _recent(told: Any) -> tuple[tuple[str, str], ...]:
+    """Return the newest messages that fit."""
+    if told is None:
+        return ()
+    if not isinstance(told, list) or not all(isinstance(each, dict) for each in told):
+        raise InvalidParamsError("metadata: handoff.recent_messages must be a list of objects.")
+    kept: list[tuple[str, str]] = []
+    room = MAX_RECENT_CHARS
+    for each in reversed(told[-MAX_RECENT:]):
+        role, text = _text(each, MAX_NAME, "role"), _text(each, room, "content")
+        room -= len(text)
+        if text:
+            kept.append((role, text))
+        if room <= len(CUT):
+            break
+    return tuple(reversed(kept))
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: max(longest - len(CUT), 0)] + CUT

@@ -1,0 +1,59 @@
+"""What a growing answer costs in a long conversation, in what is drawn anew: it must not grow with the conversation."""
+
+from __future__ import annotations
+
+from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
+from playwright.async_api import Page, expect
+
+from tests.browser.harness import Harness, Json, state
+
+COUNT = """() => {
+  window.drawn = { messages: 0, nodes: 0 };
+  const { prototype } = customElements.get("baton-chat-message");
+  const update = prototype.performUpdate;
+  prototype.performUpdate = function () {
+    drawn.messages += 1;
+    return update.call(this);
+  };
+  new MutationObserver((records) => {
+    for (const { addedNodes, removedNodes } of records) drawn.nodes += addedNodes.length + removedNodes.length || 1;
+  }).observe(document.querySelector("baton-chat").shadowRoot, { subtree: true, childList: true, characterData: true });
+}"""
+THREAD = "550e8400-e29b-41d4-a716-446655440000"
+DELTAS = 40
+
+
+async def test_a_growing_answer_draws_itself_alone_and_of_that_the_last_block(page: Page) -> None:
+    harness = Harness(page, thread_id=THREAD)
+    harness.answers[f"/v1/threads/{THREAD}"] = {"id": THREAD, "state": state(), "run": None, "lastSeq": 0}
+    harness.answers[f"/v1/threads/{THREAD}/messages"] = {"items": stored(300), "nextCursor": None, "lastSeq": 0}
+    await harness.remember(THREAD)
+    await harness.open()
+    await expect(page.locator("article")).to_have_count(300)
+    await harness.begin("Tell me everything")
+    await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
+    body = page.locator("article.assistant .body").last
+    await expect(body).to_have_attribute("aria-busy", "true")
+    await page.evaluate(COUNT)
+    for number in range(DELTAS):
+        await harness.play(TextMessageContentEvent(message_id="t-1", delta=f"Paragraph {number} is **short**.\n\n"))
+    await expect(body).to_contain_text(f"Paragraph {DELTAS - 1} is short.")
+    drawn: dict[str, int] = await page.evaluate("drawn")
+    assert drawn["messages"] <= DELTAS
+    # Each delta replaces the last block, which is complete now, and begins another: never what is before.
+    assert drawn["nodes"] <= 5 * DELTAS
+    await harness.play(TextMessageEndEvent(message_id="t-1"))
+    await harness.end()
+
+
+def stored(count: int) -> list[Json]:
+    """So many messages of questions and answers in turn."""
+    return [
+        {
+            "id": f"m-{number}",
+            "role": "assistant" if number % 2 else "user",
+            "content": f"Message {number} with **some** words.",
+            "metadata": {"ordinal": number, "runId": f"old-{number // 2}", "status": "complete"},
+        }
+        for number in range(count)
+    ]
