@@ -177,7 +177,7 @@ async def latency(index: SearchIndex, *, documents: int, tenants: int, rounds: i
 
     async def store(number: int, scope: Scope) -> None:
         async with places:
-            made = _made_up(np.random.default_rng((documents, number)), documents // tenants, f"{mark}/{number}")
+            made = made_up(np.random.default_rng((documents, number)), documents // tenants, f"{mark}/{number}")
             while batch := list(itertools.islice(made, 1_000)):
                 await _put(index, scope, batch)
 
@@ -227,7 +227,7 @@ def _percentile(values: Sequence[float], per_cent: int) -> float:
     return sorted(values)[len(values) * per_cent // 100]
 
 
-def _made_up(chance: np.random.Generator, number: int, name: str) -> Iterator[IndexDocument]:
+def made_up(chance: np.random.Generator, number: int, name: str) -> Iterator[IndexDocument]:
     """Yield the documents of messages, in sessions of twenty."""
     made = history(0, sessions=1, questions=0).sessions[0][0]
     for session in range(0, number, MESSAGES_OF_A_SESSION):

@@ -11,7 +11,7 @@ import asyncio
 import gc
 import json
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -205,6 +205,9 @@ class MeteredPorts(AwsPorts):
         self.tools, self.agent_client = NoTools(), NoRemoteAgents()
 
 
+Configure = Callable[[MeteredPorts], None]
+
+
 async def _model_cpu_seconds(files: ThreadFiles) -> float:
     """Return the CPU seconds of the fake model alone, which wakes up once per token, hundreds of times per turn."""
     before = time.process_time()
@@ -216,7 +219,9 @@ async def _model_cpu_seconds(files: ThreadFiles) -> float:
 class Baton:
     """Baton as ``composition.app`` builds it, over ``MeteredPorts``."""
 
-    def __init__(self, table: Table, s3: Any, bucket: str, meter: CapacityMeter, silence: float) -> None:
+    def __init__(
+        self, table: Table, s3: Any, bucket: str, meter: CapacityMeter, silence: float, configure: Configure | None
+    ) -> None:
         self.meter = meter
         self.silence = silence
         self.s3_requests = 0
@@ -226,7 +231,8 @@ class Baton:
         self.client = ConnectedClient()
         self.queue = QueueInMemory()
         self.files = S3Files(s3, bucket, self.clock)
-        self._ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
+        self._make_ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
+        self._configure = configure
         self.turns = self.turns_with(self.model)
         ports = self._ports()
         ports.model = self.model
@@ -243,13 +249,22 @@ class Baton:
         shapes.load()  # likewise the shapes of stored bodies
         return build(ports).turns
 
+    def _ports(self) -> MeteredPorts:
+        ports = self._make_ports()
+        if self._configure is not None:
+            self._configure(ports)
+        return ports
+
     def _count_s3(self, **_: Any) -> None:
         self.s3_requests += 1
 
 
 @asynccontextmanager
-async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
-    """Yield Baton on local engines with an empty table. Its model is silent for ``silence`` seconds at first."""
+async def started(silence: float = 0.0, configure: Configure | None = None) -> AsyncIterator[Baton]:
+    """Yield Baton on local engines with an empty table. Its model is silent for ``silence`` seconds at first.
+
+    ``configure`` may replace ports before Baton is built on them.
+    """
     engine, objects = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), S3Process()
     try:
         endpoint, s3_endpoint = await asyncio.to_thread(engine.start), await asyncio.to_thread(objects.start)
@@ -261,7 +276,7 @@ async def started(silence: float = 0.0) -> AsyncIterator[Baton]:
         create_bucket(s3, stack.bucket)
         meter = CapacityMeter()
         meter.attach(dynamodb)
-        yield Baton(Table.of(dynamodb, name), s3, stack.bucket, meter, silence)
+        yield Baton(Table.of(dynamodb, name), s3, stack.bucket, meter, silence, configure)
     finally:
         await asyncio.to_thread(engine.stop)
         await asyncio.to_thread(objects.stop)

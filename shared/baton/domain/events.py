@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ag_ui.core import (
@@ -40,7 +41,7 @@ MAX_DELTA_CHARS = 4096
 _STAMP = ("threadId", "runId", "seq", "attempt")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Event:
     """An event on the wire; ``seq`` is None for the few events outside the sequence."""
 
@@ -57,6 +58,11 @@ class Event:
         return run_id
 
     def json(self) -> str:
+        """Return the event as JSON. It is written once, for connections and for the size of the log's pieces."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
         return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
 
     def frames(self) -> list[str]:

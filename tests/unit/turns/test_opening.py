@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -37,6 +38,19 @@ class SlowWrites:
         monkeypatch.setattr(store, operation, waits)
 
 
+def a_second_a_trip(monkeypatch: pytest.MonkeyPatch, *ports: Any) -> None:
+    """Let each call of the ports take a second of the loop's time, so that calls side by side take one together."""
+    for port in ports:
+        for name, method in inspect.getmembers(port, inspect.iscoroutinefunction):
+
+            async def waits(*args: Any, really: Any = method, **kwargs: Any) -> Any:
+                await asyncio.sleep(1)
+                return await really(*args, **kwargs)
+
+            if not name.startswith("_"):
+                monkeypatch.setattr(port, name, waits)
+
+
 async def begun(harness: Harness, events: list[Event], message_id: str = "m1") -> asyncio.Task[Any]:
     """Send a message, and wait until the model is asked about it."""
     asked = len(harness.model.asked)
@@ -60,6 +74,24 @@ async def test_nobody_is_told_anything_before_the_question_is_stored(
     assert [event.type for event in events][:2] == ["RUN_STARTED", "STATE_SNAPSHOT"]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert events[-1].type == "RUN_FINISHED"
+
+
+@pytest.mark.parametrize("message_id", ["m1", "m2"])
+async def test_the_model_waits_for_two_trips_to_the_table(monkeypatch: pytest.MonkeyPatch, message_id: str) -> None:
+    """The lease, then the reads; in a new thread as well as later."""
+    harness, loop = Harness(), asyncio.get_running_loop()
+    if message_id != "m1":
+        await harness.say("m1", "Hello")
+    ports = harness.app.ports
+    a_second_a_trip(
+        monkeypatch,
+        *(ports.store, ports.log, ports.live, ports.records, ports.handoffs, ports.workflows, ports.procedures),
+        *(ports.episodes, ports.documents, ports.agent_definitions, ports.audit),
+    )
+    at = loop.time()
+    turn = await begun(harness, [], message_id)
+    assert round(loop.time() - at) == 2
+    await turn
 
 
 async def test_no_tool_is_called_before_the_question_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,11 +121,13 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
             pruned.append(inside.pop(0))
         if is_full and _shown(inside, moved.masked_below) > rules.room:
             pruned, inside = [*pruned, *inside], []  # the newest exchange alone is too long
+    if moved is not window or not inside:
+        used = _shown(inside, moved.masked_below)
     if not inside:
         moved = replace(moved, first_ordinal=max(moved.first_ordinal, end))
     elif _is_summarised(inside[0], window, rules):
         moved = replace(moved, summary_at=inside[0].first_ordinal)
-    return WindowedHistory(moved, tuple(inside), tuple(pruned), _shown(inside, moved.masked_below), rules)
+    return WindowedHistory(moved, tuple(inside), tuple(pruned), used, rules)
 
 
 def next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
@@ -135,7 +137,8 @@ def next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
     """
     window, rules = windowed.window, windowed.rules
     inside = [*windowed.included, current]
-    if _shown(inside, window.masked_below) <= DUE_SHARE * rules.room or _prepared(inside, window, rules) is not None:
+    used = windowed.tokens + current.shown_tokens(window.masked_below)
+    if used <= DUE_SHARE * rules.room or _prepared(inside, window, rules) is not None:
         return None
     masked_below = _masked_below(inside, window, rules.whole_results)
     kept = max(1, _fitting(inside, masked_below, rules.room))

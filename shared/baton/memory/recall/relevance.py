@@ -50,6 +50,11 @@ NEGATIONS = _words_of(
 )
 """Words that turn what they stand beside into its opposite."""
 
+ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "s")
+"""Endings of English words; of two that a word has, the longer stands first."""
+MIN_STEM = 3
+"""Characters of the shortest word without its ending."""
+
 TELLERS = (("user", "said"), ("assistant", "said"))
 """The beginnings of facts that only quote."""
 MIN_QUOTED = 20
@@ -135,7 +140,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _stem(word: str) -> str:
     """Return a word without common English endings: enough to count "cats" as "cat"."""
-    for ending in ("ings", "ing", "ies", "ied", "es", "ed", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
+    if word.endswith(ENDINGS):  # most words end otherwise
+        for ending in ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
+                return word.removesuffix(ending)
     return word

@@ -1,0 +1,119 @@
+"""Plain turns of one source tree on request, each with its CPU time; ``benchmarks.turn_cpu`` starts it.
+
+A line of standard input asks for one measurement, of a turn (``turn``) or of the scripted model alone (``model``).
+Standard output gets its CPU time in milliseconds. The modules are those of the tree that is measured, which may be
+older than this file: what they may lack is imported only if it is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.capacity import CapacityMeter
+from benchmarks.turn_cost import SCOPE, THREAD_ID, Baton, Conversation, started
+from benchmarks.workload import STREAM_SECONDS, PacedModel
+
+TURNS_BEFORE = 75
+"""Enough for the history to fill the prompt's budget."""
+REMEMBERED = 200
+"""Messages of earlier conversations of the user."""
+
+
+async def serve(memory: str) -> None:
+    """Measure what standard input asks for, until it ends. ``memory`` is empty for the tree's own configuration."""
+    # Counting requests, and asking for the capacity that they consume, take CPU time.
+    CapacityMeter.attach = lambda self, client: None  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory() as folder:
+        options: dict[str, Any] = {"configure": await _configuration(memory, Path(folder))} if memory else {}
+        async with started(**options) as baton:
+            conversation = Conversation(baton, THREAD_ID, connected=True)
+            await conversation.go_on(TURNS_BEFORE)
+            await _turn(baton, conversation)  # the first one with pauses takes longer
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+            while asked := (await asyncio.to_thread(sys.stdin.readline)).strip():
+                taken = await (_turn(baton, conversation) if asked == "turn" else _milliseconds(_read_model))
+                sys.stdout.write(f"{taken}\n")
+                sys.stdout.flush()
+
+
+async def _turn(baton: Baton, conversation: Conversation) -> float:
+    async def run() -> None:
+        # Older trees measure a turn's requests only; this method of theirs is the turn alone.
+        await conversation._run(STREAM_SECONDS, 0.0)
+
+    taken = await _milliseconds(run)
+    await conversation.go_on(1)  # with the summary that is due
+    return taken
+
+
+async def _read_model() -> None:
+    class Settings:
+        model = "scripted"
+
+    settings: Any = Settings()
+    files: Any = None  # the scripted model uses none
+    async for _ in PacedModel(STREAM_SECONDS).stream(settings, (), thread_files=files):
+        pass  # the stream is only read
+
+
+async def _milliseconds(work: Callable[[], Awaitable[None]]) -> float:
+    """Return the CPU time of this process with all its threads."""
+    gc.collect()  # or a full collection falls into one measurement or another
+    before = time.process_time()
+    await work()
+    return 1_000 * (time.process_time() - before)
+
+
+async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
+    """Return what changes the ports of this tree so that ``memory`` is off, or recalls from an embedded index."""
+    if memory == "off":
+        from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
+
+        def without_memory(ports: Any) -> None:
+            ports.inspection_policy = InspectionPolicy(InspectorMode.OFF)
+
+        return without_memory
+
+    import numpy as np
+
+    from baton.adapters.sqlite_index import SqliteIndex
+    from baton.domain.search import IndexName
+    from benchmarks.recall import made_up
+    from local.demo_model.sentence_encoder import DIMENSIONS, NAME
+
+    chance = np.random.default_rng(1)
+    index = SqliteIndex(folder, DIMENSIONS)
+    await index.put(SCOPE, IndexName.EPISODES, list(made_up(chance, REMEMBERED, "turn")))
+    vector = made_up_vector(chance, DIMENSIONS)
+
+    class OneVector:
+        """Implements ``Embedder`` without a model, whose CPU time is another process's."""
+
+        name, dimensions = NAME, DIMENSIONS
+
+        async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+            return [vector for _ in texts]
+
+    def with_memory(ports: Any) -> None:
+        ports.search, ports.embedder = index, OneVector()
+
+    return with_memory
+
+
+def made_up_vector(chance: Any, dimensions: int) -> list[float]:
+    """Return a random vector of length 1."""
+    values = chance.standard_normal(dimensions)
+    vector: list[float] = (values / (values @ values) ** 0.5).tolist()
+    return vector
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1]))
