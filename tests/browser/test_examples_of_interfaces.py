@@ -13,7 +13,7 @@ from tests.e2e.cloud import RunningCloud
 expect.set_options(timeout=60_000)
 
 
-@pytest.fixture(scope="module", params=["assistant-ui"])
+@pytest.fixture(scope="module", params=["assistant-ui", "copilotkit"])
 def address(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, demo_cloud: RunningCloud
 ) -> Iterator[str]:

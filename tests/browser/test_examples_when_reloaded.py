@@ -15,7 +15,7 @@ from tests.fault_model import FaultModel, answers, calls_tools
 expect.set_options(timeout=60_000)
 
 
-@pytest.fixture(scope="module", params=["assistant-ui"])
+@pytest.fixture(scope="module", params=["assistant-ui", "copilotkit"])
 def address(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, cloud: RunningCloud
 ) -> Iterator[str]:
