@@ -29,7 +29,7 @@ def build() -> Path:
 
     Several processes may ask at the same time. Raises ``LocalCloudError`` that says what is missing.
     """
-    with _locked(SOURCES / ".build.lock"):
+    with locked(SOURCES / ".build.lock"):
         wanted = _hash_of(_sources())
         if not _is(BUILT / BUILT_OF, wanted):
             _install()
@@ -45,7 +45,7 @@ def is_built() -> bool:
 
 def script(name: str) -> str:
     """Run a script of ``package.json`` and return what it prints. Raises ``LocalCloudError`` with that if it fails."""
-    with _locked(SOURCES / ".build.lock"):
+    with locked(SOURCES / ".build.lock"):
         _install()
     return _run("npm", "run", "--silent", name)
 
@@ -97,7 +97,8 @@ def _run(program: str, *arguments: str) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Wait until no other process holds the file ``path``, and hold it."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 import threading
@@ -16,21 +17,39 @@ from pathlib import Path
 from playwright.async_api import Locator, Page, expect
 
 from local.settings import ROOT
+from local.web import locked
 from tests.npm import installed, program
 
 WRITTEN = "http://127.0.0.1:8080"
 
 
 def built(name: str, folder: Path) -> Path:
-    """Build the example in ``folder``, with the packages of its lock file; return what is served."""
+    """Build the example in ``folder``, with the packages of its lock file; return what is served.
+
+    What the build made of the same sources is kept between test runs, for it takes a while.
+    """
     source = ROOT / "examples" / name
     copy = folder / name
-    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("node_modules"))
-    (copy / "node_modules").symlink_to(installed(source) / "node_modules")
-    for script in ("types", "build"):
-        done = subprocess.run([program("npm"), "run", script], cwd=copy, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return copy / "public"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("node_modules", "app.js", "app.css"))
+    packages = installed(source)
+    kept = packages / f"built-{_digest(copy)}"
+    with locked(packages.with_suffix(".lock")):
+        if not kept.is_dir():
+            (copy / "node_modules").symlink_to(packages / "node_modules")
+            for script in ("types", "build"):
+                _run(script, copy)
+            (copy / "public").rename(kept)
+    return shutil.copytree(kept, folder / "served")
+
+
+def _digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return hashlib.sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)).hexdigest()[:16]
+
+
+def _run(script: str, folder: Path) -> None:
+    done = subprocess.run([program("npm"), "run", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 class Quiet(SimpleHTTPRequestHandler):
