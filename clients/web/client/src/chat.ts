@@ -278,6 +278,7 @@ export class Chat extends Emitter<ChatEvents> {
 
   async #opened(): Promise<void> {
     const identity = identityOf(await this.#tokens.get().catch(() => ""));
+    if (this.#ending.signal.aborted) return;
     const user = `${identity.tenant}\n${identity.user}`;
     if (this.#user !== null && this.#user !== user) {
       this.disconnect();

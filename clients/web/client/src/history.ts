@@ -87,6 +87,7 @@ export class History {
 
   /** Nothing was said yet. */
   async begun(): Promise<void> {
+    if (this.#host.ended.aborted) return;
     this.#host.known.remove(this.#host.threadId);
     this.#host.talk.drop((item) => item.ordinal !== undefined);
     await this.#offerUnfinished();
@@ -101,7 +102,7 @@ export class History {
         this.#host.api.thread(this.#host.threadId),
         this.#host.api.messages(this.#host.threadId, { limit: PAGE_SIZE }),
       ]);
-      if (this.isLoaded) return;
+      if (this.isLoaded || signal.aborted) return;
       this.canonicalId = thread.id;
       this.#host.talk.merge(page.items);
       this.#host.talk.title = thread.title ?? null;

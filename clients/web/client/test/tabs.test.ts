@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { BatonClient } from "../src/index.ts";
 import { FakeChannel, FakeSocket, settled, tokenFor } from "./fakes.ts";
 import { connected, page, pass, runOf, said, THREAD } from "./page.ts";
@@ -81,6 +81,28 @@ test("who signs out signs out in every tab, and nothing is kept", async () => {
   assert.equal(chat.snapshot.connection.status, "closed");
   chat.send("Too late");
   await settled();
+  assert.deepEqual(page.storage.kept("baton:"), []);
+});
+
+test("what is being loaded when the user signs out is not kept", async () => {
+  page.answers[`/v1/threads/${THREAD}`] = { id: THREAD, state: null, run: null, lastSeq: 5 };
+  page.answers[`/v1/threads/${THREAD}/messages`] = { items: [], nextCursor: null, lastSeq: 5 };
+  page.storage.setItem("baton:known", JSON.stringify([THREAD]));
+  const answer = globalThis.fetch;
+  let arrive = () => {};
+  const arriving = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  mock.method(globalThis, "fetch", async (address: string) => {
+    await arriving;
+    return await answer(address);
+  });
+  const chat = await connected();
+  new BatonClient({ endpoint: "http://baton.test", token: tokenFor(), storage: page.storage }).forgetEverything();
+  await settled();
+  arrive();
+  await settled();
+  assert.equal(chat.snapshot.isLoaded, false);
   assert.deepEqual(page.storage.kept("baton:"), []);
 });
 
