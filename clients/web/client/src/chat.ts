@@ -164,7 +164,7 @@ export class Chat extends Emitter<ChatEvents> {
 
   /** Replaces a message of the user's: the conversation goes on from there, in a branch of its own. */
   edit(messageId: string, content: Content): void {
-    this.#outgoing.branch({ content, branch: { from: messageId } });
+    this.#pageTools.markAsked(this.#outgoing.branch({ content, branch: { from: messageId } }));
   }
 
   /** The alternatives that regenerating and editing have made. */

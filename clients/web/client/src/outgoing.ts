@@ -58,12 +58,13 @@ export class Outgoing {
   }
 
   /** The wish has an id, new for each press of the button, so that a repeat is no second wish. */
-  branch(fields: { content?: Content; branch: { from: string; regenerate?: boolean } }): void {
+  branch(fields: { content?: Content; branch: { from: string; regenerate?: boolean } }): string {
     const messageId = uuid();
     const frame: ClientFrame = { action: "message", threadId: this.#host.threadId, messageId, ...fields };
     this.#host.outbox.add(messageId, frame);
     this.transmit(frame);
     this.#host.changed();
+    return messageId;
   }
 
   transmit(frame: ClientFrame): void {
