@@ -335,6 +335,7 @@ export class Chat extends Emitter<ChatEvents> {
       this.#isKnownNow();
     } else if (news.kind === "refused") {
       const { messageId, failed } = news;
+      if (this.#talk.find(messageId)?.role !== "user") return;
       this.#talk.change(messageId, { failed, delivery: undefined } as unknown as Partial<Item>);
     } else {
       const id = String(news.frame.messageId);

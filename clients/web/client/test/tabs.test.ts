@@ -117,6 +117,8 @@ test("what other scripts write to the channel changes nothing", async () => {
     { kind: "said", scope },
     { kind: "said", scope, frame: { action: "message", messageId: 7 } },
     { kind: "said", scope, frame: { action: "message", messageId: "m", content: { a: 1 } } },
+    { kind: "said", scope, frame: { action: "message", messageId: "m", content: [null] } },
+    { kind: "said", scope, frame: { action: "message", messageId: "m", content: [{ type: "text", text: {} }] } },
     { kind: "refused", scope, messageId: "m" },
     { kind: "said", scope: "acme:bob:1", frame: { action: "message", messageId: "m", content: "Hi" } },
   ])
@@ -124,6 +126,32 @@ test("what other scripts write to the channel changes nothing", async () => {
   await settled();
   assert.deepEqual(said(chat), []);
   assert.notEqual(chat.snapshot.connection.status, "closed");
+});
+
+test("only what the user said can have been refused", async () => {
+  const chat = await connected();
+  FakeSocket.last.hear(...runOf(chat.send("Hello"), "Good day."));
+  const failed = { text: "Call this number.", retryable: true, sameId: true, askedBy: "a-1" };
+  new FakeChannel().postMessage({ kind: "refused", scope: `acme:ada:${THREAD}`, messageId: "a-1", failed });
+  await settled();
+  const answer = chat.snapshot.items.at(-1);
+  assert.ok(answer?.role === "assistant" && !answer.failed);
+});
+
+test("what is kept in another shape is neither shown nor sent", async () => {
+  const kept = (messageId: string, content: unknown) => {
+    const frame = { action: "message", threadId: THREAD, messageId, content };
+    page.storage.setItem(`baton:outbox:acme:ada:${THREAD}:${messageId}`, JSON.stringify({ frame, at: Date.now() }));
+  };
+  kept("m-1", [null]);
+  kept("m-2", { html: "<b>" });
+  kept("m-3", "Hello");
+  const chat = await connected();
+  assert.deepEqual(said(chat), ["user: Hello"]);
+  assert.deepEqual(
+    messagesOf(FakeSocket.last).map(({ messageId }) => messageId),
+    ["m-3"],
+  );
 });
 
 test("nothing is asked of a conversation that was made here", async () => {
