@@ -326,6 +326,7 @@ export class Chat extends Emitter<ChatEvents> {
     if (news.kind === "deleted") {
       if (news.threadId !== this.threadId && news.threadId !== this.#history.canonicalId) return;
       this.disconnect();
+      for (const key of this.#outbox.keys) this.#outbox.done(key);
       this.emit("deleted", { threadId: this.threadId });
       return;
     }

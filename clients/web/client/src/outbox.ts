@@ -59,6 +59,10 @@ export class Outbox {
     return [...this.#frames.values()].map(({ frame }) => frame);
   }
 
+  get keys(): string[] {
+    return [...this.#frames.keys()];
+  }
+
   get(key: string): ClientFrame | undefined {
     return this.#frames.get(key)?.frame;
   }

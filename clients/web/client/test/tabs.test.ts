@@ -154,6 +154,20 @@ test("what is kept in another shape is neither shown nor sent", async () => {
   );
 });
 
+test("what was not sent yet goes with the conversation that is deleted", async () => {
+  const chat = await connected();
+  const client = new BatonClient({ endpoint: "http://baton.test", token: tokenFor(), storage: page.storage });
+  FakeSocket.last.lose();
+  chat.send("Too late");
+  await settled();
+  assert.equal(page.storage.kept("baton:outbox:").length, 1);
+  page.answers[`/v1/threads/${THREAD}`] = {};
+  await client.delete(THREAD);
+  await settled();
+  assert.equal(chat.snapshot.connection.status, "closed");
+  assert.deepEqual(page.storage.kept("baton:outbox:"), []);
+});
+
 test("nothing is asked of a conversation that was made here", async () => {
   const client = new BatonClient({ endpoint: "http://baton.test", token: tokenFor(), storage: page.storage });
   const chat = client.chat({ threadId: await client.session() });
