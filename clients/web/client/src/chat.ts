@@ -130,8 +130,9 @@ export class Chat extends Emitter<ChatEvents> {
     return this.#snapshot;
   }
 
-  /** Connects, and loads what was said. */
+  /** Connects, and loads what was said. A chat that was disconnected stays so: make another one. */
   start(): void {
+    if (this.#ending.signal.aborted) return;
     this.#tabs ??= new Tabs((news) => this.#toldByTab(news));
     this.#stopOffering ??= this.#offer.on("change", () => {
       this.#pageTools.look();

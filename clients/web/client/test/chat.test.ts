@@ -1,8 +1,19 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { textOf } from "../src/index.ts";
-import { FakeSocket, settled, tokenFor } from "./fakes.ts";
+import { FakeChannel, FakeSocket, settled, tokenFor } from "./fakes.ts";
 import { begin, connected, page, pass, runOf, said, sleep, stamp, THREAD } from "./page.ts";
+
+test("a chat that was disconnected leaves nothing behind, even if it is started again", async () => {
+  const before = FakeChannel.all.size;
+  const chat = await connected();
+  chat.disconnect();
+  chat.start();
+  await pass(60);
+  assert.equal(FakeChannel.all.size, before);
+  assert.equal(FakeSocket.all.length, 1);
+  assert.equal(chat.snapshot.connection.status, "closed");
+});
 
 test("a message is answered", async () => {
   const chat = await connected();
