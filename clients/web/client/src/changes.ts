@@ -30,7 +30,9 @@ const CHANGES: Changes = {
     const { runId } = event;
     if (!talk.isOver(about)) talk.run = { runId, ...(about.messageId !== undefined && { messageId: about.messageId }) };
     // A worker has died, and another one answers from the beginning.
-    talk.drop((item) => item.runId === runId && item.role !== "user" && (item.attempt ?? 0) < (about.attempt ?? 0));
+    const isOfDead = ({ attempt = 0, ordinal, role }: Item) =>
+      ordinal === undefined && role !== "user" && attempt < (about.attempt ?? 0); // what is stored stands
+    talk.drop((item) => item.runId === runId && isOfDead(item));
     if (about.branch && !talk.isOver(about)) talk.cutAfter(about.branch.after);
     if (about.replayed) return;
     settleInterrupts(talk, event, about);
