@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from playwright.async_api import FilePayload, Page, expect
+from playwright.async_api import FilePayload, Page, Route, expect
 
 from local import web
 from tests.browser.harness import SESSION, Harness, Json, answer, token
@@ -47,6 +49,26 @@ async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     await expect(page.locator("#events")).to_contain_text("RUN_FINISHED")
     assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
     assert told == []
+
+
+async def test_what_is_said_before_the_widget_is_ready_waits_for_it(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    ready = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await ready.wait()
+        await route.continue_()
+
+    await page.route("**/local/token", hold)
+    widget = Widget(page, cloud.url)
+    await page.goto(cloud.url)
+    await widget.say("Too early")
+    await expect(widget.input).to_have_value("Too early")
+    ready.set()
+    await expect(widget.said("user")).to_have_text(["Too early"])
+    await expect(widget.said("assistant")).to_have_text(["Too early"])
+    await expect(widget.input).to_have_value("")
 
 
 async def test_a_conversation_that_was_ended_says_so_is_in_the_audit_and_reopens(widget: Widget) -> None:

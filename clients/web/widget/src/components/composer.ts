@@ -22,6 +22,7 @@ export class BatonComposer extends Piece {
     problem: { state: true },
     busy: { state: true },
     hasText: { state: true },
+    isDue: { state: true },
   };
   declare running: boolean;
   declare stopping: boolean;
@@ -29,6 +30,8 @@ export class BatonComposer extends Piece {
   declare problem: string;
   declare busy: boolean;
   declare hasText: boolean;
+  /** Whether the user has sent what stands here before there was a conversation that it belongs to. */
+  declare isDue: boolean;
   #draft = 0;
 
   constructor() {
@@ -37,6 +40,7 @@ export class BatonComposer extends Piece {
     this.problem = "";
     this.busy = false;
     this.hasText = false;
+    this.isDue = false;
   }
 
   override disconnectedCallback(): void {
@@ -54,6 +58,7 @@ export class BatonComposer extends Piece {
     this.#setFiles([]);
     this.problem = "";
     this.busy = false;
+    this.isDue = false;
     if (this.#text) this.#text.value = "";
     this.#written();
   }
@@ -73,8 +78,14 @@ export class BatonComposer extends Piece {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (changed.has("ui") && changed.get("ui") && (changed.get("ui") as typeof this.ui).chat !== this.ui.chat)
-      this.clear();
+    const before = changed.has("ui") ? (changed.get("ui") as typeof this.ui | undefined)?.chat : null;
+    if (before && before !== this.ui.chat) this.clear();
+  }
+
+  protected override updated(): void {
+    if (!this.isDue || !this.ui.chat) return;
+    this.isDue = false;
+    this.querySelector("form")?.requestSubmit();
   }
 
   protected override render(): TemplateResult {
@@ -100,7 +111,8 @@ export class BatonComposer extends Piece {
       return html`<button type="button" class="round stop" part="button stop-button" title=${label} aria-label=${label} ?disabled=${this.stopping} @click=${this.#stop}>${icons.stop}</button>`;
     }
     const label = this.say(this.busy ? "uploading" : "send");
-    return html`<button type="submit" class="round send ${this.busy ? "busy" : ""}" part="button send-button" title=${label} aria-label=${label} ?disabled=${isEmpty || this.busy}>${icons.send}</button>`;
+    const isBusy = this.busy || this.isDue;
+    return html`<button type="submit" class="round send ${isBusy ? "busy" : ""}" part="button send-button" title=${label} aria-label=${label} ?disabled=${isEmpty || isBusy}>${icons.send}</button>`;
   }
 
   #file(attached: Attached): TemplateResult {
@@ -121,7 +133,11 @@ export class BatonComposer extends Piece {
     const { chat } = this.ui;
     const text = this.#text?.value.trim() ?? "";
     const files = this.attached.map(({ file }) => file);
-    if (!chat || this.busy || (!text && !files.length)) return;
+    if (this.busy || (!text && !files.length)) return;
+    if (!chat) {
+      this.isDue = true;
+      return;
+    }
     if (!files.length) {
       this.clear();
       chat.send(text);
