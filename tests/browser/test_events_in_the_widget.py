@@ -11,6 +11,7 @@ from ag_ui.core import (
     ActivitySnapshotEvent,
     CustomEvent,
     Interrupt,
+    RunErrorEvent,
     RunFinishedCancelledOutcome,
     RunFinishedInterruptOutcome,
     StateDeltaEvent,
@@ -386,4 +387,24 @@ async def test_documents_that_an_answer_rests_on_are_named_with_their_place(page
     await expect(sources.get_by_role("listitem")).to_have_text(
         ["Knowledge", "Handbook, page 3", "Notes, Pumps > Starting"]
     )
-    await expect(sources.get_by_role("link")).to_have_attribute("href", "https://a.example/handbook.pdf")
+    await page.context.route("https://a.example/**", lambda route: route.fulfill(body="The handbook."))
+    async with page.context.expect_page() as opened:
+        await sources.get_by_role("link").click()
+    document = await opened.value
+    await expect(document.locator("body")).to_have_text("The handbook.")
+    assert document.url == "https://a.example/handbook.pdf"
+    assert await document.evaluate("window.opener") is None
+
+
+async def test_trying_again_says_what_failed_once_more(page: Page, harness: Harness) -> None:
+    run_id = await harness.begin("Hello")
+    begun, content, _ = answer("Good")
+    await harness.play(begun, content)
+    failed = RunErrorEvent(message="The model failed.", code="model_error", metadata={"retryable": True})
+    await harness.play(failed, run_id=run_id)
+    failure = page.locator("article.assistant [part=failure]")
+    await expect(failure).to_contain_text("The model failed.")
+    await failure.get_by_role("button", name="Try again").click()
+    assert (await harness.sent("message"))["content"] == "Hello"
+    await expect(failure.get_by_role("button")).to_have_count(0)
+    await expect(page.locator("article.user")).to_have_count(2)

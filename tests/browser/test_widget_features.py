@@ -208,9 +208,14 @@ async def test_who_signs_out_signs_out_in_every_tab(widget: Widget, site: HostAp
     other = Widget(await widget.page.context.new_page(), site.url)
     await other.open()
     await expect(other.said("assistant")).to_have_text(["Hello."])
+    await other.page.keyboard.press("Escape")
+    model.script(answers("Another secret."))
+    await widget.say("Tell me a secret")
+    await expect(other.page.locator("[part=badge]")).to_have_text("1")
     await widget.page.evaluate("document.querySelector('baton-chat').logout()")
     for page in (widget.page, other.page):
         await expect(page.locator("[part=panel]")).to_be_hidden()
         await expect(page.locator("article")).to_have_count(0)
+        await expect(page.locator("[part=badge]")).to_have_count(0)
         kept: Any = await page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('baton:'))")
         assert kept == []

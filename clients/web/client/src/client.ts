@@ -1,6 +1,7 @@
 import { Api } from "./api.ts";
-import { Chat, type Known, scopeOf } from "./chat.ts";
+import { Chat, scopeOf } from "./chat.ts";
 import { uuid } from "./clock.ts";
+import type { Known } from "./history.ts";
 import { type ClientTool, type ContextSource, Offer } from "./offer.ts";
 import { type KeyValueStore, SafeStore } from "./storage.ts";
 import { tellTabs } from "./tabs.ts";

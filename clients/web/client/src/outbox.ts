@@ -1,7 +1,7 @@
 import { bytesOf } from "./clock.ts";
 import type { SafeStore } from "./storage.ts";
 import { alone } from "./tabs.ts";
-import type { ClientFrame } from "./wire.ts";
+import { type ClientFrame, isContent } from "./wire.ts";
 
 /** A connection carries frames up to this size; what is larger goes by HTTP. */
 export const FRAME_BYTES = 28 * 1024;
@@ -57,6 +57,10 @@ export class Outbox {
 
   get frames(): ClientFrame[] {
     return [...this.#frames.values()].map(({ frame }) => frame);
+  }
+
+  get keys(): string[] {
+    return [...this.#frames.keys()];
   }
 
   get(key: string): ClientFrame | undefined {
@@ -122,7 +126,8 @@ function entryOf(text: string | null): { frame: ClientFrame | null; at: number }
     const { frame, at } = JSON.parse(text ?? "null") as { frame: ClientFrame; at: number };
     const id = frame?.action === "answer" ? frame.interruptId : frame?.messageId;
     const isWhole = typeof frame?.action === "string" && typeof id === "string" && typeof at === "number";
-    return isWhole ? { frame, at } : { frame: null, at: 0 };
+    const isSayable = frame?.content === undefined || isContent(frame.content);
+    return isWhole && isSayable ? { frame, at } : { frame: null, at: 0 };
   } catch {
     return { frame: null, at: 0 };
   }

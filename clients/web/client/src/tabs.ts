@@ -1,5 +1,5 @@
 import type { Failure } from "./items.ts";
-import type { ClientFrame } from "./wire.ts";
+import { type ClientFrame, isContent } from "./wire.ts";
 
 /** What the tabs of one browser tell each other; `scope` is a user's conversation. */
 export type News =
@@ -86,6 +86,6 @@ function isNews(data: unknown): data is News {
   if (kind === "begun") return true;
   if (kind === "refused") return typeof messageId === "string" && typeof (failed as Failure)?.text === "string";
   const { action, messageId: id, content } = (frame ?? {}) as Partial<ClientFrame>;
-  const isContent = typeof content === "string" || Array.isArray(content) || content === undefined;
-  return kind === "said" && action === "message" && typeof id === "string" && isContent;
+  const isSayable = content === undefined || isContent(content);
+  return kind === "said" && action === "message" && typeof id === "string" && isSayable;
 }

@@ -62,6 +62,15 @@ export interface FilePart {
 export type Part = TextPart | FilePart;
 export type Content = string | readonly Part[];
 
+/** Whether it can be shown as what somebody said: what a store or another script gives may be anything. */
+export const isContent = (value: unknown): value is Content =>
+  typeof value === "string" || (Array.isArray(value) && value.every(isPartOfContent));
+
+function isPartOfContent(value: unknown): value is Part {
+  const { type, text } = (value ?? {}) as { type?: unknown; text?: unknown };
+  return typeof type === "string" && (type !== "text" || typeof text === "string");
+}
+
 export interface ToolCall {
   readonly id: string;
   readonly function: { readonly name: string; readonly arguments: string };

@@ -1,8 +1,49 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { textOf } from "../src/index.ts";
-import { FakeSocket, settled, tokenFor } from "./fakes.ts";
+import { FakeChannel, FakeSocket, settled, tokenFor } from "./fakes.ts";
 import { begin, connected, page, pass, runOf, said, sleep, stamp, THREAD } from "./page.ts";
+
+test("what was refused is said again under its id, what failed in the middle as a new message", async () => {
+  const chat = await connected();
+  const messageId = chat.send("Hello");
+  const messages = () => FakeSocket.last.sent.filter(({ action }) => action === "message");
+  const refusal = { action: "message", messageId, retryable: true };
+  FakeSocket.last.hear({ type: "RUN_ERROR", message: "Too fast.", code: "rate_limited", metadata: refusal });
+  const refused = chat.snapshot.items.at(-1);
+  assert.ok(refused?.role === "user" && refused.failed?.retryable);
+  chat.retry(refused);
+  assert.deepEqual(
+    messages().map((frame) => frame.messageId),
+    [messageId, messageId],
+  );
+  const metadata = { ...stamp(3), retryable: true };
+  FakeSocket.last.hear(...runOf(messageId, "Good").slice(0, 2), {
+    type: "RUN_ERROR",
+    message: "The model failed.",
+    code: "model_error",
+    metadata,
+  });
+  const failed = chat.snapshot.items.at(-1);
+  assert.ok(failed?.role === "assistant" && failed.failed?.retryable);
+  chat.retry(failed);
+  const again = messages().at(-1);
+  assert.notEqual(again?.messageId, messageId);
+  assert.equal(again?.content, "Hello");
+  const kept = chat.snapshot.items.find(({ id }) => id === failed.id);
+  assert.ok(kept?.role === "assistant" && kept.failed?.retryable === false);
+});
+
+test("a chat that was disconnected leaves nothing behind, even if it is started again", async () => {
+  const before = FakeChannel.all.size;
+  const chat = await connected();
+  chat.disconnect();
+  chat.start();
+  await pass(60);
+  assert.equal(FakeChannel.all.size, before);
+  assert.equal(FakeSocket.all.length, 1);
+  assert.equal(chat.snapshot.connection.status, "closed");
+});
 
 test("a message is answered", async () => {
   const chat = await connected();

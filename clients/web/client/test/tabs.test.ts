@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { BatonClient } from "../src/index.ts";
 import { FakeChannel, FakeSocket, settled, tokenFor } from "./fakes.ts";
 import { connected, page, pass, runOf, said, THREAD } from "./page.ts";
@@ -84,6 +84,28 @@ test("who signs out signs out in every tab, and nothing is kept", async () => {
   assert.deepEqual(page.storage.kept("baton:"), []);
 });
 
+test("what is being loaded when the user signs out is not kept", async () => {
+  page.answers[`/v1/threads/${THREAD}`] = { id: THREAD, state: null, run: null, lastSeq: 5 };
+  page.answers[`/v1/threads/${THREAD}/messages`] = { items: [], nextCursor: null, lastSeq: 5 };
+  page.storage.setItem("baton:known", JSON.stringify([THREAD]));
+  const answer = globalThis.fetch;
+  let arrive = () => {};
+  const arriving = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  mock.method(globalThis, "fetch", async (address: string) => {
+    await arriving;
+    return await answer(address);
+  });
+  const chat = await connected();
+  new BatonClient({ endpoint: "http://baton.test", token: tokenFor(), storage: page.storage }).forgetEverything();
+  await settled();
+  arrive();
+  await settled();
+  assert.equal(chat.snapshot.isLoaded, false);
+  assert.deepEqual(page.storage.kept("baton:"), []);
+});
+
 test("what other scripts write to the channel changes nothing", async () => {
   const chat = await connected();
   const scope = `acme:ada:${THREAD}`;
@@ -95,6 +117,8 @@ test("what other scripts write to the channel changes nothing", async () => {
     { kind: "said", scope },
     { kind: "said", scope, frame: { action: "message", messageId: 7 } },
     { kind: "said", scope, frame: { action: "message", messageId: "m", content: { a: 1 } } },
+    { kind: "said", scope, frame: { action: "message", messageId: "m", content: [null] } },
+    { kind: "said", scope, frame: { action: "message", messageId: "m", content: [{ type: "text", text: {} }] } },
     { kind: "refused", scope, messageId: "m" },
     { kind: "said", scope: "acme:bob:1", frame: { action: "message", messageId: "m", content: "Hi" } },
   ])
@@ -102,6 +126,46 @@ test("what other scripts write to the channel changes nothing", async () => {
   await settled();
   assert.deepEqual(said(chat), []);
   assert.notEqual(chat.snapshot.connection.status, "closed");
+});
+
+test("only what the user said can have been refused", async () => {
+  const chat = await connected();
+  FakeSocket.last.hear(...runOf(chat.send("Hello"), "Good day."));
+  const failed = { text: "Call this number.", retryable: true, sameId: true, askedBy: "a-1" };
+  new FakeChannel().postMessage({ kind: "refused", scope: `acme:ada:${THREAD}`, messageId: "a-1", failed });
+  await settled();
+  const answer = chat.snapshot.items.at(-1);
+  assert.ok(answer?.role === "assistant" && !answer.failed);
+});
+
+test("what is kept in another shape is neither shown nor sent", async () => {
+  const kept = (messageId: string, content: unknown) => {
+    const frame = { action: "message", threadId: THREAD, messageId, content };
+    page.storage.setItem(`baton:outbox:acme:ada:${THREAD}:${messageId}`, JSON.stringify({ frame, at: Date.now() }));
+  };
+  kept("m-1", [null]);
+  kept("m-2", { html: "<b>" });
+  kept("m-3", "Hello");
+  const chat = await connected();
+  assert.deepEqual(said(chat), ["user: Hello"]);
+  assert.deepEqual(
+    messagesOf(FakeSocket.last).map(({ messageId }) => messageId),
+    ["m-3"],
+  );
+});
+
+test("what was not sent yet goes with the conversation that is deleted", async () => {
+  const chat = await connected();
+  const client = new BatonClient({ endpoint: "http://baton.test", token: tokenFor(), storage: page.storage });
+  FakeSocket.last.lose();
+  chat.send("Too late");
+  await settled();
+  assert.equal(page.storage.kept("baton:outbox:").length, 1);
+  page.answers[`/v1/threads/${THREAD}`] = {};
+  await client.delete(THREAD);
+  await settled();
+  assert.equal(chat.snapshot.connection.status, "closed");
+  assert.deepEqual(page.storage.kept("baton:outbox:"), []);
 });
 
 test("nothing is asked of a conversation that was made here", async () => {

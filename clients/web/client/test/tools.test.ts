@@ -112,6 +112,16 @@ for (const [what, run, reason] of FAULTS) {
   });
 }
 
+test("a call in the answer to an edited message is carried out here", async () => {
+  const colours: unknown[] = [];
+  const chat = await connected(painting(({ colour }) => void colours.push(colour)));
+  chat.edit(chat.send("Make it blue"), "Make it red");
+  const edited = FakeSocket.last.sent.findLast(({ action }) => action === "message");
+  FakeSocket.last.hear(...callOf(String(edited?.messageId)));
+  await settled();
+  assert.deepEqual(colours, ["red"]);
+});
+
 test("of two tabs one carries the call out, and the other waits", async () => {
   let calls = 0;
   const options = painting(() => {

@@ -333,10 +333,14 @@ export class BatonChat extends LitElement {
     const { threadId, itemId, isOpen: was } = client.seen ?? {};
     if (threadId !== snapshot.threadId || itemId !== this.#seenId || was !== isOpen)
       client.seen = { threadId: snapshot.threadId, itemId: this.#seenId, isOpen };
-    if (unread === this.unread) return;
-    this.unread = unread;
-    this.#tell("baton-unread", { count: unread });
+    this.#showUnread(unread);
   };
+
+  #showUnread(count: number): void {
+    if (count === this.unread) return;
+    this.unread = count;
+    this.#tell("baton-unread", { count });
+  }
 
   #use(chat: Chat): void {
     this.#end();
@@ -345,7 +349,6 @@ export class BatonChat extends LitElement {
     this.snapshot = chat.snapshot;
     const seen = this.#client?.seen;
     this.#seenId = seen?.threadId === chat.threadId ? seen.itemId : null;
-    this.unread = 0;
     chat.on("change", (snapshot) => {
       if (this.#chat !== chat) return;
       this.#redrawing.ask();
@@ -394,6 +397,7 @@ export class BatonChat extends LitElement {
     this.problem = "";
     this.announced = "";
     this.snapshot = null;
+    this.#showUnread(0);
     if (this.ui.chat) this.ui = { ...this.ui, chat: null };
   }
 

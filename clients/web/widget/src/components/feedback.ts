@@ -22,7 +22,7 @@ export class BatonFeedback extends Piece {
       <textarea part="input" rows="2" dir="auto" maxlength=${LONGEST} aria-label=${label} placeholder=${label} .value=${this.item.feedback?.comment ?? ""}></textarea>
       <p class="buttons">
         <button type="button" class="secondary small" part="button cancel-button" @click=${this.#leave}>${this.say("cancel")}</button>
-        <button type="submit" class="primary small" part="button submit-button" ?disabled=${this.busy}>${this.say("submit")}</button>
+        <button type="submit" class="primary small" part="button submit-button" ?disabled=${this.busy || !this.item.feedback}>${this.say("submit")}</button>
       </p>
     </form>`;
   }
@@ -31,7 +31,8 @@ export class BatonFeedback extends Piece {
     event.preventDefault();
     const comment = this.querySelector("textarea")?.value.trim() ?? "";
     const rating = this.item.feedback?.rating;
-    if (!comment || !rating) return this.#leave();
+    if (!rating) return; // it is on its way still
+    if (!comment) return this.#leave();
     this.busy = true;
     try {
       await this.ui.chat?.feedback(this.item.id, rating, comment);

@@ -11,6 +11,9 @@ const LOADERS: Readonly<Record<string, () => Promise<Catalogue>>> = {
 };
 const RIGHT_TO_LEFT = new Set(["ar", "fa", "he", "ur"]);
 
+/** Embeddings, overrides and isolates of the bidirectional algorithm. */
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+
 /** The sentences, dates and numbers of one language. */
 export class Locale {
   readonly tag: string;
@@ -25,9 +28,11 @@ export class Locale {
     return RIGHT_TO_LEFT.has(languageOf(this.tag)) ? "rtl" : "ltr";
   }
 
-  /** A sentence with its values. */
+  /** A sentence with its values, which cannot turn the direction of what stands around them. */
   readonly say = (sentence: Sentence, values: Readonly<Record<string, string | number>> = {}): string =>
-    this.#catalogue[sentence].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+    this.#catalogue[sentence].replace(/\{(\w+)\}/g, (whole, name: string) =>
+      String(values[name] ?? whole).replace(TURNS, ""),
+    );
 
   time(date: Date): string {
     return new Intl.DateTimeFormat(this.tag, { dateStyle: "medium", timeStyle: "short" }).format(date);
