@@ -35,7 +35,7 @@ async def test_a_growing_answer_draws_itself_alone_and_of_that_the_last_block(pa
     await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
     body = page.locator("article.assistant .body").last
     await expect(body).to_have_attribute("aria-busy", "true")
-    # A run that begins draws the question and the answer alone, although all messages have buttons that wait for its end.
+    # A run that begins draws the question and the answer alone, although every message has buttons that depend on it.
     assert await page.evaluate("drawn.messages") <= 10
     await expect(page.locator("article.assistant [part~=regenerate-button]").first).to_be_hidden()
     await page.evaluate("drawn = { messages: 0, nodes: 0 }")
