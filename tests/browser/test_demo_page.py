@@ -82,7 +82,7 @@ async def test_a_conversation_that_was_ended_says_so_is_in_the_audit_and_reopens
     await expect(page.locator("#records")).to_contain_text("thread.close closed, ada")
     await page.reload()
     await expect(closed).to_be_visible()
-    await expect(page.locator(".items > .item").last).to_have_text("You ended the conversation.")
+    await expect(page.locator(".items .item").last).to_have_text("You ended the conversation.")
     await widget.say("One more thing")
     await expect(widget.said("assistant")).to_have_text(["That is all", "One more thing"])
     await expect(closed).to_be_hidden()

@@ -179,7 +179,7 @@ async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -
     }
     await harness.remember(thread_id)
     await harness.open()
-    await expect(page.locator(".items > .item")).to_have_count(4)
+    await expect(page.locator(".items .item")).to_have_count(4)
     await expect(page.locator("details.tool summary")).to_have_text(["Called look_up", "Call of delete refused"])
     await expect(page.locator(".sources li")).to_have_text("Limits")
 
@@ -209,7 +209,7 @@ async def test_events_told_again_after_a_reload_find_their_places(page: Page) ->
         *answer("21 degrees."),
     )
     await harness.end()
-    shown = page.locator(".items > .item")
+    shown = page.locator(".items .item")
     await expect(shown).to_have_text(
         [re.compile("How warm"), re.compile("Called"), re.compile("21 degrees"), re.compile("now"), re.compile("22")]
     )

@@ -30,11 +30,15 @@ async def test_a_growing_answer_draws_itself_alone_and_of_that_the_last_block(pa
     await harness.remember(THREAD)
     await harness.open()
     await expect(page.locator("article")).to_have_count(300)
+    await page.evaluate(COUNT)
     await harness.begin("Tell me everything")
     await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
     body = page.locator("article.assistant .body").last
     await expect(body).to_have_attribute("aria-busy", "true")
-    await page.evaluate(COUNT)
+    # A run that begins draws the question and the answer alone, although every message has buttons that depend on it.
+    assert await page.evaluate("drawn.messages") <= 10
+    await expect(page.locator("article.assistant [part~=regenerate-button]").first).to_be_hidden()
+    await page.evaluate("drawn = { messages: 0, nodes: 0 }")
     for number in range(DELTAS):
         await harness.play(TextMessageContentEvent(message_id="t-1", delta=f"Paragraph {number} is **short**.\n\n"))
     await expect(body).to_contain_text(f"Paragraph {DELTAS - 1} is short.")
@@ -42,8 +46,27 @@ async def test_a_growing_answer_draws_itself_alone_and_of_that_the_last_block(pa
     assert drawn["messages"] <= DELTAS
     # Each delta replaces the last block, which is complete now, and begins another: never what is before.
     assert drawn["nodes"] <= 5 * DELTAS
+    await page.evaluate("drawn.messages = 0")
     await harness.play(TextMessageEndEvent(message_id="t-1"))
     await harness.end()
+    await expect(page.locator("article.assistant [part~=regenerate-button]").last).to_be_visible()
+    assert await page.evaluate("drawn.messages") <= 10
+
+
+async def test_of_a_growing_list_only_the_last_entries_are_drawn_anew(page: Page) -> None:
+    harness = await Harness(page, thread_id=THREAD).open()
+    await harness.begin("List everything")
+    await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
+    points = page.locator("article.assistant li")
+    for number in range(100):
+        some = "".join(f"- Point **{3 * number + one}**\n" for one in range(3))
+        await harness.play(TextMessageContentEvent(message_id="t-1", delta=some))
+        if number == 1:
+            await expect(points).to_have_count(6)
+            await points.first.evaluate("point => { point.dataset.isSame = true }")
+    await expect(points).to_have_count(300)
+    assert await points.all_text_contents() == [f"Point {number}" for number in range(300)]
+    await expect(points.first).to_have_attribute("data-is-same", "true")
 
 
 def stored(count: int) -> list[Json]:

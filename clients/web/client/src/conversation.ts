@@ -24,6 +24,8 @@ export class Conversation {
   openRunId: string | null = null;
   /** Results of calls that are older than what was loaded, by the id of their item. */
   readonly #results = new Map<string, Partial<Item>>();
+  /** The interrupts of these items: text that grows changes none, and is looked at without the rest. */
+  #waiting: { readonly of: readonly Item[]; readonly found: readonly InterruptItem[] } | null = null;
 
   /** Messages have to be read again: the conversation goes on in a branch that is not shown here. */
   isCut = false;
@@ -52,7 +54,7 @@ export class Conversation {
   /** Whether something is awaited that no item shows yet. */
   get isWaiting(): boolean {
     const last = this.items.at(-1);
-    if (this.run) return !this.items.some((item) => item.open);
+    if (this.run) return this.items.findLast((item) => item.open) === undefined; // what goes on stands at the end
     return last?.role === "user" && last.delivery === "accepted" && !last.failed;
   }
 
@@ -63,7 +65,11 @@ export class Conversation {
   }
 
   get interrupts(): readonly InterruptItem[] {
-    return this.items.filter((item): item is InterruptItem => item.role === "interrupt" && !item.settled);
+    if (this.#waiting?.of !== this.items) {
+      const found = this.items.filter((item): item is InterruptItem => item.role === "interrupt" && !item.settled);
+      this.#waiting = { of: this.items, found };
+    }
+    return this.#waiting.found;
   }
 
   find(id: string | null | undefined): Item | undefined {
@@ -88,7 +94,10 @@ export class Conversation {
   change(id: string, changes: Partial<Item>): void {
     const at = this.items.findLastIndex((item) => item.id === id);
     const known = this.items[at];
-    if (known) this.items = this.items.with(at, { ...known, ...changes } as Item);
+    if (!known) return;
+    const items = this.items.with(at, { ...known, ...changes } as Item);
+    if (known.role !== "interrupt" && this.#waiting?.of === this.items) this.#waiting = { ...this.#waiting, of: items };
+    this.items = items;
   }
 
   /** Replaces every item for which `changes` gives something. */

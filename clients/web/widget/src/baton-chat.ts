@@ -13,6 +13,7 @@ import {
 import type { BatonComposer } from "./components/composer.ts";
 import type { BatonThreads } from "./components/threads.ts";
 import type { BatonTranscript } from "./components/transcript.ts";
+import { NextFrame } from "./frames.ts";
 import { icons } from "./icons.ts";
 import { Locale, loadLocale } from "./locales/index.ts";
 import { styles } from "./styles/index.ts";
@@ -94,6 +95,8 @@ export class BatonChat extends LitElement {
   #chat: Chat | null = null;
   #starts = 0;
   #seenId: string | null = null;
+  /** A new answer tells of changes more often than a screen can show. */
+  readonly #redrawing = new NextFrame(() => this.#redraw());
 
   constructor() {
     super();
@@ -348,9 +351,8 @@ export class BatonChat extends LitElement {
     this.#seenId = seen?.threadId === chat.threadId ? seen.itemId : null;
     chat.on("change", (snapshot) => {
       if (this.#chat !== chat) return;
-      this.snapshot = snapshot;
+      this.#redrawing.ask();
       if (snapshot.run) this.problem = "";
-      this.#count();
       this.#tell("baton-change", snapshot);
     });
     chat.on("event", (event) => this.#tell("baton-event", event));
@@ -381,8 +383,15 @@ export class BatonChat extends LitElement {
     void loadMarkdown().catch(() => {});
   }
 
+  #redraw(): void {
+    if (!this.#chat) return;
+    this.snapshot = this.#chat.snapshot;
+    this.#count();
+  }
+
   #end(): void {
     this.#starts += 1;
+    this.#redrawing.cancel();
     this.#chat?.disconnect();
     this.#chat = null;
     this.problem = "";

@@ -1,5 +1,5 @@
 import { LitElement } from "lit";
-import type { Chat } from "#client";
+import type { Chat, ChatSnapshot } from "#client";
 import { Locale } from "./locales/index.ts";
 
 /** What every component needs; a new object when any of it changes. */
@@ -11,6 +11,10 @@ export interface Ui {
 }
 
 export const NO_UI: Ui = { locale: new Locale(), chat: null, now: () => performance.now() };
+
+/** Nothing is being answered, and there is a connection. */
+export const isIdle = (snapshot: ChatSnapshot | null | undefined): boolean =>
+  snapshot?.run === null && snapshot.connection.status === "open";
 
 /** A component inside the widget's one shadow root: its own content is light, so that `part`s and styles reach it. */
 export abstract class Piece extends LitElement {

@@ -6,6 +6,15 @@ import { define, Piece } from "../ui.ts";
 /** What few readers do is loaded when the first does it. */
 const loadFeedback = () => import("./feedback.ts");
 
+interface Look {
+  readonly disabled?: boolean;
+  readonly pressed?: boolean;
+  /** Only while nothing is being answered, and there is a connection: the style sheet hides it else. */
+  readonly whenIdle?: boolean;
+}
+
+const WHEN_IDLE: Look = { whenIdle: true };
+
 /** What can be done with a message: copy it, change it, have it answered again, and see what was there instead. */
 export class BatonActions extends Piece {
   static override properties = {
@@ -13,7 +22,6 @@ export class BatonActions extends Piece {
     item: { attribute: false },
     askedBy: { attribute: false },
     versions: { attribute: false },
-    idle: { type: Boolean },
     copied: { state: true },
     isCommenting: { state: true },
   };
@@ -22,8 +30,6 @@ export class BatonActions extends Piece {
   declare askedBy: string | null;
   /** The alternatives of a message of the user's. */
   declare versions: readonly Branch[];
-  /** Nothing is being answered, and there is a connection. */
-  declare idle: boolean;
   declare copied: boolean;
   declare isCommenting: boolean;
 
@@ -39,10 +45,10 @@ export class BatonActions extends Piece {
     const isAnswer = role === "assistant";
     return html`<div class="actions" part="actions">
       ${isAnswer ? this.#button("copy", this.copied ? icons.check : icons.copy, this.say(this.copied ? "copied" : "copyAnswer"), this.#copy) : nothing}
-      ${isAnswer && this.askedBy ? this.#button("regenerate", icons.again, this.say("regenerate"), this.#regenerate, !this.idle) : nothing}
+      ${isAnswer && this.askedBy ? this.#button("regenerate", icons.again, this.say("regenerate"), this.#regenerate, WHEN_IDLE) : nothing}
       ${isAnswer ? this.#rating() : nothing}
       ${this.#versions()}
-      ${!isAnswer && typeof content === "string" ? this.#button("edit", icons.edit, this.say("edit"), this.#edit, !this.idle) : nothing}
+      ${!isAnswer && typeof content === "string" ? this.#button("edit", icons.edit, this.say("edit"), this.#edit, WHEN_IDLE) : nothing}
     </div>
       ${this.isCommenting ? html`<baton-chat-feedback .ui=${this.ui} .item=${this.item} @baton-commented=${this.#commented}></baton-chat-feedback>` : nothing}`;
   }
@@ -50,7 +56,7 @@ export class BatonActions extends Piece {
   #rating(): TemplateResult {
     const rating = this.item.feedback?.rating;
     const thumb = (name: "good" | "bad", value: "up" | "down") =>
-      this.#button(name, icons[name], this.say(name), () => this.#rate(value), false, rating === value);
+      this.#button(name, icons[name], this.say(name), () => this.#rate(value), { pressed: rating === value });
     return html`${thumb("good", "up")} ${thumb("bad", "down")}`;
   }
 
@@ -60,9 +66,9 @@ export class BatonActions extends Piece {
     if (count < 2 || at < 0) return nothing;
     const label = this.say("version", { at: at + 1, count });
     return html`<span class="versions" part="versions" role="group" aria-label=${label}>
-      ${this.#button("previous", icons.previous, this.say("previousVersion"), () => this.#select(at - 1), !this.idle || at === 0)}
+      ${this.#button("previous", icons.previous, this.say("previousVersion"), () => this.#select(at - 1), { ...WHEN_IDLE, disabled: at === 0 })}
       <span>${at + 1} / ${count}</span>
-      ${this.#button("next", icons.next, this.say("nextVersion"), () => this.#select(at + 1), !this.idle || at === count - 1)}
+      ${this.#button("next", icons.next, this.say("nextVersion"), () => this.#select(at + 1), { ...WHEN_IDLE, disabled: at === count - 1 })}
     </span>`;
   }
 
@@ -71,10 +77,9 @@ export class BatonActions extends Piece {
     icon: unknown,
     label: string,
     act: () => void,
-    disabled = false,
-    pressed?: boolean,
+    { disabled = false, pressed, whenIdle = false }: Look = {},
   ): TemplateResult {
-    return html`<button type="button" class="round quiet ${pressed ? "pressed" : ""}" part="button ${name}-button" title=${label} aria-label=${label} aria-pressed=${pressed === undefined ? nothing : String(pressed)} ?disabled=${disabled} @click=${act}>${icon}</button>`;
+    return html`<button type="button" class="round quiet ${pressed ? "pressed" : ""} ${whenIdle ? "when-idle" : ""}" part="button ${name}-button" title=${label} aria-label=${label} aria-pressed=${pressed === undefined ? nothing : String(pressed)} ?disabled=${disabled} @click=${act}>${icon}</button>`;
   }
 
   readonly #copy = async (): Promise<void> => {

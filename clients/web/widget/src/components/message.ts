@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { type Branch, type FilePart, type MessageItem, type Source, textOf } from "#client";
 import { icons } from "../icons.ts";
-import { define, Piece } from "../ui.ts";
+import { define, isIdle, Piece } from "../ui.ts";
 import "./actions.ts";
 import "./markdown.ts";
 
@@ -11,8 +11,7 @@ export class BatonMessage extends Piece {
     ...Piece.properties,
     item: { attribute: false },
     named: { type: Boolean },
-    offline: { type: Boolean },
-    idle: { type: Boolean },
+    queued: { type: Boolean },
     askedBy: { attribute: false },
     versions: { attribute: false },
     isEdited: { state: true },
@@ -20,8 +19,8 @@ export class BatonMessage extends Piece {
   declare item: MessageItem;
   /** Whether its author stands above it: not, where the message before is by the same. */
   declare named: boolean;
-  declare offline: boolean;
-  declare idle: boolean;
+  /** It waits for a connection. */
+  declare queued: boolean;
   declare askedBy: string | null;
   declare versions: readonly Branch[];
   declare isEdited: boolean;
@@ -38,7 +37,7 @@ export class BatonMessage extends Piece {
         ${this.named && role === "assistant" ? html`<div class="author" part="author">${this.#author}</div>` : nothing}
         ${this.isEdited ? this.#editor() : this.#body()}
         ${this.#sources()} ${this.#marks()} ${this.#failure()}
-        ${this.isEdited ? nothing : html`<baton-chat-actions .ui=${this.ui} .item=${this.item} .askedBy=${this.askedBy} .versions=${this.versions} ?idle=${this.idle} @baton-edit=${this.#edit}></baton-chat-actions>`}
+        ${this.isEdited ? nothing : html`<baton-chat-actions .ui=${this.ui} .item=${this.item} .askedBy=${this.askedBy} .versions=${this.versions} @baton-edit=${this.#edit}></baton-chat-actions>`}
       </article>
     `;
   }
@@ -53,7 +52,7 @@ export class BatonMessage extends Piece {
       <textarea part="input" rows="3" dir="auto" aria-label=${this.say("edit")} .value=${textOf(this.item.content)}></textarea>
       <p class="buttons">
         <button type="button" class="secondary small" part="button cancel-button" @click=${this.#leave}>${this.say("cancel")}</button>
-        <button type="submit" class="primary small" part="button save-button" ?disabled=${!this.idle}>${this.say("save")}</button>
+        <button type="submit" class="primary small when-idle" part="button save-button">${this.say("save")}</button>
       </p>
     </form>`;
   }
@@ -73,7 +72,7 @@ export class BatonMessage extends Piece {
   #save(event: Event): void {
     event.preventDefault();
     const text = this.querySelector("textarea")?.value.trim() ?? "";
-    if (!text || !this.idle) return;
+    if (!text || !isIdle(this.ui.chat?.snapshot)) return;
     if (text !== textOf(this.item.content)) this.ui.chat?.edit(this.item.id, text);
     void this.#leave();
   }
@@ -127,15 +126,14 @@ export class BatonMessage extends Piece {
   }
 
   #marks(): TemplateResult | typeof nothing {
-    const { cancelled, truncated, delivery } = this.item;
-    const isQueued = this.offline && delivery === "sending";
+    const { cancelled, truncated } = this.item;
     const marks = [
       cancelled && this.say("stopped"),
       truncated && this.say("truncated"),
-      isQueued && this.say("queued"),
+      this.queued && this.say("queued"),
     ];
     const words = marks.filter((mark) => mark !== false && mark !== undefined);
-    return words.length ? html`<p class="mark">${isQueued ? icons.clock : nothing}${words.join(" ")}</p>` : nothing;
+    return words.length ? html`<p class="mark">${this.queued ? icons.clock : nothing}${words.join(" ")}</p>` : nothing;
   }
 
   #failure(): TemplateResult | typeof nothing {

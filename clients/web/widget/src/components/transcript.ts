@@ -3,7 +3,8 @@ import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { Branch, ChatSnapshot, Item, MessageItem } from "#client";
 import { icons } from "../icons.ts";
-import { define, Piece } from "../ui.ts";
+import { type Page, pagesOf } from "../pages.ts";
+import { define, isIdle, Piece } from "../ui.ts";
 import "./message.ts";
 import "./note.ts";
 
@@ -21,6 +22,7 @@ export class BatonTranscript extends Piece {
   static override properties = { ...Piece.properties, snapshot: { attribute: false }, isAway: { state: true } };
   declare snapshot: ChatSnapshot | null;
   declare isAway: boolean;
+  #pages: readonly Page[] = [];
   #followsEnd = true;
   #followedTo = 0;
   #anchor: { readonly node: Element; readonly top: number } | null = null;
@@ -55,15 +57,16 @@ export class BatonTranscript extends Piece {
   }
 
   protected override render(): TemplateResult {
-    const { items = [], isWaiting = false } = this.snapshot ?? {};
+    const { items = [], isWaiting = false, branches } = this.snapshot ?? {};
+    this.#pages = pagesOf(items, this.#pages);
     return html`
       <div class="scroller" part="transcript" role="log" aria-live="off" aria-label=${this.say("conversation")} tabindex="0" @scroll=${this.#scrolled}>
-        <div class="items">
+        <div class="items" ?data-idle=${isIdle(this.snapshot)}>
           ${this.#earlier()}
           ${repeat(
-            items,
-            ({ id }) => id,
-            (item, index) => guard(this.#seenBy(items, index), () => this.#view(item, items, index)),
+            this.#pages,
+            ({ key }) => key,
+            (page) => guard([page, this.ui, this.#isOffline, branches], () => this.#page(page, items)),
           )}
           ${isWaiting ? html`<div class="typing" part="typing" aria-hidden="true"><i></i><i></i><i></i></div>` : nothing}
         </div>
@@ -93,11 +96,25 @@ export class BatonTranscript extends Piece {
     return this.querySelector(".scroller");
   }
 
-  /** What a view shows: while an answer grows, one of a thousand is made anew. */
+  get #isOffline(): boolean {
+    return this.snapshot?.connection.status !== "open";
+  }
+
+  #page({ items: own, start }: Page, items: readonly Item[]): TemplateResult {
+    const view = (item: Item, at: number) =>
+      guard(this.#seenBy(items, start + at), () => this.#view(item, items, start + at));
+    return html`<div class="page">${repeat(own, ({ id }) => id, view)}</div>`;
+  }
+
+  /** What a view shows: while an answer grows, one of a page is made anew. */
   #seenBy(items: readonly Item[], index: number): unknown[] {
-    const { connection, run, branches } = this.snapshot ?? {};
     const neighbours = [items[index - 1], items[index + 1]?.role];
-    return [this.ui, items[index], ...neighbours, connection?.status === "open", run === null, branches];
+    return [this.ui, items[index], ...neighbours, this.#isQueued(items[index]), this.snapshot?.branches];
+  }
+
+  /** Whether it waits for a connection. */
+  #isQueued(item: Item | undefined): boolean {
+    return this.#isOffline && item?.role === "user" && item.delivery === "sending";
   }
 
   #view(item: Item, items: readonly Item[], index: number): TemplateResult {
@@ -109,11 +126,9 @@ export class BatonTranscript extends Piece {
     if (item.role === "tool") return html`<baton-chat-tool class="item" .ui=${ui} .item=${item}></baton-chat-tool>`;
     if (item.role === "interrupt")
       return html`<baton-chat-interrupt class="item" .ui=${ui} .item=${item}></baton-chat-interrupt>`;
-    const isOffline = this.snapshot?.connection.status !== "open";
-    const isIdle = !isOffline && this.snapshot?.run === null;
     const askedBy = item.role === "assistant" ? askedByOf(items, index) : null;
     const versions = item.role === "user" ? versionsOf(item.id, this.snapshot?.branches ?? []) : NO_BRANCHES;
-    return html`<baton-chat-message class="item" .ui=${ui} .item=${item} ?named=${isNamed(item, items[index - 1])} ?idle=${isIdle} .askedBy=${askedBy} .versions=${versions} ?offline=${isOffline}></baton-chat-message>`;
+    return html`<baton-chat-message class="item" .ui=${ui} .item=${item} ?named=${isNamed(item, items[index - 1])} .askedBy=${askedBy} .versions=${versions} ?queued=${this.#isQueued(item)}></baton-chat-message>`;
   }
 
   #earlier(): TemplateResult | typeof nothing {
@@ -149,11 +164,10 @@ export class BatonTranscript extends Piece {
     const { scroller } = this;
     if (!scroller) return null;
     const edge = scroller.getBoundingClientRect().top;
-    for (const node of scroller.querySelectorAll(".item")) {
-      const { top, bottom } = node.getBoundingClientRect();
-      if (bottom > edge) return { node, top };
-    }
-    return null;
+    const isBelow = (node: Element) => node.getBoundingClientRect().bottom > edge;
+    const page = [...scroller.querySelectorAll(".page")].find(isBelow);
+    const node = page && [...page.querySelectorAll(".item")].find(isBelow);
+    return node ? { node, top: node.getBoundingClientRect().top } : null;
   }
 }
 

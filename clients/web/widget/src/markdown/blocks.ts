@@ -18,6 +18,7 @@ const marked = new Marked({
 /** One part of a text that is shown by itself: a paragraph, a list, a table. */
 export interface Block {
   readonly raw: string;
+  readonly token: Token;
   /** The code of a block that is nothing but code. */
   readonly code: string | null;
   /** What it looks like; `null` where it has HTML of its own. */
@@ -33,6 +34,7 @@ export function blocksOf(text: string, links: TokensList["links"]): Block[] {
   Object.assign(links, tokens.links);
   return tokens.map((token) => ({
     raw: token.raw,
+    token,
     code: token.type === "code" ? String(token.text) : null,
     nodes: () => (isPlain(token) ? nodesOf(token) : null),
     html: () => marked.parser(withLinks([token], links)),

@@ -1,5 +1,6 @@
 import type { TokensList } from "marked";
 import { type Block, blocksOf } from "./blocks.ts";
+import { entriesOf, type Growing, growingOf } from "./growing.ts";
 
 /** What a view says beside the text; in the reader's language. */
 export interface Labels {
@@ -8,6 +9,9 @@ export interface Labels {
   readonly code: string;
   readonly table: string;
 }
+
+/** In a long text, what is not before the reader's eyes is not laid out. */
+const LONG_BLOCKS = 100;
 
 /** What makes foreign HTML harmless, once it was needed. */
 let sanitizer: typeof import("./sanitize.ts") | null = null;
@@ -25,6 +29,7 @@ export class MarkdownView {
   #settled = 0;
   #live: ChildNode[] = [];
   #liveCode: { readonly node: Text; readonly code: string; readonly language: string } | null = null;
+  #liveList: { readonly place: Element; readonly block: Block; readonly growing: Growing } | null = null;
 
   constructor(root: HTMLElement, labels: () => Labels) {
     this.#root = root;
@@ -35,6 +40,7 @@ export class MarkdownView {
     if (text === this.#text && !isComplete) return;
     if (!text.startsWith(this.#text.slice(0, this.#settled))) this.#reset();
     this.#text = text;
+    if (!isComplete && this.#growList(text)) return;
     const rest = blocksOf(text.slice(this.#settled), this.#links);
     // A blank line may still be followed by more of the list before it.
     const lastAt = isComplete ? rest.length : rest.findLastIndex(({ raw }) => raw.trim() !== "");
@@ -43,13 +49,42 @@ export class MarkdownView {
     if (settled.length === 0 && this.#grow(live[0])) return;
     for (const node of this.#live) node.remove();
     this.#liveCode = null;
+    this.#liveList = null;
     for (const block of settled) {
       this.#root.append(...this.#nodesOf(block, true));
       this.#settled += block.raw.length;
     }
     this.#live = live.flatMap((block) => this.#nodesOf(block, false));
     this.#root.append(...this.#live);
+    this.#root.toggleAttribute("data-long", this.#root.childElementCount > LONG_BLOCKS);
     this.#rememberCode(live[0]);
+    this.#rememberList(live);
+  }
+
+  /** A list or a table that becomes longer: of thousands of entries only the last one is read and drawn again. */
+  #growList(text: string): boolean {
+    const known = this.#liveList;
+    const read =
+      known && entriesOf(known.growing, known.block, text.slice(this.#settled + known.growing.at), this.#links);
+    const nodes = read?.block.nodes();
+    if (!known || !read || !nodes) return false;
+    const fragment = document.createDocumentFragment();
+    fragment.append(...nodes);
+    this.#furnish(fragment, false);
+    known.place.lastElementChild?.remove();
+    known.place.append(...(fragment.querySelector(ENTRIES)?.children ?? []));
+    this.#liveList = { ...known, growing: read.next };
+    return true;
+  }
+
+  #rememberList(live: readonly Block[]): void {
+    const [block] = live;
+    const node = this.#live[0];
+    const growing = block ? growingOf(block) : null;
+    const isFound = node instanceof Element && node.matches(`${ENTRIES}, .table`);
+    const place = isFound ? (node.querySelector(":scope tbody") ?? node) : null;
+    const isAlone = this.#live.length === 1 && live.slice(1).every(({ raw }) => raw.trim() === "");
+    if (block && growing && place && isAlone) this.#liveList = { place, block, growing };
   }
 
   /** Code that becomes longer is appended to: a block of thousands of lines is not built anew for each of them. */
@@ -166,8 +201,12 @@ export class MarkdownView {
     this.#settled = 0;
     this.#live = [];
     this.#liveCode = null;
+    this.#liveList = null;
   }
 }
+
+/** What holds the entries of a list or a table. */
+const ENTRIES = "ul, ol, tbody";
 
 const languageOf = (block: Block): string => block.raw.split("\n", 1)[0] ?? "";
 

@@ -5,7 +5,8 @@ export const items = css`
   baton-chat-transcript { position: relative; display: flex; flex: 1; min-block-size: 0; }
   .scroller { flex: 1; min-inline-size: 0; overflow-y: auto; overscroll-behavior: contain; scrollbar-width: thin; scrollbar-color: var(--_border) transparent; outline-offset: -2px; }
   .scroller:focus-visible { outline-offset: -2px; }
-  .items { display: flex; flex-direction: column; gap: 12px; padding: 16px; max-inline-size: var(--baton-measure, 760px); margin-inline: auto; }
+  :is(.items, .page) { display: flex; flex-direction: column; gap: 12px; }
+  .items { padding: 16px; max-inline-size: var(--baton-measure, 760px); margin-inline: auto; }
   .item { display: block; content-visibility: auto; contain-intrinsic-size: auto 90px; }
   .latest { position: absolute; inset-block-end: 12px; inset-inline: 0; margin-inline: auto; background: var(--_raised); border: 1px solid var(--_border); box-shadow: 0 4px 14px rgb(20 20 60 / 0.16); }
   .earlier { text-align: center; font-size: 13.5px; }
@@ -30,6 +31,7 @@ export const items = css`
   .actions .round { inline-size: 28px; block-size: 28px; }
   .actions .icon { inline-size: 15px; block-size: 15px; }
   .actions :disabled { opacity: 0.4; }
+  .items:not([data-idle]) .when-idle { visibility: hidden; }
   [dir="rtl"] .versions .icon { transform: scaleX(-1); }
   .versions { display: flex; align-items: center; font-variant-numeric: tabular-nums; }
   .editor { display: grid; gap: 8px; inline-size: 100%; }

@@ -3,6 +3,8 @@ import { css } from "lit";
 /** Text of agents. */
 export const markdown = css`
   .markdown { display: block; }
+  .markdown > * { contain-intrinsic-size: auto 60px; }
+  .markdown[data-long] > * { content-visibility: auto; }
   .markdown :is(p, ul, ol, blockquote, figure, .table, details) { margin-block: 10px; }
   .markdown :is(h1, h2, h3, h4, h5, h6) { margin-block: 18px 8px; line-height: 1.3; font-weight: 650; font-size: 1.05em; }
   .markdown h1 { font-size: 1.3em; }
