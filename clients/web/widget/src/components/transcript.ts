@@ -144,9 +144,12 @@ export class BatonTranscript extends Piece {
   #scrolled(): void {
     const { scroller } = this;
     if (!scroller) return;
-    const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
-    this.#followsEnd = left < NEAR_THE_END_PX;
-    this.isAway = left > scroller.clientHeight / 2;
+    const end = scroller.scrollHeight - scroller.clientHeight;
+    const left = end - scroller.scrollTop;
+    // What has grown since the last drawing takes nobody away from the end: only a reader who scrolls up leaves it.
+    const hasScrolledUp = scroller.scrollTop < Math.min(this.#followedTo, end) - 1;
+    this.#followsEnd = left < NEAR_THE_END_PX || (this.#followsEnd && !hasScrolledUp);
+    this.isAway = !this.#followsEnd && left > scroller.clientHeight / 2;
     if (scroller.scrollTop < NEAR_THE_START_PX && !this.#followsEnd) this.#loadOlder();
   }
 
