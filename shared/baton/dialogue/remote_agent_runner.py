@@ -171,7 +171,7 @@ class RemoteAgentRunner:
                     case NotSent(attachment):
                         self._not_passed_on.append(in_words(replace(attachment, url=None)))
                     case AgentData(value):
-                        extras.append((value, isinstance(value, dict) and any(key in value for key in SPOKEN)))
+                        extras.append((value, isinstance(value, dict) and frozenset(value) in SPOKEN))
                     case AgentFile(file):
                         extras.append((await self._files.take(file), None))
                     case AgentDone():

@@ -12,8 +12,8 @@ MAX_FIELDS = 50
 MAX_WORDS = 300
 """Characters of a field's title or description."""
 MAX_ANSWER_VALUES = 1_000
-SPOKEN = ("interrupts", "code")
-"""Data that repeats the text beside it for programs: what a person is asked, and why a task failed."""
+SPOKEN = frozenset({frozenset({"interrupts"}), frozenset({"code", "retryable"})})
+"""Keys of data that repeats the text beside it for programs: what a person is asked, and why a task failed."""
 
 
 def as_words(value: Any) -> str:

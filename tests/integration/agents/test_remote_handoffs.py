@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -166,3 +167,15 @@ async def test_a_task_that_has_ended_takes_no_further_message(serve: Serve, stre
     assert [text for _, text, _ in remote.heard] == ["ask When?", "answer Booked."]
     # The agent is well: the next task is not held back.
     assert text_of(await listen(client, agent, a_task("say Hello."))) == "Hello."
+
+
+def nested(levels: int) -> dict[str, Any]:
+    return {"a": nested(levels - 1)} if levels else {}
+
+
+@pytest.mark.parametrize("value", [{"a": float("inf")}, {"a": "\ud800"}, nested(150)], ids=["number", "text", "depth"])
+async def test_data_that_the_protocol_cannot_carry_goes_as_text(serve: Serve, value: dict[str, Any]) -> None:
+    client = RemoteAgents(http, resolve, breakers=CircuitBreakers(failures=1))
+    agent = defined(serve(RemoteAgent()))
+    told = text_of(await listen(client, agent, replace(a_task("say Hello."), data=value)))
+    assert told == f"Hello.\n{json.dumps(value)}"

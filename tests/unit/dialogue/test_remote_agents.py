@@ -400,6 +400,12 @@ async def test_data_that_repeats_the_words_beside_it_is_not_told_twice() -> None
     assert (await harness.say("m2", "Which one?")).text == "May I pay?"
 
 
+async def test_data_with_a_code_of_the_agents_own_is_told() -> None:
+    harness = RelayHarness()
+    harness.agent_client.script("booker", Reply(("Your booking:", AgentData({"code": "XK12", "seats": 2}))))
+    assert "XK12" in (await harness.say("m1", "A table")).text
+
+
 async def test_a_sign_in_is_a_question_of_the_agents_and_its_task_goes_on() -> None:
     harness = RelayHarness()
     wants = Reply(("Open https://login.example.",), end=AgentDone("remote-1", needs_sign_in=True))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from a2a.types import Message, Part, Role, SendMessageRequest
 
@@ -27,15 +28,25 @@ NOT_TAKEN = "[The file {name} was not passed on: you take no {kind}.]"
 def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence[Attachment]]:
     """Return the task with what the agent takes, by the input ``modes`` of its card, and the files that it does not.
 
-    Structured data becomes text for an agent that takes no JSON.
+    Structured data becomes text for an agent that takes no JSON, and where A2A cannot carry it as data.
     """
     refused = [each for each in task.attachments if not accepts(modes, each.media_type)]
     words = [task.message] if task.message else []
     data = task.data
-    if data is not None and not accepts(modes, JSON):
+    if data is not None and not _is_carried(data):
+        words, data = [*words, json.dumps(data)], None  # in ASCII: half of a surrogate pair is no text
+    elif data is not None and not accepts(modes, JSON):
         words, data = [*words, json.dumps(data, ensure_ascii=False)], None
     taken = tuple(each for each in task.attachments if each not in refused)
     return replace(task, message="\n".join(words), attachments=taken, data=data), refused
+
+
+def _is_carried(data: Mapping[str, Any]) -> bool:
+    try:
+        data_part(data)
+    except ValueError:
+        return False
+    return True
 
 
 def outgoing(task: AgentTask, missing: Sequence[Attachment] = ()) -> SendMessageRequest:

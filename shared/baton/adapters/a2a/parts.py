@@ -47,9 +47,11 @@ def extras_of(whole: Message | Artifact) -> Iterator[tuple[str, AgentData | Agen
 
 
 def data_part(value: Any) -> Part:
-    """Return a data part. Raises ``ValueError`` for numbers that JSON of A2A does not have."""
+    """Return a data part. Raises ``ValueError`` for numbers, characters and depths that A2A cannot carry."""
     try:
-        return Part(data=ParseDict(value, Value()))
+        part = Part(data=ParseDict(value, Value()))
+        MessageToDict(part.data)  # infinite numbers are refused only here
+        return part
     except JsonError as error:
         raise ValueError(str(error)) from None
 
