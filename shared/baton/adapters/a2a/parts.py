@@ -43,7 +43,7 @@ def extras_of(whole: Message | Artifact) -> Iterator[tuple[str, AgentData | Agen
             yield f"{named} {hash(part.raw)}", AgentFile(Attachment(*named, data=part.raw))
         elif part.HasField("url"):
             named = _named(part)
-            yield f"{named} {part.url}", AgentFile(Attachment(*named, url=part.url[:MAX_ADDRESS]))
+            yield f"{named} {part.url}", AgentFile(Attachment(*named, url=_address(part.url)))
 
 
 def data_part(value: Any) -> Part:
@@ -66,6 +66,11 @@ def accepts(modes: Iterable[str], media_type: str | None) -> bool:
 
 def _named(part: Part) -> tuple[str | None, str | None]:
     return shortened(part.filename, MAX_NAME) or None, shortened(part.media_type, MAX_NAME) or None
+
+
+def _address(told: str) -> str | None:
+    """Return an address that clients may link to; None for one that would run or read something in their page."""
+    return told[:MAX_ADDRESS] if told.casefold().startswith(("https://", "http://")) else None
 
 
 def _note(part: Part) -> str:

@@ -1,0 +1,26 @@
+"""What is taken of the parts of a remote agent's answer."""
+
+from __future__ import annotations
+
+import pytest
+from a2a.types import Artifact, Part
+
+from baton.adapters.a2a.parts import extras_of
+from baton.ports.agent_client import AgentFile
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("https://files.example.com/1.pdf", "https://files.example.com/1.pdf"),
+        ("HTTP://files.example.com/1.pdf", "HTTP://files.example.com/1.pdf"),
+        ("javascript:alert(1)", None),
+        ("data:text/html,<script>alert(1)</script>", None),
+        ("file:///etc/passwd", None),
+        ("/relative", None),
+    ],
+)
+def test_a_file_has_no_address_but_one_of_the_web(told: str, kept: str | None) -> None:
+    [(_, file)] = extras_of(Artifact(artifact_id="1", parts=[Part(url=told, filename="1.pdf")]))
+    assert isinstance(file, AgentFile)
+    assert (file.attachment.name, file.attachment.url) == ("1.pdf", kept)
