@@ -82,6 +82,7 @@ PROTECTED = [
     ("POST", "/v1/agents/assistant/sources/src_00000000000000000000000000000001/refresh"),
     ("POST", "/a2a"),
     ("POST", "/a2a/assistant"),
+    ("GET", "/agent/authenticatedExtendedCard"),
     ("POST", "/mcp"),
 ]
 PUBLIC = [
@@ -89,6 +90,8 @@ PUBLIC = [
     ("GET", "/.well-known/agent-card.json"),
     ("GET", "/.well-known/agent.json"),
     ("GET", "/a2a/{}/.well-known/agent-card.json"),
+    ("GET", "/a2a"),
+    ("GET", "/a2a/{}"),
     ("GET", "/.well-known/oauth-protected-resource"),
     ("GET", "/.well-known/oauth-protected-resource/mcp"),
     ("GET", "/.well-known/agent-card-keys.json"),

@@ -110,10 +110,14 @@ def imported_thread_ref(scope: Scope, given: str) -> ThreadRef:
     return thread_ref(scope, given)
 
 
-def derived_thread_ref(scope: Scope, message_id: str) -> ThreadRef:
-    """Return the thread of a first message without a thread id. It is the same for every retry."""
+def derived_thread_ref(scope: Scope, message_id: str, digest: str | None = None) -> ThreadRef:
+    """Return the thread of a first message without a thread id. It is the same for every retry.
+
+    With the ``digest`` of what it says, the same id with something else to say has another thread.
+    """
     # Printable ids cannot contain a NUL, so no external id maps to the same UUID.
-    return ThreadRef(str(uuid.uuid5(_user_space(scope), f"message\0{message_id}")), may_create=True)
+    name = f"message\0{message_id}" if digest is None else f"message\0{message_id}\0{digest}"
+    return ThreadRef(str(uuid.uuid5(_user_space(scope), name)), may_create=True)
 
 
 def derived_run_id(thread_id: str, message_id: str) -> str:

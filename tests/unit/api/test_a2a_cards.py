@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import jwt
 import pytest
+from a2a.compat.v0_3 import types as v03
 from fastapi import Request
 
 from baton.adapters.a2a.signatures import public_keys, verify_card
@@ -93,6 +94,35 @@ async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -
     assert await card(served, "/.well-known/agent.json") == told
 
 
+async def test_a_card_is_also_at_the_address_that_it_names(served: A2AServed) -> None:
+    assert await card(served, "/a2a") == await card(served)
+    guide = {"user": "ada"}
+    told = await card(served, "/a2a/skill-guide", "skill:create", **guide)
+    assert told["url"] == "https://baton.test/a2a/skill-guide"
+    assert told == await card(served, "/a2a/skill-guide/.well-known/agent-card.json", "skill:create", **guide)
+
+
+async def test_the_extended_card_is_also_where_older_clients_ask_for_it(served: A2AServed) -> None:
+    told = await card(served, "/agent/authenticatedExtendedCard", "skill:create", user="ada")
+    assert [each["id"] for each in told["skills"]] == ["assistant", "skill-guide", "desk"]
+
+
+@pytest.mark.parametrize(("address", "name"), [("/a2a", "Assistant"), ("/a2a/skill-guide", "Skill Guide")])
+async def test_clients_of_0_3_read_the_extended_card_by_http_json(served: A2AServed, address: str, name: str) -> None:
+    answer = await read(served, f"{address}/v1/card", "skill:create", user="ada")
+    told = v03.AgentCard.model_validate(answer.json())
+    assert (answer.status_code, told.name, told.url) == (200, name, f"https://baton.test{address}")
+    assert {each.id for each in told.skills} >= {"skill-guide"}
+
+
+async def test_the_extended_card_is_refused_without_a_token_even_where_calls_are_not() -> None:
+    open_served = A2AServed(Harness(), a2a=A2AAccess(is_open=True))
+    for headers in ({}, {"Authorization": "Bearer nothing"}, {"Authorization": "Basic bm9ib2R5Og=="}):
+        answer = await read(open_served, "/agent/authenticatedExtendedCard", **headers)
+        assert (answer.status_code, "Bearer" in answer.headers["WWW-Authenticate"]) == (401, True)
+    assert (await read(open_served, "/a2a/v1/card")).status_code == 400
+
+
 async def test_the_extension_says_what_the_agent_can_do(served: A2AServed) -> None:
     told = await card(served, "/a2a/skill-guide/.well-known/agent-card.json", "skill:create", user="ada")
     (extension,) = told["capabilities"]["extensions"]
@@ -123,6 +153,7 @@ async def test_whoever_may_see_more_agents_reads_of_them(served: A2AServed) -> N
 @pytest.mark.parametrize("agent_id", ["skill-guide", "desk", "librarian", "nobody"])
 async def test_the_card_of_an_agent_that_one_may_not_talk_to_does_not_exist(served: A2AServed, agent_id: str) -> None:
     assert (await read(served, f"/a2a/{agent_id}/.well-known/agent-card.json")).status_code == 404
+    assert (await read(served, f"/a2a/{agent_id}")).status_code == 404
 
 
 async def test_a_wrong_token_is_refused(served: A2AServed) -> None:

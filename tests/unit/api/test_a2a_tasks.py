@@ -281,6 +281,21 @@ async def test_a_repeated_follow_up_belongs_where_it_was_sent(served: A2AServed)
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
+async def test_a_first_message_under_a_known_id_begins_its_own_conversation(
+    served: A2AServed, is_blocking: bool
+) -> None:
+    one, other = message("One", "m-1"), message("Other", "m-1")
+    first = await sent(served, one)
+    second = (await served.call("message/send", blocking(other, blocking=is_blocking)))["result"]
+    assert second["contextId"] != first["contextId"]
+    assert text_of(second["history"][0]) == "Other"
+    await served.queue.settled()
+    again = [await sent(served, said) for said in (one, other)]
+    assert [each["id"] for each in again] == [first["id"], second["id"]]
+    assert len(served.harness.model.asked) == 2
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
 async def test_the_id_of_another_message_is_taken(served: A2AServed, is_blocking: bool) -> None:
     task = await sent(served, message("One", "m-1"))
     other = message("Other", "m-1", taskId=task["id"])

@@ -11,7 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
-from baton.api.authentication import bearer, caller
+from baton.api.authentication import Caller, bearer, caller
 from baton.api.problems import responses
 from baton.api.services import ApiServices, Services
 from baton.catalog.agent_directory import AgentDirectory
@@ -54,6 +54,7 @@ def card_reader(
 
 
 Reader = Annotated[Scope | None, Depends(card_reader)]
+AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="The card that the client has.")]
 ANSWERS = {
     200: {
@@ -87,14 +88,37 @@ async def default_card_before(
 
 @router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ANSWERS)
 async def agents_card(
-    request: Request,
-    services: Services,
-    reader: Reader,
-    agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])],
-    if_none_match: IfNoneMatch = None,
+    request: Request, services: Services, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""
     return await _served(request, services, reader, agent_id, if_none_match)
+
+
+@router.get("/a2a", summary="Read the default agent's card where it is called", responses=ANSWERS)
+async def default_card_where_called(
+    request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the same card, for clients that know the `url` of a card only."""
+    return await _served(request, services, reader, None, if_none_match)
+
+
+@router.get("/a2a/{agent_id}", summary="Read an agent's card where it is called", responses=ANSWERS)
+async def agents_card_where_called(
+    request: Request, services: Services, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the card of the agent, likewise."""
+    return await _served(request, services, reader, agent_id, if_none_match)
+
+
+@router.get("/agent/authenticatedExtendedCard", summary="Read the extended card", responses=ANSWERS)
+async def extended_card(
+    request: Request, services: Services, scope: Caller, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the default agent's card as the caller may see it, where clients of A2A before 0.3 ask for it.
+
+    Calls without a token are refused, also where other calls without one are accepted.
+    """
+    return await _served(request, services, scope, None, if_none_match)
 
 
 @router.get(

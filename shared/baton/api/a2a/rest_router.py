@@ -35,8 +35,9 @@ ROUTES = (
     ("GET", f"{CONFIGS}/{{push_id}}", "GetTaskPushNotificationConfig", "Read a push notification"),
     ("DELETE", f"{CONFIGS}/{{push_id}}", "DeleteTaskPushNotificationConfig", "Delete a push notification"),
     ("GET", "/extendedAgentCard", "GetExtendedAgentCard", "Read the card as the caller may see it"),
+    ("GET", "/card", "GetExtendedAgentCard", "Read the card as the caller may see it, by A2A 0.3"),
 )
-"""Method, path, operation of A2A 1.0, and what it does. The paths are those of the specification."""
+"""Method, path, operation of A2A 1.0, and what it does. The paths are those of the specifications of 1.0 and 0.3."""
 MESSAGE = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "Hello!"}]}}
 TASK_ID = "550e8400-e29b-41d4-a716-446655440000.m-1"
 

@@ -27,7 +27,7 @@ from baton.domain.errors import (
     TokenExpired,
 )
 from baton.domain.events import Event
-from baton.domain.identity import Scope, derived_run_id, imported_thread_ref
+from baton.domain.identity import Scope, derived_run_id, derived_thread_ref, imported_thread_ref
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
@@ -79,6 +79,8 @@ class Sender:
             request, thread = await self._in_context(request, context)
             known = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
             root = known.root if known is not None else root  # a repeated message belongs where it was sent first
+        else:
+            request = self._in_new_context(request)
         self._check_agent(thread)
         task_id = TaskId(request.thread.id, root)
         task = await self.reader.read(self._scope, task_id) if root != message.message_id else None
@@ -139,6 +141,14 @@ class Sender:
             content_field="parts",
             client=delegation_in(message),
         )
+
+    def _in_new_context(self, request: MessageRequest) -> MessageRequest:
+        """Return the request with the conversation that it begins, which is the same for every retry.
+
+        A client that gives messages of several conversations one id is understood: what they say tells them apart.
+        """
+        thread = derived_thread_ref(self._scope, request.message_id, request.digest)
+        return replace(request, thread=thread, run_id=derived_run_id(thread.id, request.message_id))
 
     async def _in_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
         """Return the request with its thread; None if the thread does not exist yet. Raises ``ThreadUnavailable``.
