@@ -58,7 +58,7 @@ class Served:
     async def request(self, method: str, path: str, *permissions: str, user: str = "ada") -> httpx.Response:
         """Any request for ``/v1<path>``, or for a path that already has its version."""
         async with self._client(user, *permissions) as client:
-            outside = path == "/health" or path.startswith(("/a2a", "/mcp", "/.well-known"))
+            outside = path == "/health" or path.startswith(("/a2a", "/mcp", "/agent/", "/.well-known"))
             return await client.request(method, f"http://baton.test{path}" if outside else path.removeprefix("/v1"))
 
     async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:
