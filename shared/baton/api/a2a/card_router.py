@@ -71,42 +71,25 @@ ANSWERS = {
 
 
 @router.get("/.well-known/agent-card.json", summary="Read the default agent's card", responses=ANSWERS)
+@router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ANSWERS)
+@router.get("/a2a", summary="Read the default agent's card where it is called", responses=ANSWERS)
 async def default_card(
     request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Return the card of the agent at `/a2a`, valid by A2A 0.3 and 1.0. It has an `ETag`."""
-    return await _served(request, services, reader, None, if_none_match)
+    """Return the card of the agent at `/a2a`, valid by A2A 0.3 and 1.0. It has an `ETag`.
 
-
-@router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ANSWERS)
-async def default_card_before(
-    request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
-) -> Response:
-    """Return the same card, for clients of A2A before 0.3."""
+    It is the same at `/.well-known/agent.json`, for clients of A2A before 0.3, and at `/a2a` itself, for clients that
+    know the `url` of a card only.
+    """
     return await _served(request, services, reader, None, if_none_match)
 
 
 @router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ANSWERS)
+@router.get("/a2a/{agent_id}", summary="Read an agent's card where it is called", responses=ANSWERS)
 async def agents_card(
     request: Request, services: Services, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""
-    return await _served(request, services, reader, agent_id, if_none_match)
-
-
-@router.get("/a2a", summary="Read the default agent's card where it is called", responses=ANSWERS)
-async def default_card_where_called(
-    request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
-) -> Response:
-    """Return the same card, for clients that know the `url` of a card only."""
-    return await _served(request, services, reader, None, if_none_match)
-
-
-@router.get("/a2a/{agent_id}", summary="Read an agent's card where it is called", responses=ANSWERS)
-async def agents_card_where_called(
-    request: Request, services: Services, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
-) -> Response:
-    """Return the card of the agent, likewise."""
     return await _served(request, services, reader, agent_id, if_none_match)
 
 
