@@ -69,7 +69,7 @@ class DynamoFeedback:
 def _feedback(item: Item) -> Feedback:
     return Feedback(
         message_id=item["message_id"],
-        ordinal=int(item["SK"].removeprefix(keys.feedback_sort(0)[:-12])),
+        ordinal=int(item["SK"].rpartition("#")[2]),
         run_id=item["run_id"],
         rating=Rating(item["rating"]),
         comment=item.get("comment"),
