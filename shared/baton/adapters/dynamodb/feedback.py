@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.leases import MY_THREAD
-from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.domain.errors import ThreadUnavailable
+from baton.adapters.dynamodb.own_thread import update_own
+from baton.adapters.dynamodb.table import Table
 from baton.domain.feedback import Feedback, Rating
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
@@ -24,15 +23,7 @@ class DynamoFeedback:
     async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
         # The mark first: readers of a thread without it do not look for feedback. It is also the check that the thread
         # is still there. What is written after a deletion is removed by the deletion's second sweep.
-        try:
-            await self._table.change(
-                keys.thread(scope, thread.id),
-                "SET has_feedback = :true",
-                {":true": True, ":user": scope.user_id, ":deleted": "deleted"},
-                condition=f"attribute_exists(PK) AND {MY_THREAD}",
-            )
-        except ConditionFailed:
-            raise ThreadUnavailable from None
+        await update_own(self._table, scope, thread.id, "SET has_feedback = :true", {":true": True})
         item: Item = {
             **keys.feedback(scope, thread.id, feedback.ordinal),
             "message_id": feedback.message_id,

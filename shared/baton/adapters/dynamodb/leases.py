@@ -11,6 +11,7 @@ from typing import Any
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.own_thread import MY_THREAD, update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING, pack_conversation
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import (
@@ -39,7 +40,6 @@ CLOSING_MS = 5 * 60 * 1000
 LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""
 
-MY_THREAD = "user_id = :user AND thread_status <> :deleted"
 _FREE = "attribute_not_exists(lease_until) OR lease_until < :now"
 _PRESUMED_DEAD = "fence = :dead_fence AND lease_until = :dead_until"
 _LOST_BY_ITS_WORKER = "lease_record = :record AND lease_receives < :receives"
@@ -231,18 +231,18 @@ class Leases:
         return "notifies" in await self._update_mine(lease, expression + end, values, commits=True)
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
-        item = await self._of_mine(scope, thread_id, "SET notifies = :true", {":true": True})
+        item = await update_own(self._table, scope, thread_id, "SET notifies = :true", {":true": True})
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
-        item = await self._of_mine(scope, thread_id, "SET title = :title", {":title": title})
+        item = await update_own(self._table, scope, thread_id, "SET title = :title", {":title": title})
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
         expression, values = "SET title = if_not_exists(title, :title)", {":title": title}
         if preview is not None:
             expression, values[":preview"] = f"{expression}, preview = :preview", preview
-        item = await self._of_mine(scope, thread_id, expression, values)
+        item = await update_own(self._table, scope, thread_id, expression, values)
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
@@ -321,18 +321,6 @@ class Leases:
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         item = await self._table.get(keys.turn(scope, thread_id, message_id))
         return _turn(message_id, item) if item else None
-
-    async def _of_mine(self, scope: Scope, thread_id: str, expression: str, values: Item) -> Item:
-        """Update the caller's own thread without a lease, and return its item. Raises ``ThreadUnavailable``."""
-        try:
-            return await self._table.update(
-                keys.thread(scope, thread_id),
-                expression,
-                {**values, ":user": scope.user_id, ":deleted": "deleted"},
-                condition=f"attribute_exists(PK) AND {MY_THREAD}",
-            )
-        except ConditionFailed as failure:
-            raise ThreadUnavailable(is_unused=failure.item is None) from None
 
     async def _update_mine(self, lease: Lease, expression: str, values: Item, *, commits: bool = False) -> Item:
         """Update the thread under the lease, and return its item. Raises ``LeaseLost``."""
