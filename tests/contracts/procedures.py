@@ -197,7 +197,7 @@ class ProcedureContract:
             [*waiting, "alert-0", "alert-2"]
         )
         with pytest.raises(InvalidRequest):
-            await stores.procedures.of_agent(stores.ada, "assistant", [PENDING], limit=5, cursor="x")
+            await stores.procedures.of_agents(stores.ada, ["assistant"], [PENDING], limit=5, cursor="x")
 
     async def test_a_run_counts_once_as_a_use_of_a_version(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
@@ -214,7 +214,7 @@ class ProcedureContract:
         second = await stores.procedures.get(stores.ada, "assistant", ID)
         assert second is not None
         assert (second.used, second.went_well) == (0, 0)
-        [shown], _ = await stores.procedures.of_agent(stores.ada, "assistant", [APPROVED], limit=5, cursor=None)
+        [shown], _ = await stores.procedures.of_agents(stores.ada, ["assistant"], [APPROVED], limit=5, cursor=None)
         assert (shown.used, shown.went_well) == (2, 1)
 
 
@@ -366,7 +366,7 @@ async def listed(
     found: list[str] = []
     cursor: str | None = None
     while True:
-        page, cursor = await stores.procedures.of_agent(scope, agent_id, list(wanted), limit=limit, cursor=cursor)
+        page, cursor = await stores.procedures.of_agents(scope, [agent_id], list(wanted), limit=limit, cursor=cursor)
         found += [each.id for each in page]
         if cursor is None:
             return found
