@@ -29,6 +29,7 @@ from baton.api import (
     messages,
     personal_data,
     problems,
+    procedure_review,
     procedures,
     run_records,
     runs,
@@ -166,6 +167,7 @@ def _routes() -> Sequence[BaseRoute]:
         knowledge,
         personal_data,
         procedures,
+        procedure_review,
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")

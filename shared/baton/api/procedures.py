@@ -222,8 +222,8 @@ async def change_procedure(
 ) -> Procedure:
     """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
 
-    `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired: whoever approves a version has
-    read just that. Needs `procedure:approve`.
+    `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired: whoever approves
+    a version has read just that. Needs `procedure:approve`.
     """
     if is_markdown(request):
         given = request.query_params.get("version")

@@ -17,7 +17,6 @@ from baton.ports.audit import AuditLog
 from baton.ports.pii_detector import PiiDetector
 from baton.ports.thread_store import ThreadStore
 from baton.privacy.redaction import Redactor
-from baton.requests.thread_access import audit_read
 
 MAX_TEXT = 10_000
 """Characters of one message or of one call's arguments. Of a longer text, the beginning is shown."""
@@ -73,7 +72,9 @@ class ProcedureSources:
             thread = await self.store.get_thread(reader, source.thread_id)
         except ThreadUnavailable:  # forgotten a moment ago
             return replace(NOTHING, missing=len(source.message_ids))
-        await audit_read(self.audit, scope, thread.id, thread.user_id, READ)
+        if thread.user_id != scope.user_id:
+            detail = {"userId": thread.user_id}
+            await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
         found = await self._messages(reader, thread, source.message_ids)
         is_redacted = thread.user_id != scope.user_id and not scope.has(Permission.PII_READ)
         redactor = Redactor(self.detector) if is_redacted else None
