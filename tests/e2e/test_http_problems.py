@@ -69,6 +69,8 @@ PROTECTED = [
     ("DELETE", "/v1/agents/assistant/procedures/slack-alert"),
     ("POST", "/v1/agents/assistant/procedures/slack-alert/approve"),
     ("POST", "/v1/agents/assistant/procedures/slack-alert/reject"),
+    ("GET", "/v1/agents/assistant/procedures/slack-alert/source"),
+    ("GET", "/v1/procedures"),
     ("GET", "/v1/skills"),
     ("POST", "/v1/agents/assistant/knowledge/search"),
     ("POST", "/v1/agents/assistant/documents"),
