@@ -25,6 +25,7 @@ from baton.api import (
     files,
     forks,
     health,
+    identity,
     knowledge,
     messages,
     personal_data,
@@ -165,6 +166,7 @@ def _routes() -> Sequence[BaseRoute]:
         sources,
         knowledge,
         personal_data,
+        identity,
         procedures,
     )
     for router in (noun.router for noun in nouns):
