@@ -89,7 +89,7 @@ export const texts = {
     interrupted: "interrupted",
     waiting: "waits for a person",
   },
-  kinds: { turn: "Turn", message: "Message", call: "Tool", task: "Sub-task", handoff: "Handoff" },
+  kinds: { turn: "Turn", message: "Message", call: "Tool", workflow: "Workflow", task: "Sub-task", handoff: "Handoff" },
   statuses: {
     ok: "done",
     failed: "failed",

@@ -75,13 +75,13 @@ export class FilterBar extends LitElement {
     if (!form) return;
     const fields = new FormData(form);
     const detail = Object.fromEntries(
-      this.filters.map((each) => [each.name, valueOf(each, String(fields.get(each.name) ?? "").trim())]),
+      this.filters.map((each) => [each.name, givenBy(each, String(fields.get(each.name) ?? "").trim())]),
     );
     this.dispatchEvent(new CustomEvent("change", { detail }));
   }
 }
 
-function valueOf({ kind }: Filter, text: string): string | null {
+function givenBy({ kind }: Filter, text: string): string | null {
   if (!text) return null;
   if (kind !== "time") return text;
   const date = new Date(text);

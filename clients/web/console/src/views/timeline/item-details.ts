@@ -102,7 +102,7 @@ export class ItemDetails extends LitElement {
   #content({ kind, record, runId }: Item): unknown {
     if (kind === "message")
       return html`<text-viewer label=${texts.text} .value=${textOf(record as Message)}></text-viewer>${this.#rest(record as Message)}`;
-    if (kind === "call") {
+    if (kind === "call" || kind === "workflow") {
       const call = record as ToolCall;
       return html`<text-viewer label=${texts.input} .value=${call.input}></text-viewer><text-viewer label=${texts.output} .value=${call.output}></text-viewer><text-viewer label=${texts.error} .value=${call.errorMessage}></text-viewer>`;
     }

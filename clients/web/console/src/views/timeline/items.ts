@@ -1,7 +1,7 @@
 import type { Handoff, Message, Task, ToolCall, Turn } from "../../api/shapes.ts";
 
 /** What kind of thing a row of the timeline is. */
-export type ItemKind = "turn" | "message" | "call" | "task" | "handoff";
+export type ItemKind = "turn" | "message" | "call" | "workflow" | "task" | "handoff";
 export type ItemStatus = "ok" | "failed" | "running" | "waiting" | "cancelled";
 
 /** One thing that happened in a conversation, whichever list it was read from. */
@@ -23,7 +23,10 @@ export interface Item {
 }
 
 const TITLE_LENGTH = 160;
-const MAIN = "—";
+/** Stands for the agent of what none is on record for. */
+const NOBODY = "—";
+/** The tool by which an agent moves its workflow on. */
+const ADVANCE = "advance_workflow";
 const TURN_STATUS: Readonly<Record<Turn["status"], ItemStatus>> = {
   running: "running",
   interrupted: "failed",
@@ -62,7 +65,7 @@ export function turnItem(turn: Turn, now: number): Item {
   return {
     key: `turn:${turn.runId}`,
     kind: "turn",
-    lane: turn.agentId ?? MAIN,
+    lane: turn.agentId ?? NOBODY,
     title: turn.errorCode ?? turn.status,
     status: TURN_STATUS[turn.status] ?? "failed",
     runId: turn.runId,
@@ -79,7 +82,7 @@ export function messageItem(message: Message): Item {
   return {
     key: `message:${message.id}`,
     kind: "message",
-    lane: message.role === "user" ? "user" : (metadata.agentId ?? MAIN),
+    lane: message.role === "user" ? "user" : (metadata.agentId ?? NOBODY),
     title: beginning(textOf(message)),
     status: isCut ? "cancelled" : "ok",
     runId: metadata.runId,
@@ -91,11 +94,12 @@ export function messageItem(message: Message): Item {
 }
 
 export function callItem(call: ToolCall): Item {
+  const name = call.toolName === ADVANCE ? `→ ${nextState(call.input)}` : call.toolName;
   return {
     key: `call:${call.id}`,
-    kind: "call",
+    kind: call.toolName === ADVANCE ? "workflow" : "call",
     lane: call.agentId,
-    title: call.errorMessage ? beginning(`${call.toolName}: ${call.errorMessage}`) : call.toolName,
+    title: beginning(call.errorMessage ? `${name}: ${call.errorMessage}` : name),
     status: call.succeeded ? "ok" : "failed",
     runId: call.runId,
     at: Date.parse(call.calledAt),
@@ -103,6 +107,11 @@ export function callItem(call: ToolCall): Item {
     tokens: null,
     record: call,
   };
+}
+
+function nextState(input: unknown): string {
+  const state = typeof input === "object" && input !== null ? (input as { state?: unknown }).state : null;
+  return typeof state === "string" ? state : "?";
 }
 
 export function taskItem(task: Task): Item {
@@ -136,7 +145,7 @@ export function handoffItem(handoff: Handoff): Item {
   };
 }
 
-const RANK: Readonly<Record<ItemKind, number>> = { turn: 0, message: 1, handoff: 2, call: 3, task: 4 };
+const RANK: Readonly<Record<ItemKind, number>> = { turn: 0, message: 1, handoff: 2, call: 3, workflow: 3, task: 4 };
 
 /** Orders by time; a turn stands before what happened in it. */
 export function inOrder(one: Item, other: Item): number {

@@ -1,6 +1,5 @@
 import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { styleMap } from "lit/directives/style-map.js";
 import { clock, count, duration } from "../../components/numbers.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
@@ -23,7 +22,7 @@ export class SwimLanes extends LitElement {
     base,
     css`
       .frame { border: 1px solid var(--border); border-radius: var(--radius); overflow: auto; max-block-size: calc(100vh - 220px); min-block-size: 240px; overflow-anchor: none; }
-      .head, .line { display: grid; grid-template-columns: 84px repeat(var(--lanes), minmax(120px, 1fr)) 72px 72px; align-items: center; column-gap: 8px; padding-inline: 10px; min-inline-size: max-content; }
+      .head, .line { display: grid; grid-template-columns: 84px repeat(var(--lanes), minmax(72px, 1fr)) 64px 64px; align-items: center; column-gap: 8px; padding-inline: 10px; min-inline-size: 600px; }
       .head { position: sticky; inset-block-start: 0; z-index: 1; background: var(--surface); block-size: 34px; font-weight: 550; font-size: 12.5px; color: var(--muted); border-block-end: 1px solid var(--border); }
       .head > * { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
       .space { position: relative; }
@@ -33,13 +32,14 @@ export class SwimLanes extends LitElement {
       .line.turn { border-block-start: 1px solid var(--border); }
       .time { color: var(--muted); font-size: 12px; font-variant-numeric: tabular-nums; }
       .number { text-align: end; font-size: 12px; font-variant-numeric: tabular-nums; color: var(--muted); }
-      .pill { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; border-radius: 7px; padding: 2px 8px; border: 1px solid var(--border); border-inline-start: 3px solid var(--kind); background: var(--raised); font-size: 13px; unicode-bidi: plaintext; }
+      .pill { display: block; inline-size: fit-content; max-inline-size: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; border-radius: 7px; padding: 2px 8px; border: 1px solid var(--border); border-inline-start: 3px solid var(--kind); background: var(--raised); font-size: 13px; unicode-bidi: plaintext; }
       .pill b { font-weight: 550; margin-inline-end: 6px; color: var(--kind); }
       .message { --kind: var(--accent); }
       .call { --kind: var(--good); }
       .task { --kind: light-dark(#0d6f83, #6fd0e4); }
       .handoff { --kind: light-dark(#8b3ea8, #d9a2f0); }
       .turn { --kind: var(--muted); }
+      .workflow { --kind: var(--warning); }
       .failed .pill { --kind: var(--danger); color: var(--danger); }
       .waiting .pill { --kind: var(--warning); }
       .running .pill { border-style: dashed; border-inline-start-style: solid; }
@@ -94,11 +94,11 @@ export class SwimLanes extends LitElement {
   protected override render(): TemplateResult {
     const [from, to] = this.range;
     const drawn = this.items.slice(from, to).map((item, index) => ({ item, at: from + index }));
-    return html`<div class="frame" style=${styleMap({ "--lanes": String(this.#lanes.length) })} @scroll=${this.#scrolled}>
+    return html`<div class="frame" .style=${`--lanes: ${this.#lanes.length}`} @scroll=${this.#scrolled}>
       <div class="head" aria-hidden="true">
         <span>${texts.time}</span>${this.#lanes.map((lane) => html`<span dir="auto" title=${lane}>${laneName(lane)}</span>`)}<span class="number">${texts.tokens}</span><span class="number">${texts.took}</span>
       </div>
-      <div class="space" role="listbox" tabindex="0" aria-label=${texts.timeline} aria-activedescendant=${this.selected ? "chosen" : nothing} style=${styleMap({ blockSize: `${this.items.length * ROW}px` })} @keydown=${this.#keyed}>
+      <div class="space" role="listbox" tabindex="0" aria-label=${texts.timeline} aria-activedescendant=${this.selected ? "chosen" : nothing} .style=${`block-size: ${this.items.length * ROW}px`} @keydown=${this.#keyed}>
         ${repeat(
           drawn,
           ({ item }) => item.key,
@@ -113,11 +113,11 @@ export class SwimLanes extends LitElement {
     const lane = Math.max(0, this.#lanes.indexOf(item.lane));
     return html`<div
       class="line ${item.kind} ${item.status}" role="option" id=${isSelected ? "chosen" : nothing} aria-selected=${isSelected} aria-setsize=${this.items.length} aria-posinset=${at + 1}
-      data-key=${item.key} style=${styleMap({ transform: `translateY(${at * ROW}px)` })} @click=${() => this.#choose(item.key)}>
+      data-key=${item.key} .style=${`transform: translateY(${at * ROW}px)`} @click=${() => this.#choose(item.key)}>
       <span class="time">${clock(item.at)}</span>
-      <span class="pill" style=${styleMap({ gridColumn: String(lane + 2) })} title=${item.title}><span class="unseen">${laneName(item.lane)}: </span><b>${texts.kinds[item.kind]}</b>${item.title}${item.status === "ok" ? nothing : html`<span class="unseen"> (${texts.statuses[item.status]})</span>`}</span>
-      <span class="number" style=${styleMap({ gridColumn: String(this.#lanes.length + 2) })}>${item.tokens ? count(item.tokens) : ""}</span>
-      <span class="number" style=${styleMap({ gridColumn: String(this.#lanes.length + 3) })}>${item.durationMs === null ? "" : duration(item.durationMs)}</span>
+      <span class="pill" .style=${`grid-column: ${lane + 2} / ${this.#lanes.length + 2}`} title=${item.title}><span class="unseen">${laneName(item.lane)}: </span><b>${texts.kinds[item.kind]}</b>${item.title}${item.status === "ok" ? nothing : html`<span class="unseen"> (${texts.statuses[item.status]})</span>`}</span>
+      <span class="number" .style=${`grid-column: ${this.#lanes.length + 2}`}>${item.tokens ? count(item.tokens) : ""}</span>
+      <span class="number" .style=${`grid-column: ${this.#lanes.length + 3}`}>${item.durationMs === null ? "" : duration(item.durationMs)}</span>
     </div>`;
   }
 

@@ -1,5 +1,4 @@
 import { css, html, LitElement, nothing, type TemplateResult } from "lit";
-import { styleMap } from "lit/directives/style-map.js";
 import { duration } from "../../components/numbers.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
@@ -38,7 +37,7 @@ function bar(item: Item, from: number, length: number): TemplateResult {
   const size = ((item.durationMs ?? 0) / length) * 100;
   return html`<li class=${item.status}>
     <span class="name" dir="auto" title=${item.title}>${item.lane}: ${item.title}</span>
-    <span class="scale"><span class="bar" style=${styleMap({ insetInlineStart: `${start}%`, inlineSize: `${size}%` })}></span></span>
+    <span class="scale"><span class="bar" .style=${`inset-inline-start: ${start}%; inline-size: ${size}%`}></span></span>
     <span class="muted">${duration(item.durationMs)}</span>
   </li>`;
 }
