@@ -48,6 +48,7 @@ from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
+from baton.procedures.procedure_sources import ProcedureSources
 from baton.sessions.importing import Importer
 from baton.sessions.ratings import Ratings
 from baton.sessions.titles import Titles
@@ -99,6 +100,7 @@ class ApiServices:
     episode_search: EpisodeSearch
     importer: Importer
     procedures: ProcedureAdministration
+    procedure_sources: ProcedureSources
     app: App
     knowledge_search: KnowledgeSearch
     prices: Prices
@@ -147,6 +149,7 @@ class ApiServices:
             episode_search=app.episode_search,
             importer=app.importer,
             procedures=app.procedure_administration,
+            procedure_sources=app.procedure_sources,
             app=app,
             knowledge_search=app.knowledge_search,
             prices=ports.prices,
