@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from baton.adapters.yaml_document import Place, YamlDocument, YamlFileError
+from baton.adapters.yaml_document import YamlDocument, YamlFileError
+from baton.domain.yaml_text import Place
 from local.demo_model.templates import Render, TemplateProblem, condition, text, value, variables_in
 
 MESSAGE, RESULT = "message", "result"

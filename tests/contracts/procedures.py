@@ -197,7 +197,36 @@ class ProcedureContract:
             [*waiting, "alert-0", "alert-2"]
         )
         with pytest.raises(InvalidRequest):
-            await stores.procedures.of_agent(stores.ada, "assistant", [PENDING], limit=5, cursor="x")
+            await stores.procedures.of_agents(stores.ada, ["assistant"], [PENDING], limit=5, cursor="x")
+
+    async def test_versions_of_several_agents_are_one_list(self, stores: Stores) -> None:
+        agents = ["assistant", "assistant-2", "assistant-3"]
+        for agent_id in agents:  # at the same moment, under the same name
+            await stores.procedures.put(stores.ada, replace(procedure(stores), agent_id=agent_id))
+        await stores.procedures.put(stores.ada, procedure(stores, name="All", scope=ProcedureScope.TENANT))
+        for limit in (1, 2, 3, 5):
+            found: list[str] = []
+            cursor: str | None = None
+            while True:
+                page, cursor = await stores.procedures.of_agents(
+                    stores.bob, agents[:2], [PENDING], limit=limit, cursor=cursor
+                )
+                found += [f"{each.agent_id}/{each.id}" for each in page]
+                if cursor is None:
+                    break
+            assert sorted(found) == [f"assistant-2/{ID}", f"assistant/{ID}", "assistant/tenant.all"]
+        assert await stores.procedures.of_agents(stores.stranger, agents, [PENDING], limit=5, cursor=None) == ([], None)
+
+    async def test_a_decision_is_refused_if_the_version_is_not_as_it_was_read(self, stores: Stores) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        retire = decision(stores, ProcedureAction.RETIRE)
+        await decide(stores, 1, ProcedureAction.APPROVE)
+        with pytest.raises(ProcedureChanged):  # a draft was to be withdrawn, and is in use meanwhile
+            await stores.procedures.decide(stores.ada, "assistant", ID, 1, retire, read_as=PENDING)
+        assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [1]
+        for _ in range(2):
+            retired = await stores.procedures.decide(stores.ada, "assistant", ID, 1, retire, read_as=APPROVED)
+            assert retired.status is RETIRED
 
     async def test_a_run_counts_once_as_a_use_of_a_version(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
@@ -214,7 +243,7 @@ class ProcedureContract:
         second = await stores.procedures.get(stores.ada, "assistant", ID)
         assert second is not None
         assert (second.used, second.went_well) == (0, 0)
-        [shown], _ = await stores.procedures.of_agent(stores.ada, "assistant", [APPROVED], limit=5, cursor=None)
+        [shown], _ = await stores.procedures.of_agents(stores.ada, ["assistant"], [APPROVED], limit=5, cursor=None)
         assert (shown.used, shown.went_well) == (2, 1)
 
 
@@ -366,7 +395,7 @@ async def listed(
     found: list[str] = []
     cursor: str | None = None
     while True:
-        page, cursor = await stores.procedures.of_agent(scope, agent_id, list(wanted), limit=limit, cursor=cursor)
+        page, cursor = await stores.procedures.of_agents(scope, [agent_id], list(wanted), limit=limit, cursor=cursor)
         found += [each.id for each in page]
         if cursor is None:
             return found

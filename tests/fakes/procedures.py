@@ -94,10 +94,17 @@ class FakeProcedures:
         return [self._shown(name, each) for each in reversed(found)][:limit]
 
     async def decide(
-        self, scope: Scope, agent_id: str, procedure_id: str, version: int, decision: ProcedureDecision
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure_id: str,
+        version: int,
+        decision: ProcedureDecision,
+        *,
+        read_as: ProcedureStatus | None = None,
     ) -> Procedure:
         name = _name(scope, agent_id, procedure_id)
-        return self._shown(name, self._decided(name, version, decision))
+        return self._shown(name, self._decided(name, version, decision, read_as))
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -107,14 +114,20 @@ class FakeProcedures:
         found = [self._approved(name) for name in names]
         return [each for each in found if each is not None][:MAX_APPROVED]
 
-    async def of_agent(
-        self, scope: Scope, agent_id: str, statuses: Collection[ProcedureStatus], *, limit: int, cursor: str | None
+    async def of_agents(
+        self,
+        scope: Scope,
+        agent_ids: Collection[str],
+        statuses: Collection[ProcedureStatus],
+        *,
+        limit: int,
+        cursor: str | None,
     ) -> tuple[Sequence[Procedure], str | None]:
         before = decode_text(cursor) if cursor else None
         found = {
             _listed_at(each): self._shown(name, each)
             for name, versions in self._versions.items()
-            if name[0] in ((scope.tenant_id, agent_id), (scope.tenant_id, ""))
+            if name[0] in {(scope.tenant_id, owner) for owner in (*agent_ids, "")}
             for each in versions.values()
             if each.status in statuses and (before is None or _listed_at(each) < before)
         }
@@ -148,7 +161,9 @@ class FakeProcedures:
         versions = self._versions.get(name, {}).values()
         return next((each for each in versions if each.status is ProcedureStatus.APPROVED), None)
 
-    def _decided(self, name: _Name, version: int, decision: ProcedureDecision) -> Procedure:
+    def _decided(
+        self, name: _Name, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
+    ) -> Procedure:
         versions = self._versions.get(name, {})
         found = versions.get(version)
         if found is None:
@@ -156,7 +171,7 @@ class FakeProcedures:
         if decision.is_taken(found):
             return found
         decided = decision.applied(found)
-        if decided is None:
+        if decided is None or read_as not in (None, found.status):
             raise ProcedureChanged
         if decision.action is ProcedureAction.APPROVE:
             self._retire(name, self._approved(name), decision)
@@ -193,4 +208,4 @@ def _to_the_millisecond(procedure: Procedure) -> Procedure:
 
 def _listed_at(procedure: Procedure) -> str:
     at = to_millis(procedure.decided_at or procedure.created_at)
-    return f"{at:015d}#{procedure.id}#{procedure.version:06d}"
+    return f"{at:015d}#{procedure.agent_id}#{procedure.id}#{procedure.version:06d}"

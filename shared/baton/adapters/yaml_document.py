@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yaml import MappingNode, Node, SequenceNode
+from yaml import Node
 
-from baton.domain.yaml_text import InvalidYaml, read_yaml
-
-Place = Sequence[str | int]
-"""Where something is in a document: names of fields and places in lists, from the outside in."""
+from baton.domain.yaml_text import InvalidYaml, Place, line_of, read_yaml
 
 
 class YamlFileError(Exception):
@@ -48,22 +44,4 @@ class YamlDocument:
     def where(self, place: Place) -> str:
         """``file:line: field``."""
         field = ".".join(str(part) for part in place if part != "[key]") or "(file)"
-        return f"{self.path}:{self._line(place)}: {field}"
-
-    def _line(self, place: Place) -> int:
-        """Return the line of the deepest existing part of ``place``, so that a missing field gets its parent's line."""
-        node, line = self._root, (self._root.start_mark.line + 1 if self._root is not None else 1)
-        for part in place:
-            if isinstance(node, MappingNode):
-                for key, value in node.value:
-                    if key.value == str(part):
-                        node, line = value, key.start_mark.line + 1
-                        break
-                else:
-                    return line
-            elif isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
-                node = node.value[part]
-                line = node.start_mark.line + 1
-            else:
-                return line
-        return line
+        return f"{self.path}:{line_of(self._root, place)}: {field}"

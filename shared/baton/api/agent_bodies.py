@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
 from fastapi import Request
 
 from baton.catalog.agent_editing import Expected
-from baton.domain.errors import InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
-from baton.domain.yaml_text import InvalidYaml, read_yaml
+from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
+from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
 from baton.off_loop import LARGE, off_loop
 
 MAX_BODY = 256 * 1024
@@ -31,6 +33,18 @@ class SentAgent:
     """Whether fields may have the names that the API serves."""
     version: int | None
     """The version that the caller has read, if the body says so."""
+    root: yaml.Node | None = None
+    """The text of YAML, whose lines problems are told with."""
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Add the line of each problem to the ``InvalidAgent`` that is raised in this context."""
+        try:
+            yield
+        except InvalidAgent as error:
+            if self.root is None:
+                raise
+            raise error.at_lines(lambda place: line_of(self.root, place)) from None
 
 
 async def sent_agent(request: Request) -> SentAgent:
@@ -40,12 +54,21 @@ async def sent_agent(request: Request) -> SentAgent:
         raise MessageTooLarge(f"The definition of an agent is sent in at most {MAX_BODY // 1024} KB.")
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     is_yaml = kind in YAML_TYPES
-    values = await off_loop(LARGE, _read_yaml if is_yaml else _read_json, body)
-    if not isinstance(values, dict):
-        raise InvalidAgent("The body must be a mapping of fields.") if is_yaml else MalformedJson(FORMS)
     if is_yaml:
-        return SentAgent(values, as_served=False, version=None)
+        text = await off_loop(LARGE, _read_yaml, body)
+        if not isinstance(text.values, dict):
+            raise InvalidAgent([FieldProblem("", "The body must be a mapping of fields", line=1)])
+        return SentAgent(text.values, as_served=False, version=None, root=text.root)
+    values = await off_loop(LARGE, _read_json, body)
+    if not isinstance(values, dict):
+        raise MalformedJson(FORMS)
     return _without_what_is_derived(values)
+
+
+def wants_yaml(request: Request) -> bool:
+    """Return whether the caller asks for YAML: one of its types is in ``Accept``."""
+    accepted = request.headers.get("accept", "").split(",")
+    return any(each.partition(";")[0].strip().lower() in YAML_TYPES for each in accepted)
 
 
 def expected(request: Request, version: int | None) -> Expected:
@@ -80,11 +103,11 @@ def _read_json(body: bytes) -> Any:
         raise MalformedJson(FORMS) from None
 
 
-def _read_yaml(body: bytes) -> Any:
+def _read_yaml(body: bytes) -> YamlText:
     try:
-        return read_yaml(body.decode(), aliases=False).values
+        return read_yaml(body.decode(), aliases=False)
     except InvalidYaml as error:
-        raise InvalidAgent([(f"line {error.line}", str(error))]) from None
+        raise InvalidAgent([FieldProblem("", str(error), line=error.line)]) from None
     except (UnicodeDecodeError, RecursionError):
         raise InvalidAgent("The body is no YAML in UTF-8.") from None
 

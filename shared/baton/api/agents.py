@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from baton.api.agent_bodies import etag, expected, sent_agent
+from baton.api.agent_bodies import etag, expected, sent_agent, wants_yaml
 from baton.api.agent_schemas import AgentChange, AgentVersion, RollbackRequest, WholeAgentVersion
 from baton.api.authentication import Caller
 from baton.api.problems import responses
@@ -20,6 +20,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked
 from baton.domain.agent_version import MAX_COMMENT
 from baton.domain.agent_version import AgentVersion as VersionRecord
+from baton.domain.agent_yaml import agent_yaml
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import (
     AgentIdTaken,
@@ -47,7 +48,12 @@ Comment = Annotated[
 ]
 Number = Annotated[int, Path(description="The version.", ge=1, le=999_999_999, examples=[1])]
 WRITE = "agent.write"
+READ = "agent.read"
 READ_VERSIONS = "agent.versions"
+YAML = "application/yaml"
+_AS_YAML: dict[int | str, dict[str, Any]] = {
+    200: {"content": {YAML: {"schema": {"type": "string"}, "example": "id: tutor\nname: Tutor\n"}}}
+}
 _MADE: dict[int | str, dict[str, Any]] = {201: {"description": "The agent is new.", "model": AgentChange}}
 _SENT: dict[str, Any] = {
     "requestBody": {
@@ -96,12 +102,26 @@ async def list_agents(scope: Caller, services: Services) -> Listing[Agent]:
 @router.get(
     "/{agent_id}",
     summary="Read an agent",
-    responses=responses(Unauthorized, TokenExpired, UnknownAgent, InvalidRequest, StoreUnavailable),
+    responses=_AS_YAML
+    | responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest, StoreUnavailable),
 )
-async def get_agent(agent_id: AgentId, scope: Caller, services: Services, response: Response) -> Agent:
-    """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`."""
-    async with _denials_audited(services, scope, agent_id, "agent.read"):
+async def get_agent(
+    agent_id: AgentId, scope: Caller, services: Services, request: Request, response: Response
+) -> Agent:
+    """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`.
+
+    For `Accept: application/yaml` they get it as its file would have it, which `PUT` takes back.
+    """
+    as_yaml = wants_yaml(request)
+    if as_yaml:
+        scope.require(Permission.AGENT_WRITE, READ)
+    async with _denials_audited(services, scope, agent_id, READ):
         agent = (await services.agents.current(scope)).get(scope, agent_id)
+        if as_yaml and agent.version is not None:
+            stored = await services.agent_editing.version(scope, agent_id, agent.version)
+            return cast("Agent", _yaml(agent_id, stored.values or {}, agent.version))
+    if as_yaml:
+        return cast("Agent", _yaml(agent_id, agent.model_dump(mode="json", exclude_unset=True), None))
     if agent.version is not None:
         response.headers["ETag"] = etag(agent.version)
     return _shown(scope, agent)
@@ -146,15 +166,16 @@ async def put_agent(
     _check_comment(comment)
     sent = await sent_agent(request)
     async with _denials_audited(services, scope, agent_id, WRITE):
-        change = await services.agent_editing.put(
-            scope,
-            agent_id,
-            sent.values,
-            as_served=sent.as_served,
-            expected=expected(request, sent.version),
-            comment=comment,
-            is_dry=dry_run,
-        )
+        with sent.located():
+            change = await services.agent_editing.put(
+                scope,
+                agent_id,
+                sent.values,
+                as_served=sent.as_served,
+                expected=expected(request, sent.version),
+                comment=comment,
+                is_dry=dry_run,
+            )
     if change.is_stored:
         response.status_code = 201 if change.is_new else 200
     return _changed(response, change)
@@ -211,15 +232,23 @@ async def list_versions(
 @router.get(
     "/{agent_id}/versions/{number}",
     summary="Read a version of an agent",
-    responses=responses(
+    responses=_AS_YAML
+    | responses(
         Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownAgentVersion, InvalidRequest, StoreUnavailable
     ),
 )
-async def get_version(agent_id: AgentId, number: Number, scope: Caller, services: Services) -> WholeAgentVersion:
-    """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires."""
+async def get_version(
+    agent_id: AgentId, number: Number, scope: Caller, services: Services, request: Request
+) -> WholeAgentVersion:
+    """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires.
+
+    `Accept: application/yaml` gets the definition alone, as YAML.
+    """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     async with _denials_audited(services, scope, agent_id, READ_VERSIONS):
         found = await services.agent_editing.version(scope, agent_id, number)
+    if wants_yaml(request) and found.values is not None:
+        return cast("WholeAgentVersion", _yaml(agent_id, found.values, number))
     return WholeAgentVersion.of(found, is_deletion=found.values is None, agent=_definition(found))
 
 
@@ -287,6 +316,11 @@ def _changed(response: Response, change: EditedAgent) -> AgentChange:
     response.headers["ETag"] = etag(change.version)
     shown = Agent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
     return AgentChange.of(change, agent=shown)
+
+
+def _yaml(agent_id: str, values: Mapping[str, Any], version: int | None) -> Response:
+    headers = {"ETag": etag(version)} if version is not None else {}
+    return Response(agent_yaml(agent_id, values), media_type=YAML, headers=headers)
 
 
 def _definition(version: VersionRecord) -> dict[str, Any] | None:

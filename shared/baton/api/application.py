@@ -25,10 +25,12 @@ from baton.api import (
     files,
     forks,
     health,
+    identity,
     knowledge,
     messages,
     personal_data,
     problems,
+    procedure_review,
     procedures,
     run_records,
     runs,
@@ -165,7 +167,9 @@ def _routes() -> Sequence[BaseRoute]:
         sources,
         knowledge,
         personal_data,
+        identity,
         procedures,
+        procedure_review,
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")

@@ -28,7 +28,9 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
             if described is not None and "application/json" in described["content"]:
                 operation["responses"][str(status)] = invalid
     schemas = document["components"]["schemas"]
-    schemas["Problem"] = Problem.model_json_schema(mode="serialization")
+    problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    schemas |= problem.pop("$defs")
+    schemas["Problem"] = problem
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     return document

@@ -51,6 +51,14 @@ _BY_STATUS: dict[int, type[BatonError]] = {
 }
 
 
+class ProblemField(Served):
+    """What is wrong with one field."""
+
+    field: str = Field(description="Names from the outside in; empty: the whole.", examples=["memory.retrieved_tokens"])
+    message: str = Field(examples=["Input should be a valid integer"])
+    line: int | None = Field(description="Of a text that was sent, such as YAML; from 1.", examples=[12])
+
+
 class Problem(Served):
     """An error, as RFC 9457 problem details."""
 
@@ -77,6 +85,12 @@ class Problem(Served):
         description="Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
     )
     request_id: str
+    errors: list[ProblemField] = Field(
+        default=[],
+        validation_alias="problems",
+        exclude_if=lambda errors: not errors,
+        description="The fields of a definition that are not valid; left out of other problems.",
+    )
 
 
 def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:

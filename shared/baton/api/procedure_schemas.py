@@ -8,10 +8,13 @@ from pydantic import ConfigDict, Field
 
 from baton.api.schemas import Asked
 from baton.api.turn_schemas import ContextItem
+from baton.domain.message import Role
 from baton.domain.procedure import Procedure as ProcedureRecord
 from baton.domain.procedure import ProcedureScope, ProcedureStatus
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.tool_call import CallEnd
 from baton.domain.triggers import MAX_TRIGGER
+from baton.procedures.procedure_sources import SourceMessage
 
 MAX_REASON = 500
 
@@ -92,6 +95,59 @@ class ProcedureWithVersions(Procedure):
     next_cursor: str | None = Field(
         description="Pass it as `cursor` to get older versions; null on the last page.", examples=[None]
     )
+
+
+class ProcedureSourceCall(Served):
+    """A call of a tool."""
+
+    id: str = Field(examples=["call-1"])
+    name: str = Field(examples=["slack_post"])
+    arguments: str = Field(description="JSON, as the model wrote it.", examples=['{"channel": "#ops"}'])
+
+
+class ProcedureSourceMessage(Served):
+    """A message of the task that a version was made of."""
+
+    id: str = Field(examples=["m-1"])
+    role: Role = Field(description="`tool`: the result of a call.", examples=["user"])
+    run_id: str = Field(examples=[RUN_ID])
+    agent_id: str | None = Field(description="Who said it, or called.", examples=[None])
+    text: str = Field(examples=["Send a Slack alert to #ops"])
+    tool_calls: list[ProcedureSourceCall]
+    tool_call_id: str | None = Field(description="The call that it is the result of.", examples=[None])
+    tool_name: str | None = Field(examples=[None])
+    outcome: CallEnd | None = Field(description="How the call ended.", examples=[None])
+    cut: bool = Field(description="Whether only the beginning of a text is shown.", examples=[False])
+    said_at: Timestamp = Field(examples=[TIMESTAMP])
+
+    @classmethod
+    def shown(cls, found: SourceMessage) -> ProcedureSourceMessage:
+        """Return the served form of a message."""
+        message = found.message
+        return cls(
+            id=message.id,
+            role=message.role,
+            run_id=message.run_id,
+            agent_id=message.agent_id,
+            text=found.text,
+            tool_calls=[ProcedureSourceCall.of(call) for call in found.tool_calls],
+            tool_call_id=message.tool_call_id,
+            tool_name=message.tool_name,
+            outcome=message.outcome,
+            cut=found.is_cut,
+            said_at=message.timestamp,
+        )
+
+
+class ProcedureSourceTurns(Served):
+    """The task that a version was made of."""
+
+    version: int = Field(examples=[2])
+    thread_id: str | None = Field(description="Null if the version was written by hand.", examples=[THREAD_ID])
+    run_id: str | None = Field(description="The run that completed the task.", examples=[RUN_ID])
+    messages: list[ProcedureSourceMessage] = Field(description="In order; at most 200.")
+    missing: int = Field(description="Messages that the version names and that are there no more.", examples=[0])
+    redacted: bool = Field(description="Whether personal data was replaced.", examples=[True])
 
 
 class StepRequest(Asked):

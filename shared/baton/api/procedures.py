@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
 
 from baton.api.agents import agent_of
 from baton.api.authentication import Caller
 from baton.api.problems import responses
+from baton.api.procedure_bodies import (
+    EXAMPLE,
+    MARKDOWN,
+    IfMatch,
+    described,
+    etag,
+    is_markdown,
+    read_version,
+    sent_json,
+    sent_markdown,
+)
+from baton.api.procedure_bodies import draft as draft_of
 from baton.api.procedure_schemas import (
     MAX_REASON,
     Approval,
@@ -34,6 +43,7 @@ from baton.domain.errors import (
     InvalidRequest,
     MalformedJson,
     ProcedureChanged,
+    ProcedureVersionMismatch,
     TokenExpired,
     TooManyProcedures,
     Unauthorized,
@@ -41,28 +51,21 @@ from baton.domain.errors import (
     UnknownProcedure,
 )
 from baton.domain.identity import is_printable
+from baton.domain.procedure import Procedure as Record
 from baton.domain.procedure import (
-    InvalidProcedure,
     ProcedureAction,
-    ProcedureDraft,
     ProcedureScope,
     ProcedureStatus,
-    draft_from,
 )
-from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.skill_markdown import skill_markdown
 from baton.memory.inspection.inspection import item_record
 
 router = APIRouter(tags=["procedures"])
 
-MARKDOWN = "text/markdown"
 MAX_QUERY = 20_000
-EXAMPLE = (
-    "---\nname: Slack Alert\ndescription: Posts an alert.\ntriggers:\n- send slack alert\n---\n\n1. Post the alert.\n"
-)
 PROCEDURES = "/agents/{agent_id}/procedures"
 PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
-Body = TypeVar("Body", bound=BaseModel)
 AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 ProcedureId = Annotated[str, Path(description="The procedure's id.", max_length=80, examples=["slack-alert"])]
 Version = Annotated[int | None, Query(ge=1, le=999_999, description="A version; the newest without it.")]
@@ -73,27 +76,6 @@ async def _agent(agent_id: AgentId, scope: Caller, services: Services) -> AgentD
 
 
 Agent = Annotated[AgentDefinition, Depends(_agent)]
-
-
-def _described(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI entry of a body that is JSON or a SKILL.md."""
-    schema = model.model_json_schema()
-    content = {
-        "application/json": {"schema": _inlined(schema, schema.pop("$defs", {}))},
-        MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE},
-    }
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Return a JSON schema with its definitions in place of the references to them."""
-    if isinstance(schema, list):
-        return [_inlined(each, definitions) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return _inlined(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    return {name: _inlined(value, definitions) for name, value in schema.items()}
 
 
 @router.get(
@@ -126,7 +108,7 @@ async def list_procedures(
     PROCEDURES,
     summary="Create a procedure",
     status_code=201,
-    openapi_extra=_described(ProcedureRequest),
+    openapi_extra=described(ProcedureRequest),
     responses=responses(MalformedJson, Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest),
 )
 async def create_procedure(agent: Agent, scope: Caller, services: Services, request: Request) -> Procedure:
@@ -135,14 +117,14 @@ async def create_procedure(agent: Agent, scope: Caller, services: Services, requ
     A name that is in use makes that procedure's next version. The same content again makes none. Needs
     `procedure:approve` or `skill:create`.
     """
-    if _is_markdown(request):
+    if is_markdown(request):
         of = request.query_params.get("scope", ProcedureScope.AGENT)
         if of not in list(ProcedureScope):
             raise InvalidRequest("scope must be agent or tenant.")
-        draft = await _uploaded(request)
+        draft = await sent_markdown(request)
     else:
-        asked = await _asked(request, ProcedureRequest)
-        draft, of = _draft(asked.fields()), asked.scope
+        asked = await sent_json(request, ProcedureRequest)
+        draft, of = draft_of(asked.fields()), asked.scope
     saved = await services.procedures.create(scope, agent.id, draft, ProcedureScope(of))
     return cast("Procedure", Procedure.shown(saved))
 
@@ -174,18 +156,20 @@ async def get_procedure(
     scope: Caller,
     services: Services,
     request: Request,
+    response: Response,
     version: Version = None,
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> ProcedureWithVersions:
     """Return the newest version, or another, and all versions, newest first; a SKILL.md for `Accept: text/markdown`.
 
-    Without `procedure:approve` there is the approved version only.
+    Without `procedure:approve` there is the approved version only. `ETag` names the version and its status.
     """
     before = decode_ordinal(cursor) if cursor else None
     found = await services.procedures.read(scope, agent.id, procedure_id, version=version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
-        return cast("ProcedureWithVersions", _file(found.shown.draft))
+        return cast("ProcedureWithVersions", _file(found.shown))
+    response.headers["ETag"] = etag(found.shown)
     shown = ProcedureWithVersions.shown(
         found.shown,
         versions=[Procedure.shown(each) for each in found.versions],
@@ -208,13 +192,13 @@ async def export_procedure(
 ) -> Response:
     """Return a version as a SKILL.md, which can be imported again."""
     found = await services.procedures.read(scope, agent.id, procedure_id, version=version, limit=1, before=None)
-    return _file(found.shown.draft)
+    return _file(found.shown)
 
 
 @router.put(
     PROCEDURE,
     summary="Change a procedure",
-    openapi_extra=_described(ProcedureChange),
+    openapi_extra=described(ProcedureChange),
     responses=responses(
         MalformedJson,
         Unauthorized,
@@ -223,27 +207,36 @@ async def export_procedure(
         UnknownAgent,
         UnknownProcedure,
         ProcedureChanged,
+        ProcedureVersionMismatch,
         InvalidRequest,
     ),
 )
 async def change_procedure(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, request: Request
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    services: Services,
+    request: Request,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> Procedure:
     """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
 
-    `version` is the newest one, which was changed. If that is pending, it is retired: whoever approves a version has
-    read just that. Needs `procedure:approve`.
+    `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired: whoever approves
+    a version has read just that. Needs `procedure:approve`.
     """
-    if _is_markdown(request):
-        given = request.query_params.get("version", "")
-        if not (given.isascii() and given.isdecimal() and 1 <= len(given) <= 6):
-            raise InvalidRequest("version: the version that was changed is missing or no number.")
-        draft, version = await _uploaded(request), int(given)
+    if is_markdown(request):
+        given = request.query_params.get("version")
+        if given is not None and not (given.isascii() and given.isdecimal() and 1 <= len(given) <= 6):
+            raise InvalidRequest("version: the version that was changed is no number.")
+        draft, version = await sent_markdown(request), int(given) if given is not None else None
     else:
-        asked = await _asked(request, ProcedureChange)
-        draft, version = _draft(asked.fields()), asked.version
-    saved = await services.procedures.change(scope, agent.id, procedure_id, draft, version=version)
-    return cast("Procedure", Procedure.shown(saved))
+        asked = await sent_json(request, ProcedureChange)
+        draft, version = draft_of(asked.fields()), asked.version
+    read = read_version(if_match, version)
+    if read is None:
+        raise InvalidRequest("version: the version that was changed is missing.")
+    return _decided(response, await services.procedures.change(scope, agent.id, procedure_id, draft, read=read))
 
 
 _DECIDING = responses(
@@ -254,6 +247,7 @@ _DECIDING = responses(
     UnknownAgent,
     UnknownProcedure,
     ProcedureChanged,
+    ProcedureVersionMismatch,
     TooManyProcedures,
     InvalidRequest,
 )
@@ -261,18 +255,29 @@ _DECIDING = responses(
 
 @router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
 async def approve_procedure(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Approval | None = None
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    services: Services,
+    response: Response,
+    asked: Approval | None = None,
+    if_match: IfMatch = None,
 ) -> Procedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
-    decided = await services.procedures.decide(
-        scope, agent.id, procedure_id, ProcedureAction.APPROVE, version=asked.version if asked is not None else None
-    )
-    return cast("Procedure", Procedure.shown(decided))
+    read = read_version(if_match, asked.version if asked is not None else None)
+    decided = await services.procedures.decide(scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read)
+    return _decided(response, decided)
 
 
 @router.post(f"{PROCEDURE}/reject", summary="Reject a version", responses=_DECIDING)
 async def reject_procedure(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, asked: Rejection
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    services: Services,
+    response: Response,
+    asked: Rejection,
+    if_match: IfMatch = None,
 ) -> Procedure:
     """Reject a pending version. Needs `procedure:approve`."""
     decided = await services.procedures.decide(
@@ -280,10 +285,10 @@ async def reject_procedure(
         agent.id,
         procedure_id,
         ProcedureAction.REJECT,
-        version=asked.version,
+        read=read_version(if_match, asked.version),
         reason=_reason(asked.reason),
     )
-    return cast("Procedure", Procedure.shown(decided))
+    return _decided(response, decided)
 
 
 @router.delete(PROCEDURE, summary="Retire a version", responses=_DECIDING)
@@ -292,10 +297,12 @@ async def retire_procedure(
     procedure_id: ProcedureId,
     scope: Caller,
     services: Services,
+    response: Response,
     version: Annotated[int, Query(ge=1, le=999_999, description="The version that the caller has read.")],
     reason: Annotated[
         str | None, Query(min_length=1, max_length=MAX_REASON, description="Why; it is stored and audited.")
     ] = None,
+    if_match: IfMatch = None,
 ) -> Procedure:
     """Stop following the approved version, or withdraw a pending one. It is kept. Needs `procedure:approve`."""
     decided = await services.procedures.decide(
@@ -303,10 +310,10 @@ async def retire_procedure(
         agent.id,
         procedure_id,
         ProcedureAction.RETIRE,
-        version=version,
+        read=read_version(if_match, version),
         reason=_reason(reason) if reason is not None else None,
     )
-    return cast("Procedure", Procedure.shown(decided))
+    return _decided(response, decided)
 
 
 @router.get("/skills", summary="List skills", responses=responses(Unauthorized, TokenExpired, InvalidRequest))
@@ -331,39 +338,6 @@ def _position(cursor: str | None) -> int:
     raise InvalidRequest("cursor was not handed out by this list.")
 
 
-def _is_markdown(request: Request) -> bool:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == MARKDOWN
-
-
-async def _asked(request: Request, model: type[Body]) -> Body:
-    """Return the JSON in the body, as FastAPI does where nothing else is accepted."""
-    try:
-        value = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise MalformedJson from None
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raise RequestValidationError(error.errors()) from None
-
-
-async def _uploaded(request: Request) -> ProcedureDraft:
-    """Return the SKILL.md in the body. Raises ``InvalidRequest``."""
-    try:
-        return parse_skill_markdown((await request.body()).decode())
-    except UnicodeDecodeError:
-        raise InvalidRequest("A SKILL.md is encoded as UTF-8.") from None
-    except InvalidProcedure as invalid:
-        raise InvalidRequest(f"{invalid}.") from None
-
-
-def _draft(fields: dict[str, Any]) -> ProcedureDraft:
-    try:
-        return draft_from(fields)
-    except InvalidProcedure as invalid:
-        raise InvalidRequest(f"{invalid}.") from None
-
-
 def _reason(text: str) -> str:
     line = " ".join(text.split())
     if not is_printable(line, MAX_REASON):
@@ -371,5 +345,11 @@ def _reason(text: str) -> str:
     return line
 
 
-def _file(draft: ProcedureDraft) -> Response:
-    return Response(skill_markdown(draft), media_type=f"{MARKDOWN}; charset=utf-8")
+def _decided(response: Response, decided: Record) -> Procedure:
+    response.headers["ETag"] = etag(decided)
+    return cast("Procedure", Procedure.shown(decided))
+
+
+def _file(procedure: Record) -> Response:
+    headers = {"ETag": etag(procedure)}
+    return Response(skill_markdown(procedure.draft), media_type=f"{MARKDOWN}; charset=utf-8", headers=headers)

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from baton.agents.approvals import Approvals
 from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
+from baton.domain.prices import Prices
 from baton.entry.controls import Controls
 from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
@@ -47,6 +48,7 @@ from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
+from baton.procedures.procedure_sources import ProcedureSources
 from baton.sessions.importing import Importer
 from baton.sessions.ratings import Ratings
 from baton.sessions.titles import Titles
@@ -98,8 +100,10 @@ class ApiServices:
     episode_search: EpisodeSearch
     importer: Importer
     procedures: ProcedureAdministration
+    procedure_sources: ProcedureSources
     app: App
     knowledge_search: KnowledgeSearch
+    prices: Prices
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -145,8 +149,10 @@ class ApiServices:
             episode_search=app.episode_search,
             importer=app.importer,
             procedures=app.procedure_administration,
+            procedure_sources=app.procedure_sources,
             app=app,
             knowledge_search=app.knowledge_search,
+            prices=ports.prices,
         )
 
     @property

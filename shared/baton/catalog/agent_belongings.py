@@ -47,7 +47,7 @@ class AgentBelongings:
     async def _has_procedures(self, scope: Scope, agent_id: str) -> bool:
         cursor = None
         for _ in range(MAX_PAGES):
-            found, cursor = await self.procedures.of_agent(scope, agent_id, _LIVE, limit=PAGE, cursor=cursor)
+            found, cursor = await self.procedures.of_agents(scope, [agent_id], _LIVE, limit=PAGE, cursor=cursor)
             if any(each.scope is ProcedureScope.AGENT for each in found):
                 return True
             if cursor is None:

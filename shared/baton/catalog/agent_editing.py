@@ -21,6 +21,7 @@ from baton.domain.errors import (
     AgentInUse,
     AgentLimitReached,
     AgentVersionMismatch,
+    FieldProblem,
     InvalidAgent,
     InvalidRequest,
     StoreUnavailable,
@@ -344,7 +345,7 @@ class AgentEditing:
 
 def invalid(problems: Sequence[Problem]) -> InvalidAgent:
     """Return the error with all problems, each with its field."""
-    return InvalidAgent([(_field(problem.place), problem.what) for problem in problems])
+    return InvalidAgent([FieldProblem(_field(each.place), each.what, place=each.place) for each in problems])
 
 
 def _field(place: Sequence[str | int]) -> str:

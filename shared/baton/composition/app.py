@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.procedures.learning import Learning, SessionLearning
     from baton.procedures.procedure_capture import ProcedureCapture
+    from baton.procedures.procedure_sources import ProcedureSources
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.made_titles import MadeTitles
@@ -632,6 +633,13 @@ class App:
             ports.audit,
             ports.clock,
         )
+
+    @cached_property
+    def procedure_sources(self) -> ProcedureSources:
+        """Reads what procedures were made of."""
+        from baton.procedures.procedure_sources import ProcedureSources
+
+        return ProcedureSources(self.ports.store, self.ports.pii_detector, self.ports.audit)
 
     @cached_property
     def forks(self) -> Forks:

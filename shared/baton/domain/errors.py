@@ -6,13 +6,31 @@ status; ``retryable`` says whether the same request may succeed later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 MAX_TOLD = 20
 """Problems of a definition that an error tells."""
 MAX_PROBLEM = 500
 """Characters of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """What is wrong with one field of what was sent."""
+
+    field: str
+    """Names of fields and places in lists, joined by full stops; empty: the whole."""
+    message: str
+    line: int | None = None
+    """Of a text that was sent, from 1."""
+    place: tuple[str | int, ...] = ()
+    """The parts of ``field``."""
+
+    def __str__(self) -> str:
+        where = f"line {self.line}" if self.line is not None and not self.field else self.field
+        return f"{where}: {self.message}" if where else self.message
 
 
 class BatonError(Exception):
@@ -23,6 +41,8 @@ class BatonError(Exception):
     retryable: ClassVar[bool] = True
     title: ClassVar[str] = "Something went wrong on our side"
     detail: str = "The request could not be completed. Please try again."
+    problems: Sequence[FieldProblem] = ()
+    """What is wrong with which fields, where the error is about more than one."""
 
     def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
         """``permission`` is the missing one and ``action`` the refused action, for the audit."""
@@ -156,23 +176,29 @@ class UnknownAgentVersion(BatonError):
 
 
 class InvalidAgent(BatonError):
-    """The definition of an agent breaks a rule. ``problems`` are fields, each with what is wrong there."""
+    """The definition of an agent breaks a rule. The first ``MAX_TOLD`` problems are told."""
 
     code, status, retryable = "invalid_agent", 422, False
     title = "The agent is not valid"
     detail = "The definition of the agent is not valid."
-    problems: Sequence[tuple[str, str]] = ()
 
-    def __init__(self, problems: Sequence[tuple[str, str]] | str | None = None) -> None:
+    def __init__(self, problems: Sequence[FieldProblem] | str | None = None) -> None:
         if problems is None or isinstance(problems, str):
             super().__init__(problems)
             return
-        self.problems = tuple(problems)
-        told = [f"{field}: {what}" if field else what for field, what in problems[:MAX_TOLD]]
-        parts = [each[:MAX_PROBLEM].rstrip(".") for each in told]
-        if len(problems) > len(told):
-            parts.append(f"and {len(problems) - len(told)} more")
+        self._found = tuple(problems)
+        self.problems = tuple(replace(each, message=each.message[:MAX_PROBLEM]) for each in self._found[:MAX_TOLD])
+        parts = [str(each)[:MAX_PROBLEM].rstrip(".") for each in self.problems]
+        if len(problems) > len(self.problems):
+            parts.append(f"and {len(problems) - len(self.problems)} more")
         super().__init__("; ".join(parts) + ".")
+
+    def at_lines(self, line_of: Callable[[Sequence[str | int]], int]) -> Self:
+        """Return the error with the line of each problem, for a definition that was sent as a text."""
+        if not self.problems:
+            return self
+        placed = [each if not each.place else replace(each, line=line_of(each.place)) for each in self._found]
+        return type(self)(placed)
 
 
 class AgentIdTaken(BatonError):
@@ -258,6 +284,14 @@ class ProcedureChanged(BatonError):
     code, status, retryable = "procedure_changed", 409, False
     title = "The procedure has changed"
     detail = "Somebody else has changed or decided on this version. Read the procedure again."
+
+
+class ProcedureVersionMismatch(BatonError):
+    """The version of a procedure is not what the caller takes it to be: somebody else has changed or decided on it."""
+
+    code, status, retryable = "procedure_version_mismatch", 412, False
+    title = "The procedure has changed"
+    detail = "The procedure has changed since you read it: read it again and repeat your change."
 
 
 class TooManyProcedures(BatonError):

@@ -37,6 +37,7 @@ class Permission(StrEnum):
     AUDIT_READ = "audit:read"
     TOOL_APPROVE = "tool:approve"
     USER_MANAGE = "user:manage"
+    PII_READ = "pii:read"
 
 
 @dataclass(frozen=True, slots=True)

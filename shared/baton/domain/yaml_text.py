@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ from yaml._yaml import CParser
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
+
+Place = Sequence[str | int]
+"""Where something is in a document: names of fields and places in lists, from the outside in."""
 
 MAX_DEPTH = 100
 MAX_VALUES = 100_000
@@ -51,6 +55,25 @@ def read_yaml(text: str, *, aliases: bool = True) -> YamlText:
         raise InvalidYaml(str(error).partition("\n")[0]) from None
     except (ValueError, TypeError, LookupError, AttributeError):  # a date such as 2026-02-31, or `!!int` of nothing
         raise InvalidYaml("a value is not what it is written as") from None
+
+
+def line_of(root: yaml.Node | None, place: Place) -> int:
+    """Return the line of the deepest existing part of ``place``, so that a missing field gets its parent's line."""
+    node, line = root, (root.start_mark.line + 1 if root is not None else 1)
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == str(part):
+                    node, line = value, key.start_mark.line + 1
+                    break
+            else:
+                return line
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            return line
+    return line
 
 
 class _Loader(Composer, CParser, SafeConstructor, Resolver):

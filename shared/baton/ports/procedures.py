@@ -47,12 +47,19 @@ class ProcedureStore(Protocol):
         ...
 
     async def decide(
-        self, scope: Scope, agent_id: str, procedure_id: str, version: int, decision: ProcedureDecision
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure_id: str,
+        version: int,
+        decision: ProcedureDecision,
+        *,
+        read_as: ProcedureStatus | None = None,
     ) -> Procedure:
         """Approve, reject or retire a version, and return it. Approving one retires the approved version.
 
         Repeating a decision changes nothing. Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is
-        in a status that the decision is not for.
+        in a status that the decision is not for, or not in the status ``read_as``.
         """
         ...
 
@@ -65,10 +72,16 @@ class ProcedureStore(Protocol):
         """
         ...
 
-    async def of_agent(
-        self, scope: Scope, agent_id: str, statuses: Collection[ProcedureStatus], *, limit: int, cursor: str | None
+    async def of_agents(
+        self,
+        scope: Scope,
+        agent_ids: Collection[str],
+        statuses: Collection[ProcedureStatus],
+        *,
+        limit: int,
+        cursor: str | None,
     ) -> tuple[Sequence[Procedure], str | None]:
-        """Return a page of the versions in these statuses, the agent's and the tenant's, and the next page's cursor.
+        """Return a page of the versions in these statuses, the agents' and the tenant's, and the next page's cursor.
 
         The newest comes first: by their decision, or by their making if there is none yet. Raises ``InvalidRequest``
         for a cursor that was not handed out.

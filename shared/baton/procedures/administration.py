@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import InvalidRequest, ProcedureChanged, UnknownProcedure
+from baton.domain.errors import InvalidRequest, ProcedureChanged, ProcedureVersionMismatch, UnknownProcedure
 from baton.domain.identity import Permission, Scope, derived_procedure_record_id
 from baton.domain.procedure import (
     Procedure,
@@ -49,6 +49,15 @@ class ProcedureVersions:
     """The version after which the next page begins; None on the last page."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadVersion:
+    """The version that a caller has read. A change or decision is refused if it is not so any more."""
+
+    version: int
+    status: ProcedureStatus | None = None
+    """None: any."""
+
+
 class ProcedureAdministration:
     """Procedures for people. Who may see the agent reads what is approved; the rest is for those who decide."""
 
@@ -74,8 +83,25 @@ class ProcedureAdministration:
         """Return a page of the versions in these statuses, newest first. Raises ``Forbidden``."""
         if set(statuses) != {ProcedureStatus.APPROVED}:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-        found, after = await self._store.of_agent(scope, agent_id, statuses, limit=limit, cursor=cursor)
+        found, after = await self._store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
         return [_for_reader(scope, each) for each in found], after
+
+    async def of_all_agents(
+        self,
+        scope: Scope,
+        agents: Sequence[AgentDefinition],
+        status: ProcedureStatus,
+        *,
+        limit: int,
+        cursor: str | None,
+    ) -> tuple[Sequence[Procedure], str | None]:
+        """Return a page of the versions in a status, of these agents and of the tenant, newest first.
+
+        One query for each agent, whatever the number of procedures. Raises ``Forbidden``.
+        """
+        scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
+        owners = [agent.id for agent in agents]
+        return await self._store.of_agents(scope, owners, [status], limit=limit, cursor=cursor)
 
     def statuses_for(self, scope: Scope) -> Sequence[ProcedureStatus]:
         """Return the statuses of the versions that the caller may read."""
@@ -112,12 +138,12 @@ class ProcedureAdministration:
         return _for_reader(scope, saved)  # it may be one that was captured
 
     async def change(
-        self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, version: int
+        self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, read: ReadVersion
     ) -> Procedure:
-        """Save changed content as a new pending version; ``version`` is the one that was changed, the newest.
+        """Save changed content as a new pending version; ``read`` is the one that was changed, the newest.
 
         A pending version that was changed is retired. Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``,
-        and ``InvalidRequest`` for a name that makes another id.
+        ``ProcedureVersionMismatch``, and ``InvalidRequest`` for a name that makes another id.
         """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.edit")
         found = await self._store.get(scope, agent_id, procedure_id)
@@ -126,7 +152,9 @@ class ProcedureAdministration:
         if draft.slug != found.slug:
             raise InvalidRequest(f"name: it must keep the id {found.id}; create another procedure for another name.")
         made = self._pending(scope, found.agent_id, draft, found.scope)
-        saved = await self._store.put(scope, made, edited_from=version)
+        if read.status is not None and not made.repeats(found, read.version):
+            _check_read(found, read)
+        saved = await self._store.put(scope, made, edited_from=read.version)
         await self._record(scope, agent_id, saved, "procedure.edit", "pending")
         return saved
 
@@ -137,24 +165,28 @@ class ProcedureAdministration:
         procedure_id: str,
         action: ProcedureAction,
         *,
-        version: int | None,
+        read: ReadVersion | None,
         reason: str | None = None,
     ) -> Procedure:
         """Approve, reject or retire a version, by default the newest. A repetition changes nothing.
 
-        Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged`` and ``TooManyProcedures``.
+        Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``, ``ProcedureVersionMismatch`` and
+        ``TooManyProcedures``.
         """
         audited = _AUDITED[action]
         scope.require(Permission.PROCEDURE_APPROVE, audited)
-        if version is None:
-            version = await self._newest(scope, agent_id, procedure_id)
+        version = read.version if read is not None else await self._newest(scope, agent_id, procedure_id)
         if action is ProcedureAction.APPROVE:
             await self._check_room(scope, agent_id, procedure_id)
         decision = ProcedureDecision(action, scope.user_id, self._clock.now(), reason)
         try:
-            decided = await self._store.decide(scope, agent_id, procedure_id, version, decision)
+            decided = await self._store.decide(
+                scope, agent_id, procedure_id, version, decision, read_as=read.status if read is not None else None
+            )
         except ProcedureChanged:
             found = await self._store.get(scope, agent_id, procedure_id, version=version)
+            if found is not None and read is not None and read.status is not None:
+                _check_read(found, read)
             if found is None or found.decided_by is None:
                 raise
             raise ProcedureChanged(
@@ -213,6 +245,17 @@ class ProcedureAdministration:
             detail=detail,
             once=Once(derived_procedure_record_id(scope, action, about), procedure.decided_at or procedure.created_at),
         )
+
+
+def _check_read(found: Procedure, read: ReadVersion) -> None:
+    """Raise ``ProcedureVersionMismatch`` unless a version is as it was read."""
+    if (found.version, found.status) == (read.version, read.status):
+        return
+    if found.version != read.version:
+        now = f"Version {found.version} was made by {found.created_by}"
+    else:
+        now = f"Version {found.version} was {found.status.value} by {found.decided_by or found.created_by}"
+    raise ProcedureVersionMismatch(f"{now} since you read it: read it again and repeat your change.")
 
 
 def _for_reader(scope: Scope, procedure: Procedure) -> Procedure:

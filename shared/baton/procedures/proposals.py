@@ -85,8 +85,8 @@ class Proposals:
         found: list[Procedure] = []
         cursor: str | None = None
         while True:
-            page, cursor = await self.procedures.of_agent(
-                scope, agent_id, list(ProcedureStatus), limit=PAGE, cursor=cursor
+            page, cursor = await self.procedures.of_agents(
+                scope, [agent_id], list(ProcedureStatus), limit=PAGE, cursor=cursor
             )
             found += page
             if cursor is None or len(found) >= MAX_READ:

@@ -88,7 +88,7 @@ async def check(stores: Stores, scope: Scope, tenant: str, agent_id: str) -> Non
             assert stored == each
             assert each.status is ProcedureStatus.APPROVED
     listed: Sequence[Procedure]
-    listed, _ = await stores.procedures.of_agent(scope, agent_id, list(ProcedureStatus), limit=100, cursor=None)
+    listed, _ = await stores.procedures.of_agents(scope, [agent_id], list(ProcedureStatus), limit=100, cursor=None)
     assert {each.draft.description.split()[0] for each in listed} <= {f"{tenant}/{agent_id}", f"{tenant}/"}
     in_use = {(each.id, each.version) for each in listed if each.status is ProcedureStatus.APPROVED}
     assert in_use == {(each.id, each.version) for each in (*own, *shared)}

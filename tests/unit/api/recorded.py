@@ -21,6 +21,7 @@ from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentFailed
 from baton.ports.thread_store import LeaseRequest, TurnRecord
 from baton.ports.tools import ToolFailed, ToolResult
+from baton.procedures.administration import ReadVersion
 from tests.contracts.documents import new_document, processing, waiting
 from tests.contracts.sources import new_source
 from tests.contracts.stores import Stores, said
@@ -160,7 +161,7 @@ class RecordedHarness(HandoffHarness):
             return await admin.create(author, "assistant", draft_from(fields), of)
 
         async def decide(made: Procedure, action: ProcedureAction, reason: str | None = None) -> None:
-            await admin.decide(author, "assistant", made.id, action, version=made.version, reason=reason)
+            await admin.decide(author, "assistant", made.id, action, read=ReadVersion(made.version), reason=reason)
             self.clock.advance(1)
 
         await decide(await make("Post."), ProcedureAction.REJECT, "Too vague.")

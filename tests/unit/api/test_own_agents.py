@@ -116,6 +116,65 @@ async def test_an_invalid_agent_is_told_with_its_fields_and_not_stored(authors: 
     assert (await authors.call("GET", "/agents/tutor")).status_code == 404
 
 
+YAML = """\
+name: Tutor
+description: Helps.
+main: true
+# What it is told.
+system_prompt: |
+  You help the user.
+  Never tell the answer.
+memory:
+  semantic_top_k: 3
+  retrieved_tokens: many
+sub_agents:
+- nobody
+"""
+
+
+async def test_the_problems_of_yaml_have_lines(authors: Authors) -> None:
+    refused = (await authors.put("tutor", YAML)).json()
+    assert refused["errors"] == [
+        {
+            "field": "memory.retrieved_tokens",
+            "message": "Input should be a valid integer, unable to parse string as an integer",
+            "line": 10,
+        }
+    ]
+    refused = (await authors.put("tutor", YAML.replace("many", "500"))).json()
+    assert refused["errors"] == [{"field": "sub_agents.0", "message": "there is no agent 'nobody'", "line": 12}]
+    refused = (await authors.put("tutor", "name: [1\n")).json()
+    assert [each["line"] for each in refused["errors"]] == [2]
+    refused = (await authors.put("tutor", TUTOR | {"main": 7})).json()
+    assert [(each["field"], each["line"]) for each in refused["errors"]] == [("main", None)]
+    assert "errors" not in (await authors.call("GET", "/agents/tutor")).json()
+
+
+async def test_an_agent_is_read_and_written_as_yaml(authors: Authors) -> None:
+    written = (
+        "name: Tutor\ndescription: Helps.\nsystem_prompt: |-\n  You help the user.\n  Never tell the answer.\n"
+        "memory:\n  semantic_top_k: 3\nmain: true\n"
+    )
+    (await authors.put("tutor", written)).raise_for_status()
+    as_yaml = {"Accept": "application/yaml"}
+    read = await authors.call("GET", "/agents/tutor", headers=as_yaml)
+    assert (read.text, read.headers["etag"]) == ("id: tutor\n" + written, '"1"')
+    assert read.headers["content-type"] == "application/yaml"
+    again = (await authors.put("tutor", read.text, headers={"If-Match": '"1"'})).json()
+    assert (again["isStored"], again["version"]) == (False, 1)
+    (await authors.put("tutor", TUTOR)).raise_for_status()
+    first = await authors.call("GET", "/agents/tutor/versions/1", headers=as_yaml)
+    assert first.text == read.text
+    shipped = await authors.call("GET", "/agents/assistant", headers=as_yaml)
+    assert shipped.text.startswith("id: assistant\nname: Assistant\n")
+    assert "etag" not in shipped.headers
+    refused = await authors.served.request("GET", "/agents/assistant")
+    assert "systemPrompt" not in refused.json()
+    async with authors.served._client("eve") as client:
+        refused = await client.get("/agents/assistant", headers=as_yaml)
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+
+
 TOOL = {"type": "http", "name": "look", "description": "Looks.", "url": "https://api.example.com/x"}
 SECRET = {"secret": "baton/model-key"}
 

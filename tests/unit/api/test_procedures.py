@@ -147,9 +147,11 @@ async def test_an_approval_that_dies_on_the_way_is_finished_by_its_repetition(
     await created(served)
     decided = served.harness.procedures.decide
 
-    async def dies(scope: Scope, agent_id: str, procedure_id: str, version: int, decision: ProcedureDecision) -> None:
+    async def dies(
+        scope: Scope, agent_id: str, procedure_id: str, version: int, decision: ProcedureDecision, **read: Any
+    ) -> None:
         if answers_late:
-            await decided(scope, agent_id, procedure_id, version, decision)
+            await decided(scope, agent_id, procedure_id, version, decision, **read)
         raise StoreUnavailable
 
     monkeypatch.setattr(served.harness.procedures, "decide", dies)
@@ -419,3 +421,56 @@ async def test_writing_what_was_captured_already_does_not_show_its_source(served
     )
     await store.put(scope, captured)
     assert (await created(served, user="eve", name="Captured"))["source"] is None
+
+
+async def test_who_has_read_another_state_changes_nothing(served: Served) -> None:
+    await created(served)
+    path = f"{PATH}/slack-alert"
+    read = (await served.get(path, APPROVE)).headers["etag"]
+    assert read == '"1-pending"'
+
+    async def act(method: str, where: str, tag: str, **request: Any) -> httpx.Response:
+        return await sent(served, method, path + where, APPROVE, user="carol", headers={"If-Match": tag}, **request)
+
+    approval = await sent(served, "POST", f"{path}/approve", APPROVE, headers={"If-Match": read})
+    assert approval.headers["etag"] == '"1-approved"'
+    for answer in (
+        await act("DELETE", "?version=1", read),
+        await act("POST", "/reject", read, json={"reason": "Too vague."}),
+        await act("PUT", "", read, json={**ALERT, "description": "Better.", "version": 1}),
+        await act("POST", "/approve", read, json={}),
+    ):
+        assert problem(answer) == (412, "procedure_version_mismatch")
+        assert answer.json()["detail"].startswith("Version 1 was approved by bob since you read it")
+    assert (await served.get(path, APPROVE)).json()["status"] == "approved"
+    headers = {"Content-Type": "text/markdown", "If-Match": '"1-approved"'}
+    text = MARKDOWN.replace("Posts an", "Sends an")
+    for _ in range(2):
+        changed = await sent(served, "PUT", path, APPROVE, user="carol", content=text, headers=headers)
+        assert (changed.json()["version"], changed.headers["etag"]) == (2, '"2-pending"')
+    late = await act("PUT", "", '"1-approved"', json={**ALERT, "description": "Late.", "version": 1})
+    assert problem(late) == (412, "procedure_version_mismatch")
+    assert "Version 2 was made by carol" in late.json()["detail"]
+    assert problem(await act("POST", "/approve", '"2-pending"', json={"version": 1})) == (422, "invalid_request")
+    assert problem(await act("POST", "/approve", "2", json={})) == (422, "invalid_request")
+    assert (await act("POST", "/approve", "*", json={})).json()["status"] == "approved"
+
+
+async def test_what_waits_in_the_whole_tenant_is_one_list(served: Served) -> None:
+    await created(served)
+    served.harness.clock.advance(1)
+    await created(served, name="All", scope="tenant")
+    served.harness.clock.advance(1)
+    (await served.post("/agents/librarian/procedures", ALERT, APPROVE, "archive:read")).raise_for_status()
+    waiting, _ = await served.items("/procedures", APPROVE)
+    assert [each["id"] for each in waiting] == ["tenant.all", "slack-alert"]
+    first, cursor = await served.items("/procedures", APPROVE, limit=1)
+    rest, _ = await served.items("/procedures", APPROVE, limit=1, cursor=cursor)
+    assert [each["id"] for each in [*first, *rest]] == ["tenant.all", "slack-alert"]
+    (await decide(served, "approve")).raise_for_status()
+    assert [each["id"] for each in (await served.items("/procedures", APPROVE, status="approved"))[0]] == [
+        "slack-alert"
+    ]
+    hidden, _ = await served.items("/procedures", APPROVE, "archive:read")
+    assert [each["agentId"] for each in hidden] == ["librarian", "assistant"]
+    assert problem(await served.get("/procedures")) == (403, "forbidden")

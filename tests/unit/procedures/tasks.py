@@ -99,7 +99,7 @@ async def pending(harness: Harness) -> list[str]:
     """The ids and versions of the procedures that wait for approval."""
     from baton.domain.procedure import ProcedureStatus
 
-    found, _ = await harness.procedures.of_agent(
-        harness.ada, "assistant", [ProcedureStatus.PENDING], limit=50, cursor=None
+    found, _ = await harness.procedures.of_agents(
+        harness.ada, ["assistant"], [ProcedureStatus.PENDING], limit=50, cursor=None
     )
     return [f"{each.id}@{each.version}" for each in found]

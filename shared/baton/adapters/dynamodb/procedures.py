@@ -99,10 +99,17 @@ class DynamoProcedures:
         return await self._counted(place, found[:limit])
 
     async def decide(
-        self, scope: Scope, agent_id: str, procedure_id: str, version: int, decision: ProcedureDecision
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure_id: str,
+        version: int,
+        decision: ProcedureDecision,
+        *,
+        read_as: ProcedureStatus | None = None,
     ) -> Procedure:
         place = _Place.of(scope, agent_id, procedure_id)
-        return (await self._counted(place, [await self._decide(place, version, decision)]))[0]
+        return (await self._counted(place, [await self._decide(place, version, decision, read_as)]))[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -115,11 +122,17 @@ class DynamoProcedures:
                 break
         return found[:MAX_APPROVED]
 
-    async def of_agent(
-        self, scope: Scope, agent_id: str, statuses: Collection[ProcedureStatus], *, limit: int, cursor: str | None
+    async def of_agents(
+        self,
+        scope: Scope,
+        agent_ids: Collection[str],
+        statuses: Collection[ProcedureStatus],
+        *,
+        limit: int,
+        cursor: str | None,
     ) -> tuple[Sequence[Procedure], str | None]:
         before = decode_text(cursor) if cursor else None
-        listings = [keys.procedure_listing(scope, owner, status) for owner in (agent_id, "") for status in statuses]
+        listings = [keys.procedure_listing(scope, owner, each) for owner in (*agent_ids, "") for each in statuses]
         entries: list[Item] = []
         async with aclosing(newest_first(self._table, listings, before=before, limit=limit + 1)) as listed:
             async for entry in listed:
@@ -131,7 +144,7 @@ class DynamoProcedures:
         items.sort(key=lambda item: str(item["listed_at"]), reverse=True)
         # The index may be a moment behind the items.
         found = [each for each in (_procedure(scope, item) for item in items) if each.status in statuses]
-        counted = await self._counted(_Place.of(scope, agent_id, ""), found)
+        counted = await self._counted(_Place.of(scope, "", ""), found)
         return counted, encode_text(page[-1]["listed_at"]) if len(entries) > limit else None
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
@@ -173,7 +186,9 @@ class DynamoProcedures:
             return True
         raise StoreUnavailable
 
-    async def _decide(self, place: _Place, version: int, decision: ProcedureDecision) -> Procedure:
+    async def _decide(
+        self, place: _Place, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
+    ) -> Procedure:
         for _ in range(MAX_TRIES):
             found = await self._version(place, version)
             if found is None:
@@ -181,7 +196,7 @@ class DynamoProcedures:
             if decision.is_taken(found):
                 return found
             decided = decision.applied(found)
-            if decided is None:
+            if decided is None or read_as not in (None, found.status):
                 raise ProcedureChanged
             approved = await self._approved(place) if decision.action is ProcedureAction.APPROVE else None
             try:
@@ -348,7 +363,8 @@ def _change(place: _Place, found: Procedure, decided: Procedure) -> Write:
 
 
 def _item(place: _Place, made: Procedure) -> Item:
-    listed_at = f"{to_millis(made.decided_at or made.created_at):015d}#{made.id}#{made.version:06d}"
+    # Unique among all agents' versions: the lists of several agents are merged by it.
+    listed_at = f"{to_millis(made.decided_at or made.created_at):015d}#{made.agent_id}#{made.id}#{made.version:06d}"
     item: Item = {
         **keys.procedure_version(place.scope, place.owner, place.slug, made.version),
         "body": PROCEDURE.pack(made),

@@ -1,0 +1,81 @@
+"""Review of procedures: what waits for a decision in the whole tenant, and what a version was made of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.procedure_schemas import Procedure, ProcedureSourceMessage, ProcedureSourceTurns
+from baton.api.procedures import PROCEDURE, Agent, ProcedureId, Version
+from baton.api.schemas import Listing
+from baton.api.services import Services
+from baton.api.threads import Cursor, Limit
+from baton.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    StoreUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+    UnknownProcedure,
+)
+from baton.domain.identity import Permission
+from baton.domain.procedure import ProcedureStatus
+from baton.procedures.procedure_sources import READ
+
+router = APIRouter(tags=["procedures"])
+
+
+@router.get(
+    "/procedures",
+    summary="List all agents' procedures",
+    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest, StoreUnavailable),
+)
+async def list_all_procedures(
+    scope: Caller,
+    services: Services,
+    status: Annotated[ProcedureStatus, Query(description="The status of the versions.")] = ProcedureStatus.PENDING,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Listing[Procedure]:
+    """Return versions of all agents' procedures in one status, by their last decision, newest first.
+
+    By default what waits for a decision. Agents that the caller may not talk to are left out. Needs
+    `procedure:approve`.
+    """
+    scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
+    agents = (await services.agents.of(scope)).visible(scope)
+    found, after = await services.procedures.of_all_agents(scope, agents, status, limit=limit, cursor=cursor)
+    return Listing[Procedure](items=[Procedure.shown(each) for each in found], next_cursor=after)
+
+
+@router.get(
+    f"{PROCEDURE}/source",
+    summary="Read what a procedure was made of",
+    responses=responses(
+        Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownProcedure, InvalidRequest, StoreUnavailable
+    ),
+)
+async def get_source(
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, version: Version = None
+) -> ProcedureSourceTurns:
+    """Return the messages and calls of the task that a version was made of, and nothing else of the conversation.
+
+    Needs `procedure:approve`. Personal data of other users is replaced, unless the caller holds `pii:read`. Reading
+    another user's conversation is audited.
+    """
+    scope.require(Permission.PROCEDURE_APPROVE, READ)
+    found = await services.procedures.read(scope, agent.id, procedure_id, version=version, limit=1, before=None)
+    source = found.shown.source
+    turns = await services.procedure_sources.read(scope, source)
+    return ProcedureSourceTurns(
+        version=found.shown.version,
+        thread_id=source.thread_id if source is not None else None,
+        run_id=source.run_id if source is not None else None,
+        messages=[ProcedureSourceMessage.shown(each) for each in turns.messages],
+        missing=turns.missing,
+        redacted=turns.is_redacted,
+    )
