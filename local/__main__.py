@@ -61,7 +61,8 @@ def _welcome(cloud: "LocalCloud") -> str:
         [
             "",
             f"Baton is running at {cloud.url}  (Ctrl-C stops it)",
-            f"  Page       {_page(cloud)}",
+            f"  Page       {_page(cloud, '/')}",
+            f"  Console    {_page(cloud, '/monitor/')}",
             f"  WebSocket  {cloud.socket_url}",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
             f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {cloud.environment['OPENAI_BASE_URL']}",
@@ -71,10 +72,10 @@ def _welcome(cloud: "LocalCloud") -> str:
     )
 
 
-def _page(cloud: "LocalCloud") -> str:
+def _page(cloud: "LocalCloud", path: str) -> str:
     from local import web
 
-    return f"{cloud.url}/" if web.is_built() else "not built: run `make web`"
+    return f"{cloud.url}{path}" if web.is_built() else "not built: run `make web`"
 
 
 def _say(text: str) -> None:

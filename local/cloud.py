@@ -323,6 +323,7 @@ class LocalCloud:
             key=self._key,
             page=PAGE,
             widget=web.BUILT,
+            console=web.CONSOLE_BUILT,
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(self._encoder),
             about=self._about(),

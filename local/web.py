@@ -19,7 +19,9 @@ from local.errors import LocalCloudError
 SOURCES = Path(__file__).parents[1] / "clients" / "web"
 BUILT = SOURCES / "dist"
 NOT_SOURCES = {"node_modules", "dist", "test"}
+CONSOLE_BUILT = SOURCES / "console" / "dist"
 WIDGET = "baton-chat.js"
+CONSOLE_PAGE = "index.html"
 BUILT_OF = ".built-of"
 INSTALL = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 

@@ -1,17 +1,21 @@
-// Builds dist/: the client and the widget as modules that browsers load, without anything else.
+// Builds dist/: the client and the widget as modules that browsers load, without anything else. Builds console/dist/: the
+// console as a page with its modules, whose names change with their content.
 
 import { createHash } from "node:crypto";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename } from "node:path";
 import { build, transform } from "esbuild";
 
 const TARGETS = ["chrome123", "firefox121", "safari17.5"];
 const DIST = new URL("dist/", import.meta.url);
+const CONSOLE = new URL("console/", import.meta.url);
+const CONSOLE_DIST = new URL("console/dist/", import.meta.url);
 
 /** Style sheets stand in template literals, which a bundler leaves as they are. */
 const smallStyles = {
   name: "small-styles",
   setup: ({ onLoad }) =>
-    onLoad({ filter: /widget\/src\/styles\/\w+\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /(widget|console)\/src\/styles\/\w+\.ts$/ }, async ({ path }) => {
       const source = await readFile(path, "utf8");
       const [, before, sheet, after] = /^([\s\S]*css`)([^`]*)(`[\s\S]*)$/.exec(source) ?? [];
       if (sheet === undefined) return { contents: source, loader: "ts" };
@@ -20,10 +24,7 @@ const smallStyles = {
     }),
 };
 
-await rm(DIST, { recursive: true, force: true });
-await build({
-  entryPoints: { "baton-client": "client/src/index.ts", "baton-chat": "widget/src/index.ts" },
-  outdir: "dist",
+const shared = {
   bundle: true,
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
@@ -35,7 +36,27 @@ await build({
   legalComments: "linked",
   absWorkingDir: new URL(".", import.meta.url).pathname,
   logLevel: "warning",
+};
+
+await rm(DIST, { recursive: true, force: true });
+await build({
+  ...shared,
+  entryPoints: { "baton-client": "client/src/index.ts", "baton-chat": "widget/src/index.ts" },
+  outdir: "dist",
 });
+
+await rm(CONSOLE_DIST, { recursive: true, force: true });
+const { metafile } = await build({
+  ...shared,
+  entryPoints: { console: "console/src/index.ts" },
+  entryNames: "[name]-[hash]",
+  outdir: "console/dist",
+  metafile: true,
+});
+const [entry] = Object.entries(metafile.outputs).find(([, each]) => each.entryPoint === "console/src/index.ts") ?? [];
+const page = await readFile(new URL("index.html", CONSOLE), "utf8");
+await writeFile(new URL("index.html", CONSOLE_DIST), page.replace("ENTRY", basename(entry)));
+await copyFile(new URL("page.css", CONSOLE), new URL("page.css", CONSOLE_DIST));
 
 /** What a page may name as `integrity`. */
 const integrity = {};

@@ -17,11 +17,21 @@ from local.gateway.websocket import SocketGateway
 from local.serving.asgi import AsgiApp, Receive, Scope, Send
 from local.serving.hosts import LocalHosts, refuse
 from local.tokens import EmbedKey
-from local.web import WIDGET
+from local.web import CONSOLE_PAGE, WIDGET
 
 SOCKET_PATH = "/ws"
 MANAGEMENT_PATH = "/local/gateway"
-NOT_BUILT = "The chat widget is not built: run `make web`, then load this page again.\n"
+CONSOLE_PATH = "/monitor"
+CONSOLE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self';"
+        " connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        " require-trusted-types-for 'script'; trusted-types lit-html baton-chat"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+NOT_BUILT = "What browsers load is not built: run `make web`, then load this page again.\n"
 
 
 class Application:
@@ -35,14 +45,15 @@ class Application:
         key: EmbedKey,
         page: Path,
         widget: Path,
+        console: Path,
         web_apps: Mapping[str, AsgiApp],
         model: AsgiApp | None,
         about: Mapping[str, Any],
         hosts: LocalHosts,
     ) -> None:
-        """``page`` is the demo page's folder, ``widget`` that of what other pages load, and ``model`` the demo model.
+        """``page`` is the demo page's folder, ``widget`` that of what other pages load, ``console`` the console's.
 
-        Each of them may be absent.
+        Each of them may be absent, and so may ``model``, the demo model.
 
         ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
         product's two APIs do without, since they take nobody without a token.
@@ -53,6 +64,7 @@ class Application:
         self._hosts = hosts
         self._page = page
         self._widget = widget
+        self._console = console
         living = [*web_apps.values(), *([model] if model else [])]
         routes: list[Route | Mount] = [
             Route("/local/token", key.route()),
@@ -67,6 +79,9 @@ class Application:
         # Modules that pages of any origin load; they may be built while this runs.
         self._modules = StaticFiles(directory=widget, check_dir=False)
         routes.append(Mount("/widget", CORSMiddleware(self._serve_widget, allow_origins=["*"])))
+        self._console_files = StaticFiles(directory=console, check_dir=False, html=True)
+        routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse({"local": True})))
+        routes.append(Mount(CONSOLE_PATH, self._serve_console))
         self._own = Starlette(routes=routes, lifespan=_lifespan_of(living))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +95,11 @@ class Application:
             await self._sockets(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._own(scope, receive, send)
-        elif path.startswith(("/local/", "/widget/")) or (path == "/" and self._has_page):
+        elif (
+            path.startswith(("/local/", "/widget/", f"{CONSOLE_PATH}/"))
+            or path == CONSOLE_PATH
+            or (path == "/" and self._has_page)
+        ):
             if reason := self._hosts.refusal(scope):
                 await refuse(send, reason)
             elif path.startswith(f"{MANAGEMENT_PATH}/@connections/"):
@@ -96,6 +115,18 @@ class Application:
 
     async def _serve_widget(self, scope: Scope, receive: Receive, send: Send) -> None:
         await (self._modules if self._is_built else _not_built())(scope, receive, send)
+
+    async def _serve_console(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the console's page and modules, so that browsers run nothing else there."""
+        is_built = (self._console / CONSOLE_PAGE).is_file()
+
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = [(name.lower().encode(), value.encode()) for name, value in CONSOLE_HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *headers]}
+            await send(message)
+
+        await (self._console_files if is_built else _not_built())(scope, receive, send_guarded)
 
     @property
     def _is_built(self) -> bool:

@@ -46,6 +46,7 @@ PROTECTED = [
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/tasks/task-1"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/handoffs"),
     ("DELETE", "/v1/threads/550e8400-e29b-41d4-a716-446655440000"),
+    ("GET", "/v1/users/me"),
     ("DELETE", "/v1/users/me/memory"),
     ("GET", "/v1/users/me/export"),
     ("GET", "/v1/forget-requests/request-1"),

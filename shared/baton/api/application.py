@@ -25,6 +25,7 @@ from baton.api import (
     files,
     forks,
     health,
+    identity,
     knowledge,
     messages,
     personal_data,
@@ -166,6 +167,7 @@ def _routes() -> Sequence[BaseRoute]:
         sources,
         knowledge,
         personal_data,
+        identity,
         procedures,
         procedure_review,
     )

@@ -17,7 +17,7 @@ async def ask(widget: Path, path: str) -> httpx.Response:
     absent = cast("Any", None)
     key = EmbedKey("x" * 32)
     application = Application(
-        absent, absent, absent, key, PAGE, widget, {}, None, about={}, hosts=LocalHosts(frozenset())
+        absent, absent, absent, key, PAGE, widget, widget / "console", {}, None, about={}, hosts=LocalHosts(frozenset())
     )
     transport = httpx.ASGITransport(app=cast("Any", application))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:

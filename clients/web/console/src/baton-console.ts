@@ -1,0 +1,210 @@
+import { css, html, LitElement, nothing, type TemplateResult } from "lit";
+import { html as staticHtml, unsafeStatic } from "lit/static-html.js";
+import { ConsoleApi } from "./api/console-api.ts";
+import { problemOf } from "./api/problem.ts";
+import { hrefOf, type Place, placeOf } from "./routes.ts";
+import { type LocalIdentity, LocalSession } from "./session/local-session.ts";
+import { type Config, may, type Person, readConfig, type Session } from "./session/session.ts";
+import { base } from "./styles/base.ts";
+import { texts } from "./texts.ts";
+import { VIEWS, type ViewKind, viewAt } from "./views/index.ts";
+import type { ViewContext } from "./views/view.ts";
+import "./components/sign-in.ts";
+
+const TOAST_MS = 5_000;
+
+/** The console: who is signed in, the navigation that their permissions allow, and the view of the address. */
+export class BatonConsole extends LitElement {
+  static override properties = {
+    place: { state: true },
+    person: { state: true },
+    problem: { state: true },
+    loaded: { state: true },
+    toast: { state: true },
+    isReady: { state: true },
+  };
+  static override styles = [
+    base,
+    css`
+      :host { min-block-size: 100vh; background: var(--background); }
+      .frame { display: grid; grid-template-columns: 200px minmax(0, 1fr); min-block-size: 100vh; }
+      nav { border-inline-end: 1px solid var(--border); padding: 16px 12px; display: flex; flex-direction: column; gap: 2px; background: var(--surface); position: sticky; inset-block-start: 0; block-size: 100vh; overflow: auto; }
+      nav strong { padding: 4px 10px 12px; }
+      nav a { color: var(--text); text-decoration: none; padding: 6px 10px; border-radius: 8px; }
+      nav a:hover { background: var(--raised); }
+      nav a[aria-current] { background: var(--accent); color: var(--on-accent); }
+      .who { margin-block-start: auto; padding: 10px; display: grid; gap: 6px; overflow-wrap: anywhere; }
+      main { padding: 20px 24px 48px; min-inline-size: 0; }
+      .skip { position: absolute; inset-inline-start: -9999px; }
+      .skip:focus { inset-inline-start: 8px; inset-block-start: 8px; background: var(--raised); padding: 8px; z-index: 2; }
+      .toast { position: fixed; inset-block-end: 16px; inset-inline-end: 16px; background: var(--raised); border: 1px solid var(--border); border-radius: var(--radius); padding: 10px 14px; box-shadow: 0 8px 24px rgb(0 0 0 / 0.2); max-inline-size: min(420px, 90vw); overflow-wrap: anywhere; }
+      .toast:empty { display: none; }
+      @media (max-width: 760px) {
+        .frame { grid-template-columns: minmax(0, 1fr); }
+        nav { position: static; block-size: auto; flex-flow: row wrap; border-inline-end: 0; border-block-end: 1px solid var(--border); }
+        nav strong { inline-size: 100%; padding-block-end: 4px; }
+        .who { margin: 0; padding: 4px 10px; }
+        main { padding: 16px; }
+      }
+    `,
+  ];
+  protected declare place: Place;
+  protected declare person: Person | null;
+  protected declare problem: string;
+  /** Elements whose code is there. */
+  protected declare loaded: ReadonlySet<string>;
+  protected declare toast: string;
+  protected declare isReady: boolean;
+  #session: Session | null = null;
+  #context: ViewContext | null = null;
+  #config: Config = {};
+  #toastTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    super();
+    this.place = placeOf(location.hash);
+    this.person = null;
+    this.problem = "";
+    this.loaded = new Set();
+    this.toast = "";
+    this.isReady = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    window.addEventListener("hashchange", this.#moved);
+    void this.#begin();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    window.removeEventListener("hashchange", this.#moved);
+    clearTimeout(this.#toastTimer);
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    if (!this.isReady) return nothing;
+    if (!this.person) return this.#signIn();
+    const kind = viewAt(this.place);
+    return html`
+      <a class="skip" href="#main" @click=${this.#skip}>${texts.skip}</a>
+      <div class="frame">
+        <nav aria-label=${texts.views}>
+          <strong>${texts.console}</strong>
+          ${VIEWS.filter((each) => each.label && may(this.person, each.permission)).map((each) => this.#link(each, kind))}
+          <div class="who">
+            <small class="muted">${texts.signedInAs(this.person.userId, this.person.tenantId)}</small>
+            <button type="button" @click=${this.#signOut}>${texts.signOut}</button>
+          </div>
+        </nav>
+        <main id="main" tabindex="-1" @remember=${this.#remember}>${this.#view(kind)}</main>
+      </div>
+      <div class="toast" role="status">${this.toast}</div>
+    `;
+  }
+
+  #signIn(): TemplateResult {
+    return html`<sign-in .problem=${this.problem} @identity=${this.#chosen}></sign-in>`;
+  }
+
+  #link(each: ViewKind, shown: ViewKind | null): TemplateResult {
+    const isCurrent = shown?.root === each.root;
+    return html`<a href=${hrefOf(each.root ? [each.root] : [])} aria-current=${isCurrent ? "page" : nothing}>${each.label ? texts[each.label] : ""}</a>`;
+  }
+
+  #view(kind: ViewKind | null): unknown {
+    if (!kind) return html`<p>${texts.nothingHere}</p>`;
+    if (!may(this.person, kind.permission)) return html`<p role="alert">${texts.missing(kind.permission ?? "")}</p>`;
+    if (!this.loaded.has(kind.element)) {
+      void this.#load(kind);
+      return html`<p class="muted" role="status">${texts.loading}</p>`;
+    }
+    const name = unsafeStatic(kind.element); // from the list of views, never from the address
+    return staticHtml`<${name} .context=${this.#context} .place=${this.place}></${name}>`;
+  }
+
+  async #load(kind: ViewKind): Promise<void> {
+    try {
+      await kind.load();
+      this.loaded = new Set([...this.loaded, kind.element]);
+    } catch (error) {
+      this.#notify(problemOf(error).message);
+    }
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      this.#config = await readConfig();
+      this.#session = new LocalSession();
+      await this.#session.begin();
+      if (this.#session.isSignedIn) await this.#enter();
+    } catch (error) {
+      this.problem = problemOf(error).message;
+    }
+    this.isReady = true;
+  }
+
+  #chosen = async (event: CustomEvent<LocalIdentity>): Promise<void> => {
+    try {
+      await (this.#session as LocalSession).signIn(event.detail);
+      this.problem = "";
+      await this.#enter();
+    } catch (error) {
+      this.problem = problemOf(error).message;
+    }
+  };
+
+  /** Asks the server who the token names, and shows what that person may see. */
+  async #enter(): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    const holder = { token: () => session.token(), refused: () => this.#refused() };
+    const api = new ConsoleApi(this.#config.apiUrl ?? location.origin, holder);
+    const person = await api.get<Person>(["users", "me"]);
+    this.#context = { api, person, notify: (message) => this.#notify(message) };
+    this.person = person;
+  }
+
+  /** The token is no longer accepted: nothing of the person stays on the page. */
+  #refused(): void {
+    this.problem = texts.signedOut;
+    void this.#leave();
+  }
+
+  #signOut = (): void => {
+    this.problem = "";
+    void this.#leave();
+  };
+
+  async #leave(): Promise<void> {
+    this.person = null;
+    this.#context = null;
+    await this.#session?.signOut();
+  }
+
+  #moved = (): void => {
+    this.place = placeOf(location.hash);
+  };
+
+  #remember = (event: CustomEvent<Record<string, string | null>>): void => {
+    const place: Place = this.place;
+    const address = hrefOf(place.path, { ...place.parameters, ...event.detail });
+    history.replaceState(history.state, "", address);
+    this.place = placeOf(address);
+  };
+
+  #skip = (event: Event): void => {
+    event.preventDefault();
+    this.renderRoot.querySelector<HTMLElement>("main")?.focus();
+  };
+
+  #notify(message: string): void {
+    this.toast = message;
+    clearTimeout(this.#toastTimer);
+    this.#toastTimer = setTimeout(() => {
+      this.toast = "";
+    }, TOAST_MS);
+  }
+}
+
+customElements.define("baton-console", BatonConsole);

@@ -1,0 +1,44 @@
+import { css, html, LitElement, type TemplateResult } from "lit";
+import { ALL_PERMISSIONS } from "../permissions.ts";
+import type { LocalIdentity } from "../session/local-session.ts";
+import { base } from "../styles/base.ts";
+import { texts } from "../texts.ts";
+
+/** Asks who one wants to be in the local cloud; fires `identity`. */
+export class SignIn extends LitElement {
+  static override properties = { problem: {} };
+  static override styles = [
+    base,
+    css`
+      form { display: grid; gap: 12px; max-inline-size: 420px; margin: 12vh auto; padding: 24px; border: 1px solid var(--border); border-radius: 16px; background: var(--raised); }
+      h1 { margin: 0; }
+    `,
+  ];
+  declare problem: string;
+
+  constructor() {
+    super();
+    this.problem = "";
+  }
+
+  protected override render(): TemplateResult {
+    return html`<form @submit=${this.#submitted}>
+      <h1>${texts.console}</h1>
+      <label>${texts.tenant}<input name="tenant" required pattern="[a-z0-9][a-z0-9_\\-]{0,62}" value="demo" spellcheck="false" autocomplete="off" /></label>
+      <label>${texts.user}<input name="user" required maxlength="256" value="admin" spellcheck="false" autocomplete="off" /></label>
+      <label>${texts.permissions}<textarea name="permissions" rows="4" spellcheck="false">${ALL_PERMISSIONS.join(" ")}</textarea></label>
+      <p class="bad" role="alert">${this.problem}</p>
+      <button class="primary" type="submit">${texts.signIn}</button>
+    </form>`;
+  }
+
+  #submitted = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const fields = new FormData(event.target as HTMLFormElement);
+    const text = (name: string): string => String(fields.get(name) ?? "").trim();
+    const detail: LocalIdentity = { tenant: text("tenant"), user: text("user"), permissions: text("permissions") };
+    this.dispatchEvent(new CustomEvent("identity", { detail }));
+  };
+}
+
+customElements.define("sign-in", SignIn);

@@ -1,0 +1,2 @@
+/** Registers `<baton-console>`. */
+export { BatonConsole } from "./baton-console.ts";

@@ -1,0 +1,42 @@
+import type { Permission } from "../permissions.ts";
+
+/** Where the console runs: `config.json` beside the page. */
+export interface Config {
+  /** The origin of the HTTP API; absent: the page's own. */
+  readonly apiUrl?: string;
+  /** The local cloud gives tokens to anybody. */
+  readonly local?: boolean;
+  readonly oidc?: { readonly issuer: string; readonly clientId: string; readonly scope?: string };
+}
+
+/** The person who is signed in, as the server reads the token (`GET /v1/users/me`). */
+export interface Person {
+  readonly tenantId: string;
+  readonly userId: string;
+  readonly permissions: readonly string[];
+  readonly expiresAt: string;
+}
+
+/** Signs people in, and keeps their token for this tab. */
+export interface Session {
+  readonly kind: "local" | "oidc";
+  readonly isSignedIn: boolean;
+  /** Goes on where an earlier page of this tab was, or completes a sign-in. Rejects when that fails. */
+  begin(): Promise<void>;
+  /** Returns an access token. Rejects when nobody is signed in. */
+  token(): Promise<string>;
+  /** Gets a newer token without asking the person; false if that is impossible. */
+  renew(): Promise<boolean>;
+  signOut(): Promise<void>;
+}
+
+export function may(person: Person | null, permission: Permission | null): boolean {
+  return permission === null || (person?.permissions.includes(permission) ?? false);
+}
+
+/** Reads `config.json`. Rejects when it is absent or no JSON. */
+export async function readConfig(): Promise<Config> {
+  const answer = await fetch("config.json", { cache: "no-store" });
+  if (!answer.ok) throw new Error("The console is not configured: config.json is missing.");
+  return (await answer.json()) as Config;
+}

@@ -1,0 +1,11 @@
+import { html, type TemplateResult } from "lit";
+import { texts } from "../../texts.ts";
+import { View } from "../view.ts";
+
+export class ThreadsView extends View {
+  protected override render(): TemplateResult {
+    return html`<h1>${texts.threads}</h1>`;
+  }
+}
+
+customElements.define("console-threads", ThreadsView);

@@ -1,0 +1,57 @@
+import { type CSSResultGroup, LitElement } from "lit";
+import type { ConsoleApi } from "../api/console-api.ts";
+import type { Permission } from "../permissions.ts";
+import type { Place } from "../routes.ts";
+import { may, type Person } from "../session/session.ts";
+import { base } from "../styles/base.ts";
+
+/** What every view is given by the shell. */
+export interface ViewContext {
+  readonly api: ConsoleApi;
+  readonly person: Person;
+  /** Shows a short message for a moment, and says it to screen readers. */
+  readonly notify: (message: string) => void;
+}
+
+/**
+ * A page of the console. `place` changes while it is shown, when only parameters or later segments of the hash change.
+ *
+ * `left` is aborted when the view is left: pass it to requests, so that nothing goes on unseen.
+ */
+export abstract class View extends LitElement {
+  static override properties: Record<string, object> = {
+    context: { attribute: false },
+    place: { attribute: false },
+  };
+  static override styles: CSSResultGroup = base;
+  declare context: ViewContext;
+  declare place: Place;
+  #leaving = new AbortController();
+
+  get api(): ConsoleApi {
+    return this.context.api;
+  }
+
+  get left(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
+  may(permission: Permission): boolean {
+    return may(this.context.person, permission);
+  }
+
+  /** Puts parameters of this view into the address, without a new entry in the browser's history. */
+  remember(parameters: Readonly<Record<string, string | null>>): void {
+    this.dispatchEvent(new CustomEvent("remember", { detail: parameters, bubbles: true, composed: true }));
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#leaving.abort();
+  }
+}
