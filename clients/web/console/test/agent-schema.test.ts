@@ -22,13 +22,10 @@ test("fields at the top, inside a mapping and inside an entry of a list are told
   assert.deepEqual(place("tools:\n- type: http\n  na^")?.path, ["tools", "[]"]);
   assert.deepEqual(place("tools:\n  - type: http\n    headers:\n      X: y\n    na^")?.path, ["tools", "[]"]);
   assert.deepEqual(place("tools:\n  - na^")?.path, ["tools", "[]"]);
-  assert.deepEqual(place("workflow:\n  states:\n    - name: a\n      transitions:\n        - to: b\n          wh^")?.path, [
-    "workflow",
-    "states",
-    "[]",
-    "transitions",
-    "[]",
-  ]);
+  assert.deepEqual(
+    place("workflow:\n  states:\n    - name: a\n      transitions:\n        - to: b\n          wh^")?.path,
+    ["workflow", "states", "[]", "transitions", "[]"],
+  );
   assert.deepEqual(place("tools:\n- type: http\n\n# a comment\nmain: tr^")?.path, []);
 });
 
@@ -37,7 +34,10 @@ test("a value is known by the colon before it, and texts of several lines have n
   assert.deepEqual([at?.path, at?.key, at?.value], [["memory"], "retrieved", "bef"]);
   assert.equal(place("main:^")?.value, "");
   assert.equal(place("system_prompt: |\n  You are na^"), null);
-  assert.deepEqual(place("tools:\n- type: http\n  name: x\n  desc^\n  url: y\n- type: mcp")?.beside.get("type"), "http");
+  assert.deepEqual(
+    place("tools:\n- type: http\n  name: x\n  desc^\n  url: y\n- type: mcp")?.beside.get("type"),
+    "http",
+  );
 });
 
 test("fields come from the schema with what they mean and what they may hold", () => {

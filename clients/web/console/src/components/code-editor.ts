@@ -10,6 +10,9 @@ export interface LineProblem {
   readonly message: string;
 }
 
+/** What an editor is made anew for. */
+const SETUP = ["language", "label", "isReadOnly", "help"] as const;
+
 /** A text in an editor. Tells `change` with the text as its detail, once for each change that a person makes. */
 export class ConsoleCode extends LitElement {
   static override properties = {
@@ -22,7 +25,7 @@ export class ConsoleCode extends LitElement {
   };
   static override styles = css`
     :host { display: block; min-inline-size: 0; }
-    div.at { display: grid; border: 1px solid var(--_border); border-radius: 8px; overflow: hidden; }
+    div.at { display: grid; border: 1px solid var(--border); border-radius: 8px; overflow: hidden; }
     .cm-editor { max-block-size: var(--code-height, 65vh); min-block-size: 8rem; }
   `;
   declare value: string;
@@ -74,7 +77,7 @@ export class ConsoleCode extends LitElement {
   }
 
   protected override updated(changed: PropertyValues<this>): void {
-    const isAnother = ["language", "label", "isReadOnly", "help"].some((name) => changed.has(name as keyof this));
+    const isAnother = SETUP.some((name) => changed.has(name));
     if (!this.#view || isAnother) this.#open();
     else if (changed.has("value") && this.value !== this.#known) this.#replace(this.value);
     if (changed.has("problems") || isAnother) this.#mark();

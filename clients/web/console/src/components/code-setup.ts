@@ -32,31 +32,35 @@ export interface Help {
 
 /** Colours of the page, so that it is dark where the page is. */
 const theme = EditorView.theme({
-  "&": { color: "var(--_text)", backgroundColor: "var(--_background)", fontSize: "13px" },
-  "&.cm-focused": { outline: "2px solid var(--_accent)", outlineOffset: "1px" },
-  ".cm-content": { fontFamily: "var(--_mono)", caretColor: "var(--_text)" },
-  ".cm-scroller": { fontFamily: "var(--_mono)", lineHeight: "1.55", overflow: "auto" },
-  ".cm-gutters": { backgroundColor: "var(--_surface)", color: "var(--_muted)", borderInlineEnd: "1px solid var(--_border)" },
-  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "color-mix(in srgb, var(--_accent) 8%, transparent)" },
-  ".cm-cursor": { borderLeftColor: "var(--_text)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
-    backgroundColor: "color-mix(in srgb, var(--_accent) 28%, transparent)",
+  "&": { color: "var(--text)", backgroundColor: "var(--background)", fontSize: "13px" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
+  ".cm-content": { fontFamily: "var(--mono)", caretColor: "var(--text)" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
+  ".cm-gutters": {
+    backgroundColor: "var(--surface)",
+    color: "var(--muted)",
+    borderInlineEnd: "1px solid var(--border)",
   },
-  ".cm-tooltip": { backgroundColor: "var(--_raised)", color: "var(--_text)", border: "1px solid var(--_border)" },
-  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--_accent)", color: "var(--_on-accent)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "color-mix(in srgb, var(--accent) 8%, transparent)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 28%, transparent)",
+  },
+  ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--border)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
   ".cm-completionInfo": { maxInlineSize: "24rem", padding: "6px 10px" },
   ".cm-hint": { maxInlineSize: "28rem", padding: "6px 10px" },
-  ".cm-hint small": { display: "block", color: "var(--_muted)" },
-  ".cm-diagnostic": { fontFamily: "var(--_mono)" },
-  ".cm-changedLine": { backgroundColor: "color-mix(in srgb, var(--_accent) 10%, transparent) !important" },
-  ".cm-changedText": { background: "color-mix(in srgb, var(--_accent) 26%, transparent) !important" },
-  ".cm-collapsedLines": { color: "var(--_muted)", background: "var(--_surface)" },
+  ".cm-hint small": { display: "block", color: "var(--muted)" },
+  ".cm-diagnostic": { fontFamily: "var(--mono)" },
+  ".cm-changedLine": { backgroundColor: "color-mix(in srgb, var(--accent) 10%, transparent) !important" },
+  ".cm-changedText": { background: "color-mix(in srgb, var(--accent) 26%, transparent) !important" },
+  ".cm-collapsedLines": { color: "var(--muted)", background: "var(--surface)" },
 });
 
 const colours = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "light-dark(#3b3594, #b9b6ff)" },
   { tag: [tags.string, tags.special(tags.string)], color: "light-dark(#1d6b3a, #8fd6a8)" },
-  { tag: [tags.comment, tags.lineComment], color: "var(--_muted)", fontStyle: "italic" },
+  { tag: [tags.comment, tags.lineComment], color: "var(--muted)", fontStyle: "italic" },
   { tag: [tags.number, tags.bool, tags.null, tags.keyword], color: "light-dark(#9a3412, #ffb38a)" },
 ]);
 

@@ -30,14 +30,16 @@ function complete(schema: AgentSchema, context: CompletionContext): CompletionRe
   const options = schema
     .fieldsAt(place.path, place.beside)
     .filter(({ name }) => !there.has(name))
-    .map((field): Completion => ({
-      label: field.name,
-      type: "property",
-      detail: field.about,
-      apply: field.name + (line.text.slice(pos - line.from).startsWith(":") ? "" : AFTER[field.holds]),
-      info: field.description,
-      boost: field.isRequired ? 1 : 0,
-    }));
+    .map(
+      (field): Completion => ({
+        label: field.name,
+        type: "property",
+        detail: field.about,
+        apply: field.name + (line.text.slice(pos - line.from).startsWith(":") ? "" : AFTER[field.holds]),
+        info: field.description,
+        boost: field.isRequired ? 1 : 0,
+      }),
+    );
   return { from, options };
 }
 
