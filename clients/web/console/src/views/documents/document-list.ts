@@ -168,7 +168,7 @@ export class DocumentList extends LitElement {
 
   #acts(each: Document): TemplateResult {
     return html`<div class="act">
-      <label class="file">${say.replace}<input type="file" accept=${ENDINGS} aria-label=${say.replaceFile(each.title)} @change=${(event: Event) => this.#replaced(event, each)} /></label>
+      <label class="file">${say.replace}<input type="file" accept=${ENDINGS} aria-label=${say.replaceFile(each.name)} @change=${(event: Event) => this.#replaced(event, each)} /></label>
       <confirm-button label=${say.remove} question=${say.removeSure(each.title)} @confirmed=${() => this.#delete(each)}></confirm-button>
     </div>`;
   }
