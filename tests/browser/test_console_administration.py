@@ -63,9 +63,11 @@ async def reviewer(examples: RunningCloud) -> AsyncIterator[User]:
 async def eventually(read: Callable[[], Any]) -> Any:
     """What is read, once there is something."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not (found := await read()):
+        while True:
+            found = await read()
+            if found:
+                return found
             await asyncio.sleep(0.2)
-    return found
 
 
 async def write(console: Console, text: str) -> None:
