@@ -16,6 +16,7 @@ from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.handoffs.sandboxes import Sandboxes
 from baton.knowledge.documents import Documents
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.knowledge.sources import Sources
@@ -73,6 +74,7 @@ class ApiServices:
     controls: Controls
     forks: Forks
     merges: Merges
+    sandboxes: Sandboxes
     approvals: Approvals
     agents: AgentRegistry
     catalog: AgentCatalog
@@ -124,6 +126,7 @@ class ApiServices:
             controls=app.controls,
             forks=app.forks,
             merges=app.merges,
+            sandboxes=app.sandboxes,
             approvals=app.approvals,
             agents=app.agents,
             catalog=ports.catalog,

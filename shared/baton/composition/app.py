@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.handoffs.sandboxes import Sandboxes
     from baton.knowledge.cleaning import Cleaning
     from baton.knowledge.document_records import DocumentRecords
     from baton.knowledge.documents import Documents
@@ -657,6 +658,14 @@ class App:
 
         ports = self.ports
         return Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
+
+    @cached_property
+    def sandboxes(self) -> Sandboxes:
+        """Copies conversations for those who look into them."""
+        from baton.handoffs.sandboxes import Sandboxes
+
+        ports = self.ports
+        return Sandboxes(ports.store, self.agents, self.forks, self.readers, ports.audit, ports.clock)
 
     @cached_property
     def replays(self) -> Replays:

@@ -93,6 +93,12 @@ export const texts = {
   from: "From",
   until: "Until",
   export: "Export",
+  continueInSandbox: "Continue in a sandbox",
+  askAgainInSandbox: "Ask again in a sandbox",
+  sayInSandbox: "Say something in this sandbox",
+  send: "Send",
+  answering: "Answering …",
+  copyOf: "Copy of",
   kinds: { turn: "Turn", message: "Message", call: "Tool", workflow: "Workflow", task: "Sub-task", handoff: "Handoff" },
   statuses: {
     ok: "done",
