@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
-from baton.api.schemas import Feedback, Usage
+from baton.api.schemas import Asked, Feedback, Usage
 from baton.domain.feedback import Rating
-from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
 from baton.memory.recalled import BlockKind
+
+MAX_WITHOUT = 200
+"""Items that a dry run leaves out."""
+Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class TurnFeedback(Feedback):
@@ -150,3 +154,65 @@ class Context(_Recorded):
     calls: list[ContextCall]
     calls_left_out: int = Field(examples=[0])
     feedback: list[RecordedFeedback] = Field(default=[], examples=[[]])
+
+
+class RerunRequest(Asked):
+    """What is to be other than it was."""
+
+    model: Name | None = Field(
+        default=None,
+        description="The model of the agents that answer: one of the settings, or one that an agent's file names.",
+        examples=["gpt-4.1"],
+    )
+    agent_version: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="A version of the agent that was active, of those that a tenant has made.",
+        examples=[3],
+    )
+    without: Annotated[list[Name], Field(max_length=MAX_WITHOUT)] = Field(
+        default=[],
+        description="Ids of items that are left out: of facts, messages, summaries, chunks and procedures. Of the "
+        "history, the item's whole turn.",
+        examples=[["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"]],
+    )
+    message_id: Name | None = Field(
+        default=None,
+        description="The turn's message, as the list of turns has it. It spares a search through a long conversation.",
+        examples=["m-1"],
+    )
+
+
+class DryCall(Served):
+    """A call that a model of a dry run has made."""
+
+    agent_id: str = Field(description="Who called.", examples=["assistant"])
+    tool_name: str = Field(examples=["get_weather"])
+    input: dict[str, Any] | str = Field(
+        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
+    )
+    is_recorded: bool = Field(description="Whether the turn's own result answered it.")
+    outcome: Literal["recorded", "not_executed", "wanted", "waiting"] = Field(
+        description="`wanted`: a handoff or another move of the conversation, which was not stored; `waiting`: a "
+        "person or the user's application would have to act.",
+        examples=["recorded"],
+    )
+    output: str | None = Field(description="What the model was told.", examples=["Sunny, 21 °C"])
+
+
+class Rerun(Served):
+    """What came of a dry run."""
+
+    answer: str = Field(examples=["Your cat is called Miso."])
+    outcome: Literal["success", "cancelled", "interrupt"] = Field(
+        description="`interrupt`: it would wait for a person or for the user's application.", examples=["success"]
+    )
+    agent_id: str | None = Field(description="Who spoke last.", examples=["assistant"])
+    agent_version: int | None = Field(
+        description="The version of the agent that was active; null for one that ships with the deployment.",
+        examples=[None],
+    )
+    model: str | None = Field(description="The last agent's model.", examples=["gpt-4.1"])
+    context: Context
+    tool_calls: list[DryCall]
+    usage: Usage
+    duration_ms: Milliseconds = Field(examples=[1840])
