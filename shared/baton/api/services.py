@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from baton.agents.approvals import Approvals
 from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
+from baton.domain.prices import Prices
 from baton.entry.controls import Controls
 from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
@@ -46,6 +47,7 @@ from baton.ports.turn_queue import TurnQueue
 from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
+from baton.privacy.readers import Readers
 from baton.procedures.administration import ProcedureAdministration
 from baton.procedures.procedure_sources import ProcedureSources
 from baton.sessions.importing import Importer
@@ -79,6 +81,7 @@ class ApiServices:
     files: Files
     inspector: Inspector
     audit: AuditLog
+    readers: Readers
     forget_calls: ForgetCalls
     exports: Exports
     retentions: Retentions
@@ -103,6 +106,7 @@ class ApiServices:
     procedure_sources: ProcedureSources
     app: App
     knowledge_search: KnowledgeSearch
+    prices: Prices
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -128,6 +132,7 @@ class ApiServices:
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,
+            readers=app.readers,
             forget_calls=app.forget_calls,
             exports=app.exports,
             retentions=ports.retentions,
@@ -151,6 +156,7 @@ class ApiServices:
             procedure_sources=app.procedure_sources,
             app=app,
             knowledge_search=app.knowledge_search,
+            prices=ports.prices,
         )
 
     @property

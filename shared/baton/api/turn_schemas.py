@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
-from baton.api.schemas import Asked, Feedback, Usage
+from baton.api.schemas import COST, Asked, Feedback, Usage
 from baton.domain.feedback import Rating
+from baton.domain.prices import Prices
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
 from baton.memory.recalled import BlockKind
+from baton.sessions.turn_listing import TurnSummary
 
 MAX_WITHOUT = 200
 """Items that a dry run leaves out."""
@@ -37,11 +39,27 @@ class Turn(Served):
     started_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     usage: Usage
+    model: str | None = Field(
+        description="The model of the agent that spoke last; null where none did.", examples=["gpt-4.1"]
+    )
+    first_token_ms: int | None = Field(
+        description="Milliseconds from the message to the first word of the answer; null where there is none, and for "
+        "turns from before it was measured.",
+        examples=[640],
+    )
+    cost: float | None = COST
+    error_code: str | None = Field(description="The code of the error that it ended with.", examples=[None])
     feedback: list[TurnFeedback] = Field(
         default=[],
         exclude_if=lambda feedback: not feedback,
         description="The user's feedback on its answers; left out where there is none.",
     )
+
+    @classmethod
+    def shown(cls, prices: Prices, turn: TurnSummary) -> Turn:
+        """Return the served form of ``turn``. What it cost is known once it has ended."""
+        ended = turn.ended_at is not None
+        return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if ended else None)
 
 
 class _Recorded(Served):
@@ -86,6 +104,9 @@ class ContextItem(_Recorded):
     tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
     included: bool
     reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
+    masked: bool = Field(
+        default=False, description="Whether the prompt tells only the length of this tool's result.", examples=[False]
+    )
     ambiguous: bool = Field(
         default=False, description="Whether it is one of several procedures that fit the message.", examples=[False]
     )
@@ -102,6 +123,12 @@ class ContextBlock(_Recorded):
     agent_id: str = Field(description="Whose prompt.", examples=["assistant"])
     task_id: str | None = Field(description="The sub-task, for an agent that was consulted.", examples=[None])
     tokens: int = Field(examples=[64])
+    budget: int | None = Field(
+        default=None,
+        description="Tokens that it may take: of knowledge and episodes together, of a procedure, and what was left for "
+        "the history; null where there is no limit of its own, and in older records.",
+        examples=[1500],
+    )
     duration_ms: int | None = Field(description="Of its retrieval, if there was one.", examples=[38])
     error: str | None = Field(description="Why it found nothing, or only by words.", examples=[None])
     items: list[ContextItem]
@@ -122,6 +149,14 @@ class ContextCall(_Recorded):
     estimated_tokens: int = Field(examples=[418])
     input_tokens: int | None = Field(description="The provider's count; null if it gave none.", examples=[412])
     output_tokens: int | None = Field(examples=[58])
+    cached_input_tokens: int | None = Field(
+        default=None,
+        description="Those of the input tokens that the provider read from its prompt cache; null in older records.",
+        examples=[384],
+    )
+    duration_ms: int | None = Field(
+        default=None, description="From the request to the end of the answer; null in older records.", examples=[912]
+    )
     error: str | None = Field(description="The code of the failure that ended it.", examples=[None])
 
 

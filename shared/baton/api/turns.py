@@ -67,7 +67,9 @@ async def list_turns(
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(services, caller, thread_id)
     turns, next_before = await turns_of(services.store, services.feedback, caller, thread, limit=limit, before=before)
-    return Listing[Turn](items=turns, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
+    shown = [Turn.shown(services.prices, turn) for turn in turns]
+    shown = await services.readers.shown(caller, thread.user_id, shown)
+    return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
 @router.get(
@@ -92,7 +94,8 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, servic
         )
     rated = await services.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [each for each in rated if each.run_id == record["runId"]]
-    return Context.model_validate(await services.inspector.with_feedback(record, feedback))
+    context = Context.model_validate(await services.inspector.with_feedback(record, feedback))
+    return await services.readers.shown(caller, thread.user_id, context)
 
 
 @router.post(
@@ -138,4 +141,5 @@ async def rerun_turn(
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
     ran = await services.reruns.run(caller, turn, RerunWish(asked.model, asked.agent_version, frozenset(asked.without)))
     record = json.loads(await services.inspector.made(thread.id, run_id, ran.inspection))
-    return Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
+    rerun = Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
+    return await services.readers.shown(caller, thread.user_id, rerun)
