@@ -125,8 +125,8 @@ class ContextBlock(_Recorded):
     tokens: int = Field(examples=[64])
     budget: int | None = Field(
         default=None,
-        description="Tokens that it may take: of knowledge and episodes together, of a procedure, and what was left for "
-        "the history; null where there is no limit of its own, and in older records.",
+        description="Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left "
+        "for the history; null where there is no limit of its own, and in older records.",
         examples=[1500],
     )
     duration_ms: int | None = Field(description="Of its retrieval, if there was one.", examples=[38])
