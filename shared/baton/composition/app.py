@@ -656,7 +656,7 @@ class App:
         """Reads what procedures were made of."""
         from baton.procedures.procedure_sources import ProcedureSources
 
-        return ProcedureSources(self.ports.store, self.ports.pii_detector, self.ports.audit)
+        return ProcedureSources(self.ports.store, self.readers, self.ports.audit)
 
     @cached_property
     def forks(self) -> Forks:
