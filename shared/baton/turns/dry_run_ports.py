@@ -172,7 +172,14 @@ class UnkeptAudit:
         return (), None
 
     async def of_tenant(
-        self, scope: Scope, wanted: Mapping[str, str], *, limit: int, cursor: str | None
+        self,
+        scope: Scope,
+        wanted: Mapping[str, str],
+        *,
+        limit: int,
+        cursor: str | None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Sequence[AuditRecord], str | None]:
         return (), None
 
