@@ -54,6 +54,7 @@ PROTECTED = [
     ("PUT", "/v1/retention"),
     ("GET", "/v1/workflows"),
     ("GET", "/v1/audit"),
+    ("GET", "/v1/audit/export"),
     ("GET", "/v1/agents"),
     ("GET", "/v1/agents/assistant"),
     ("PUT", "/v1/agents/tutor"),

@@ -89,6 +89,10 @@ export const texts = {
     interrupted: "interrupted",
     waiting: "waits for a person",
   },
+  action: "Action",
+  from: "From",
+  until: "Until",
+  export: "Export",
   kinds: { turn: "Turn", message: "Message", call: "Tool", workflow: "Workflow", task: "Sub-task", handoff: "Handoff" },
   statuses: {
     ok: "done",
