@@ -156,7 +156,9 @@ CONSOLE = {
 }
 OUTPUTS = {
     "ConsoleUrl": "https://d1.cloudfront.net/monitor/",
-    "ConsoleConfig": '{"oidc":{"issuer":"https://idp.example","clientId":"c1","scope":"openid  offline_access","audience":""}}',
+    "ConsoleConfig": (
+        '{"oidc":{"issuer":"https://idp.example","clientId":"c1","scope":"openid  offline_access","audience":""}}'
+    ),
 }
 
 
