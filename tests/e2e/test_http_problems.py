@@ -26,6 +26,7 @@ PROTECTED = [
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/messages/m-1/feedback"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/turns"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/turns/550e8400-e29b-41d4-a716-446655440000/context"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/turns/550e8400-e29b-41d4-a716-446655440000/rerun"),
     ("GET", "/v1/episodes"),
     ("GET", "/v1/episodes/550e8400-e29b-41d4-a716-446655440000"),
     ("POST", "/v1/episodes/search"),

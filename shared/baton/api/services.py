@@ -55,6 +55,7 @@ from baton.sessions.importing import Importer
 from baton.sessions.ratings import Ratings
 from baton.sessions.titles import Titles
 from baton.turns.branch_selection import BranchSelection
+from baton.turns.reruns import Reruns
 from baton.turns.turns import Turns
 
 
@@ -165,6 +166,11 @@ class ApiServices:
     def documents(self) -> Documents:
         """Documents of agents. Built by the first request for them: the function that streams has none."""
         return self.app.documents
+
+    @property
+    def reruns(self) -> Reruns:
+        """Dry runs of turns, likewise."""
+        return self.app.reruns
 
     @property
     def webhooks(self) -> Webhooks:

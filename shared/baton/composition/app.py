@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from baton.sessions.titles import Titles
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
+    from baton.turns.reruns import Reruns
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
 
@@ -325,6 +326,13 @@ class App:
         from baton.turns.branch_selection import BranchSelection
 
         return BranchSelection(self.turn_services, self.ports.audit)
+
+    @cached_property
+    def reruns(self) -> Reruns:
+        """Answers turns again as dry runs."""
+        from baton.turns.reruns import Reruns
+
+        return Reruns(self.turn_services, self.agent_editing, self.own_agents, self.offered_models)
 
     @cached_property
     def history_summaries(self) -> HistorySummaries:
