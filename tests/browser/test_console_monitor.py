@@ -94,3 +94,18 @@ async def test_an_administrator_asks_a_question_again_in_a_sandbox(
     await console.main.get_by_role("button", name="Send").click()
     await expect(console.main.get_by_role("option").filter(has_text="Or another?").first).to_be_visible()
     await expect(console.main.get_by_role("link", name=session[:8])).to_be_visible()
+
+
+async def test_two_runs_are_compared_side_by_side(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
+    tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
+    first = await say(cloud, tenant, "ada", session, "Hello")
+    second = await say(cloud, tenant, "ada", session, "A much longer question than the other one")
+    console = Console(page, cloud.url)
+    await console.open(f"/compare?left={session}/{first}")
+    await console.sign_in(tenant)
+    left, right = (console.main.get_by_role("region", name=side) for side in ("Left", "Right"))
+    await expect(left).to_contain_text("Hello")
+    await right.get_by_label("Link to a turn").fill(f"{cloud.url}/monitor/#/threads/{session}?at=turn:{second}")
+    await right.get_by_role("button", name="Show").click()
+    await expect(right).to_contain_text("A much longer question")
+    await expect(right.get_by_text("(differs)").first).to_be_attached()
