@@ -74,6 +74,11 @@ class ThreadQuery:
             and self._has_words(thread)
         )
 
+    @property
+    def is_of_time_only(self) -> bool:
+        """Whether it leaves out nothing that was active in the period."""
+        return self == ThreadQuery(active_from=self.active_from, active_to=self.active_to, prices=self.prices)
+
     def is_in_time(self, moment: datetime) -> bool:
         """Return whether ``moment`` is in the period that is searched."""
         return (self.active_from is None or moment >= self.active_from) and (
