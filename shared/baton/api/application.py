@@ -28,6 +28,7 @@ from baton.api import (
     identity,
     knowledge,
     messages,
+    overview,
     personal_data,
     problems,
     procedure_review,
@@ -170,6 +171,7 @@ def _routes() -> Sequence[BaseRoute]:
         identity,
         procedures,
         procedure_review,
+        overview,
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")

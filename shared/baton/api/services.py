@@ -50,6 +50,7 @@ from baton.privacy.export import Exports
 from baton.procedures.administration import ProcedureAdministration
 from baton.procedures.procedure_sources import ProcedureSources
 from baton.sessions.importing import Importer
+from baton.sessions.overviews import Overviews
 from baton.sessions.ratings import Ratings
 from baton.sessions.titles import Titles
 from baton.turns.branch_selection import BranchSelection
@@ -104,6 +105,7 @@ class ApiServices:
     app: App
     knowledge_search: KnowledgeSearch
     prices: Prices
+    overviews: Overviews
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -153,6 +155,7 @@ class ApiServices:
             app=app,
             knowledge_search=app.knowledge_search,
             prices=ports.prices,
+            overviews=app.overviews,
         )
 
     @property

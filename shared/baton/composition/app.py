@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.made_titles import MadeTitles
+    from baton.sessions.overviews import Overviews
     from baton.sessions.ratings import Ratings
     from baton.sessions.sessions import Sessions
     from baton.sessions.titles import Titles
@@ -323,6 +324,13 @@ class App:
 
         ports = self.ports
         return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
+
+    @cached_property
+    def overviews(self) -> Overviews:
+        """Counts what has happened in a tenant's threads."""
+        from baton.sessions.overviews import Overviews
+
+        return Overviews(self.ports.store, self.ports.prices)
 
     @cached_property
     def titles(self) -> Titles:

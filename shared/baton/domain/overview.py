@@ -44,7 +44,7 @@ class DayCounts:
 
     turns: int = 0
     failures: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     nano_cost: int = 0
     """The costs that are known."""
     unpriced: int = 0

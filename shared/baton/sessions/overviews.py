@@ -112,15 +112,9 @@ class Overviews:
         following = Place(place.period, after, is_listed, tuple(unfinished))
         return overview, following if unfinished or not is_listed else None
 
-    async def _found(
-        self, scope: Scope, unfinished: Sequence[tuple[str, int]]
-    ) -> list[tuple[Thread, int | None]]:
+    async def _found(self, scope: Scope, unfinished: Sequence[tuple[str, int]]) -> list[tuple[Thread, int | None]]:
         found = await gather_all(*(self._get(scope, thread_id) for thread_id, _ in unfinished))
-        return [
-            (thread, before)
-            for thread, (_, before) in zip(found, unfinished, strict=True)
-            if thread is not None
-        ]
+        return [(thread, before) for thread, (_, before) in zip(found, unfinished, strict=True) if thread is not None]
 
     async def _get(self, scope: Scope, thread_id: str) -> Thread | None:
         try:
@@ -143,9 +137,7 @@ class Overviews:
         self, scope: Scope, thread: Thread, before: int | None, period: Period
     ) -> tuple[Overview, int | None]:
         """Return the counts of the thread's turns before a message, and where it goes on; None at its end."""
-        turns, rest = await turns_of(
-            self._store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS
-        )
+        turns, rest = await turns_of(self._store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
         ended = [turn for turn in turns if turn.started_at is not None]
         if ended and ended[-1].started_at is not None and ended[-1].started_at < period.start:
             rest = None
@@ -175,6 +167,6 @@ def _is_in(turn: TurnSummary, period: Period) -> bool:
 
 def _unfinished(entry: object) -> tuple[str, int]:
     match entry:
-        case [str(thread_id), int(before)] if len(thread_id) <= 64 and 0 <= before < 10**12:  # noqa: PLR2004
+        case [str(thread_id), int(before)] if len(thread_id) <= 64 and 0 <= before < 10**12:
             return thread_id, before
     raise InvalidRequest("cursor was not handed out by this list.")
