@@ -27,6 +27,7 @@ from baton.api import (
     health,
     identity,
     knowledge,
+    limits,
     messages,
     overview,
     personal_data,
@@ -172,6 +173,7 @@ def _routes() -> Sequence[BaseRoute]:
         procedures,
         procedure_review,
         overview,
+        limits,
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")

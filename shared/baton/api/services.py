@@ -19,6 +19,7 @@ from baton.handoffs.forks import Forks
 from baton.knowledge.documents import Documents
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.knowledge.sources import Sources
+from baton.limits.current_limits import CurrentLimits
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
@@ -41,6 +42,7 @@ from baton.ports.push_configs import PushConfigs
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.signing_key import SigningKey
+from baton.ports.tenant_limits import TenantLimitStore
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.turn_queue import TurnQueue
@@ -106,6 +108,8 @@ class ApiServices:
     knowledge_search: KnowledgeSearch
     prices: Prices
     overviews: Overviews
+    tenant_limits: TenantLimitStore
+    current_limits: CurrentLimits
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -156,6 +160,8 @@ class ApiServices:
             knowledge_search=app.knowledge_search,
             prices=ports.prices,
             overviews=app.overviews,
+            tenant_limits=ports.tenant_limits,
+            current_limits=app.current_limits,
         )
 
     @property
