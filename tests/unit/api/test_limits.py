@@ -91,6 +91,17 @@ async def test_what_is_no_limit_is_refused(wrong: Any) -> None:
     assert (await put(with_deployment(), wrong)).status_code == 422
 
 
+async def test_an_agent_has_no_more_documents_than_its_limit_and_keeps_those_it_has() -> None:
+    served = Served(harness_with(documents_per_agent=1))
+    document = {"name": "handbook.pdf", "contentType": "application/pdf", "size": 10, "sha256": "a" * 64}
+    added = await served.post("/agents/assistant/documents", document, "document:write")
+    assert added.status_code == 201
+    refused = await served.post("/agents/assistant/documents", document | {"name": "b.pdf"}, "document:write")
+    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+    again = await served.post("/agents/assistant/documents", document, "document:write")
+    assert again.json()["document"]["id"] == added.json()["document"]["id"]
+
+
 async def test_a_conversation_that_has_used_its_tokens_is_refused_and_loses_nothing() -> None:
     harness = harness_with(thread_tokens=20)
     await harness.say("m1")
