@@ -31,6 +31,7 @@ async def thread_audit(
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
     thread = await readable_thread(services, caller, thread_id)
     records, next_cursor = await services.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    records = await services.readers.each(caller, records, lambda record: record.user_id)
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)
 
 
@@ -68,4 +69,5 @@ async def tenant_audit(
         limit=limit,
         cursor=cursor,
     )
+    records = await services.readers.each(caller, records, lambda record: record.user_id)
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)

@@ -49,6 +49,7 @@ from baton.ports.turn_queue import TurnQueue
 from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
+from baton.privacy.readers import Readers
 from baton.procedures.administration import ProcedureAdministration
 from baton.procedures.procedure_sources import ProcedureSources
 from baton.sessions.importing import Importer
@@ -82,6 +83,7 @@ class ApiServices:
     files: Files
     inspector: Inspector
     audit: AuditLog
+    readers: Readers
     forget_calls: ForgetCalls
     exports: Exports
     retentions: Retentions
@@ -135,6 +137,7 @@ class ApiServices:
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,
+            readers=app.readers,
             forget_calls=app.forget_calls,
             exports=app.exports,
             retentions=ports.retentions,

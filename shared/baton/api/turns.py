@@ -54,6 +54,7 @@ async def list_turns(
     thread = await readable_thread(services, caller, thread_id)
     turns, next_before = await turns_of(services.store, services.feedback, caller, thread, limit=limit, before=before)
     shown = [Turn.shown(services.prices, turn) for turn in turns]
+    shown = await services.readers.shown(caller, thread.user_id, shown)
     return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
@@ -79,4 +80,5 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, servic
         )
     rated = await services.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [each for each in rated if each.run_id == record["runId"]]
-    return Context.model_validate(await services.inspector.with_feedback(record, feedback))
+    context = Context.model_validate(await services.inspector.with_feedback(record, feedback))
+    return await services.readers.shown(caller, thread.user_id, context)

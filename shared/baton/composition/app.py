@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from baton.outbox.task_news import TaskNews
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
+    from baton.privacy.readers import Readers
     from baton.privacy.retention import RetentionRuns
     from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
@@ -98,9 +99,17 @@ class App:
                 replays=self.replays,
                 agents=self.agents,
                 audit=ports.audit,
+                readers=self.readers,
                 clock=ports.clock,
             )
         )
+
+    @cached_property
+    def readers(self) -> Readers:
+        """Shows conversations to others than their users."""
+        from baton.privacy.readers import Readers
+
+        return Readers(self.ports.pii_detector)
 
     @cached_property
     def queued_turns(self) -> QueuedTurns:
@@ -661,7 +670,7 @@ class App:
         """Reads what procedures were made of."""
         from baton.procedures.procedure_sources import ProcedureSources
 
-        return ProcedureSources(self.ports.store, self.ports.pii_detector, self.ports.audit)
+        return ProcedureSources(self.ports.store, self.readers, self.ports.audit)
 
     @cached_property
     def forks(self) -> Forks:
