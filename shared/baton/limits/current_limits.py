@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-from aws_lambda_powertools import Logger
 
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
 from baton.ports.clock import Clock
 from baton.ports.tenant_limits import TenantLimitStore
-
-logger = Logger(child=True)
 
 FRESH = timedelta(minutes=1)
 """The age up to which a copy is used without a read."""
@@ -52,10 +49,9 @@ class CurrentLimits:
         """
         copy = self._copy(scope)
         if not self._is_fresh(copy):
-            try:
+            # Whatever else a turn needs of the table tells of the outage.
+            with contextlib.suppress(StoreUnavailable):
                 await asyncio.shield(self._reading(scope, copy))
-            except StoreUnavailable:
-                logger.warning("limits not read", tenant_id=scope.tenant_id)
         return (copy.limits or TenantLimits()).within(self.deployment)
 
     async def current(self, scope: Scope) -> DeploymentLimits:
