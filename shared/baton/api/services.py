@@ -16,6 +16,7 @@ from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.handoffs.sandboxes import Sandboxes
 from baton.knowledge.documents import Documents
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.knowledge.sources import Sources
@@ -57,6 +58,7 @@ from baton.sessions.overviews import Overviews
 from baton.sessions.ratings import Ratings
 from baton.sessions.titles import Titles
 from baton.turns.branch_selection import BranchSelection
+from baton.turns.reruns import Reruns
 from baton.turns.turns import Turns
 
 
@@ -76,6 +78,7 @@ class ApiServices:
     controls: Controls
     forks: Forks
     merges: Merges
+    sandboxes: Sandboxes
     approvals: Approvals
     agents: AgentRegistry
     catalog: AgentCatalog
@@ -130,6 +133,7 @@ class ApiServices:
             controls=app.controls,
             forks=app.forks,
             merges=app.merges,
+            sandboxes=app.sandboxes,
             approvals=app.approvals,
             agents=app.agents,
             catalog=ports.catalog,
@@ -171,6 +175,11 @@ class ApiServices:
     def documents(self) -> Documents:
         """Documents of agents. Built by the first request for them: the function that streams has none."""
         return self.app.documents
+
+    @property
+    def reruns(self) -> Reruns:
+        """Dry runs of turns, likewise."""
+        return self.app.reruns
 
     @property
     def webhooks(self) -> Webhooks:

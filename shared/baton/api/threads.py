@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from datetime import timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request
@@ -52,8 +51,6 @@ from baton.privacy.readers import sees_all
 MAX_SEQ = 10**12
 PAGE_CHARACTERS = 1024 * 1024
 """Characters after which a page of messages ends, whatever its limit."""
-FOLLOWED = timedelta(minutes=15)
-"""Following another user's conversation is audited so often: clients ask again every minute, or every few seconds."""
 MAX_READS = 10
 """Reads of the store for one page, each of at most a page of messages."""
 
@@ -241,7 +238,7 @@ async def follow_events(
     `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
     seen = after if after is not None else _sequence(last_event_id)
-    thread = await readable_thread(services, caller, thread_id, once_in=FOLLOWED)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=True)
     await services.controls.revive(caller, thread, request_id=request_id(request))
 
     async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.handoffs.sandboxes import Sandboxes
     from baton.knowledge.cleaning import Cleaning
     from baton.knowledge.document_records import DocumentRecords
     from baton.knowledge.documents import Documents
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from baton.sessions.titles import Titles
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
+    from baton.turns.reruns import Reruns
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
 
@@ -328,6 +330,13 @@ class App:
         from baton.turns.branch_selection import BranchSelection
 
         return BranchSelection(self.turn_services, self.ports.audit)
+
+    @cached_property
+    def reruns(self) -> Reruns:
+        """Answers turns again as dry runs."""
+        from baton.turns.reruns import Reruns
+
+        return Reruns(self.turn_services, self.agent_editing, self.own_agents, self.offered_models)
 
     @cached_property
     def history_summaries(self) -> HistorySummaries:
@@ -679,6 +688,14 @@ class App:
 
         ports = self.ports
         return Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
+
+    @cached_property
+    def sandboxes(self) -> Sandboxes:
+        """Copies conversations for those who look into them."""
+        from baton.handoffs.sandboxes import Sandboxes
+
+        ports = self.ports
+        return Sandboxes(ports.store, self.agents, self.forks, self.readers, ports.audit, ports.clock)
 
     @cached_property
     def replays(self) -> Replays:

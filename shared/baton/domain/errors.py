@@ -425,6 +425,22 @@ class RunInProgress(BatonError):
     detail = "This conversation is answering a message. Wait for the answer, or cancel it, then select the branch."
 
 
+class RerunUnavailable(BatonError):
+    """A turn that a dry run cannot answer again. ``detail`` says why."""
+
+    code, status, retryable = "rerun_unavailable", 409, False
+    title = "This turn cannot be run again"
+    detail = "A dry run answers turns that began with a message and have ended."
+
+
+class ModelNotOffered(BatonError):
+    """A dry run asks for a model that the deployment does not use."""
+
+    code, status, retryable = "model_not_offered", 422, False
+    title = "This model is not offered"
+    detail = "Name a model of the settings or of an agent's definition."
+
+
 class WorkflowUnavailable(BatonError):
     """A request to continue a workflow that does not exist, is finished or has expired."""
 
