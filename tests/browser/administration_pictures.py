@@ -67,8 +67,10 @@ async def procedure(console: Console, client: httpx.AsyncClient) -> None:
     """A captured procedure beside the task that it was made of."""
     body = {"sessionId": "outage", "agentId": "operator", "message": OUTAGE}
     await client.post("/messages", json=body, headers={"Authorization": client.headers["X-Berta"]})
-    while not (await client.get("/procedures")).json()["items"]:
+    captured = False
+    while not captured:
         await asyncio.sleep(0.5)
+        captured = bool((await client.get("/procedures")).json()["items"])
     await console.open("/procedures")
     await console.main.get_by_role("link", name="Report an outage").click()
     await expect(console.main.locator("procedure-source")).to_contain_text("Calls open_ticket")
