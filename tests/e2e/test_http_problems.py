@@ -37,6 +37,7 @@ PROTECTED = [
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/exit"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/continue"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/fork"),
+    ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/sandbox"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/merge"),
     ("GET", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/branches"),
     ("POST", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/branches/b1/select"),

@@ -94,7 +94,7 @@ async def list_threads(
 
     The order of the tenant's is coarse: by the hour. Forks are listed only with their `parentThreadId`. With `q` or
     other filters, only conversations that match are returned; a page may then have fewer items than `limit`, or none,
-    and still have a `nextCursor`.
+    and still have a `nextCursor`. In other users' conversations `q` finds titles only for holders of `pii:read`.
     """
     if scope == "tenant":
         if parent is not None:
@@ -102,16 +102,19 @@ async def list_threads(
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
     elif wanted.user_id is not None:
         raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
-    query = wanted.query(q, services.prices)
+    parent_thread = await readable_thread(services, caller, parent) if parent is not None else None
+    # Words that find a title would tell a reader what it says.
+    owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
+    sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
+    query = wanted.query(q, services.prices, in_titles=sees_titles)
     if scope == "tenant":
         await services.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
-    parent_id = (await readable_thread(services, caller, parent)).id if parent is not None else None
     threads, next_cursor = await services.store.list_threads(
         caller,
         limit=limit,
         cursor=cursor,
         whole_tenant=scope == "tenant",
-        parent_thread_id=parent_id,
+        parent_thread_id=parent_thread.id if parent_thread is not None else None,
         of_user=wanted.user_id,
         query=query,
     )

@@ -225,6 +225,22 @@ class AgentLimitReached(BatonError):
     detail = "Delete agents that are not needed, or shorten their definitions."
 
 
+class LimitReached(BatonError):
+    """The tenant has as much of something as its limits allow."""
+
+    code, status, retryable = "limit_reached", 409, False
+    title = "A limit is reached"
+    detail = "A limit of your organisation is reached. Its administrators can raise it."
+
+
+class LimitsChanged(BatonError):
+    """The tenant's limits are not what the caller takes them to be: somebody else has changed them."""
+
+    code, status, retryable = "limits_changed", 412, False
+    title = "The limits have changed"
+    detail = "The limits have changed since you read them: read them again and repeat your change."
+
+
 class AgentVersionMismatch(BatonError):
     """The agent is not what the caller takes it to be: somebody else has changed it."""
 
