@@ -26,6 +26,7 @@ from baton.domain.errors import (
     BranchUnavailable,
     InterruptUnavailable,
     InvalidRequest,
+    LimitReached,
     MalformedJson,
     MessageIdConflict,
     MessageTooLarge,
@@ -52,6 +53,7 @@ TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less the time to commit and to end the stream."""
 
 TURN_ERRORS = (
+    LimitReached,
     MalformedJson,
     Unauthorized,
     TokenExpired,

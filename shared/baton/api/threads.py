@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from datetime import timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request
@@ -52,8 +51,6 @@ from baton.privacy.readers import sees_all
 MAX_SEQ = 10**12
 PAGE_CHARACTERS = 1024 * 1024
 """Characters after which a page of messages ends, whatever its limit."""
-FOLLOWED = timedelta(minutes=15)
-"""Following another user's conversation is audited so often: clients ask again every minute, or every few seconds."""
 MAX_READS = 10
 """Reads of the store for one page, each of at most a page of messages."""
 
@@ -97,7 +94,7 @@ async def list_threads(
 
     The order of the tenant's is coarse: by the hour. Forks are listed only with their `parentThreadId`. With `q` or
     other filters, only conversations that match are returned; a page may then have fewer items than `limit`, or none,
-    and still have a `nextCursor`.
+    and still have a `nextCursor`. In other users' conversations `q` finds titles only for holders of `pii:read`.
     """
     if scope == "tenant":
         if parent is not None:
@@ -105,16 +102,19 @@ async def list_threads(
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
     elif wanted.user_id is not None:
         raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
-    query = wanted.query(q, services.prices)
+    parent_thread = await readable_thread(services, caller, parent) if parent is not None else None
+    # Words that find a title would tell a reader what it says.
+    owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
+    sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
+    query = wanted.query(q, services.prices, in_titles=sees_titles)
     if scope == "tenant":
         await services.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
-    parent_id = (await readable_thread(services, caller, parent)).id if parent is not None else None
     threads, next_cursor = await services.store.list_threads(
         caller,
         limit=limit,
         cursor=cursor,
         whole_tenant=scope == "tenant",
-        parent_thread_id=parent_id,
+        parent_thread_id=parent_thread.id if parent_thread is not None else None,
         of_user=wanted.user_id,
         query=query,
     )
@@ -238,7 +238,7 @@ async def follow_events(
     `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
     seen = after if after is not None else _sequence(last_event_id)
-    thread = await readable_thread(services, caller, thread_id, once_in=FOLLOWED)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=True)
     await services.controls.revive(caller, thread, request_id=request_id(request))
 
     async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:

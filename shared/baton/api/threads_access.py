@@ -11,21 +11,22 @@ from baton.domain.thread import Thread
 from baton.ports.audit import Once
 from baton.requests.thread_access import read_audited
 
+REPEATED_WITHIN = timedelta(minutes=15)
+"""What a client reads again and again, as it does to follow something, is audited once in so long."""
 
-async def readable_thread(
-    services: ApiServices, scope: Scope, given: str, *, once_in: timedelta | None = None
-) -> Thread:
+
+async def readable_thread(services: ApiServices, scope: Scope, given: str, *, is_repeated: bool = False) -> Thread:
     """Return the thread ``given``, a UUID or a host's own id.
 
-    Refusals and reads of other users' threads are audited, of reads that are repeated only one ``once_in`` so long.
+    Refusals and reads of other users' threads are audited; reads that clients repeat, only once in fifteen minutes.
     Raises ``ThreadUnavailable``.
     """
     thread_id = thread_ref(scope, given).id
-    once = _once(scope, thread_id, services.clock.now(), once_in) if once_in is not None else None
+    once = repeated_read(scope, thread_id, services.clock.now()) if is_repeated else None
     return await read_audited(services.store, services.audit, scope, thread_id, "thread.read", once=once)
 
 
-def _once(scope: Scope, thread_id: str, now: datetime, period: timedelta) -> Once:
-    """Return the key of a record that is written once in the ``period``, which begins at a multiple of it."""
-    begun = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % period
-    return Once(str(uuid5(NAMESPACE_OID, f"thread.read {scope.tenant_id} {scope.user_id} {thread_id}")), begun)
+def repeated_read(scope: Scope, what: str, now: datetime) -> Once:
+    """Return the key of a record that is written once for all reads of the same thing in fifteen minutes."""
+    begun = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
+    return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), begun)
