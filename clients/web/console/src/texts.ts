@@ -76,7 +76,7 @@ export const texts = {
   clear: "Clear",
   any: "any",
   failures: "Failures",
-  onlyFailed: "the last run failed",
+  onlyFailed: "a turn has failed",
   minTokens: "Tokens, at least",
   minCost: "Cost, at least",
   activeFrom: "Active from",
