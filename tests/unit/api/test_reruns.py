@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton.domain.agent_version import AgentList, AgentVersion
-from baton.domain.errors import ModelUnavailable
+from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
@@ -191,7 +191,11 @@ async def test_equal_calls_get_their_results_in_order_and_failures_fail_again() 
 
     harness.tools.add("weather", weather, parameters=CITY)
     served = Rerunning(harness)
-    again = [Answer.calling(call(city="Bern")), Answer.calling(call(city="Bern", number=2)), "It changes."]
+    again: list[Answer | str | ModelError] = [
+        Answer.calling(call(city="Bern")),
+        Answer.calling(call(city="Bern", number=2)),
+        "It changes.",
+    ]
     harness.model.script(*again)
     await harness.say("m1", "How is the weather?")
     harness.model.script(*again)
