@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from baton.domain.egress_policy import HOST_ENTRY, EgressPolicy
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, ZOMBIE_SECONDS, LeaseTimes
+from baton.domain.prices import Price, Prices
 from baton.domain.source_rules import PREFIX_ENTRY
 from baton.domain.title_source import TitleSource
 from baton.domain.token_issuer import OidcIssuer
@@ -267,6 +268,19 @@ class ModelSettings(_Settings):
     )
     """What requests tell the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
+
+
+class PriceSettings(_Settings):
+    """What models cost."""
+
+    models: Annotated[Json[dict[Name, Price]], NoDecode] = Field(
+        default_factory=dict, validate_default=False, validation_alias="BATON_MODEL_PRICES"
+    )
+    """JSON: a model's name to its prices for a million tokens, ``{"input", "cachedInput"?, "output"}``."""
+
+    @property
+    def prices(self) -> Prices:
+        return Prices(self.models)
 
 
 class EmbeddingSettings(_Settings):

@@ -11,7 +11,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.audit import AuditLog
@@ -96,7 +96,15 @@ class Stores:
         """Take the lease for something else than a run."""
         return await self.store.acquire(scope or self.ada, LeaseRequest(thread_id, delivery=delivery))
 
-    async def commit(self, lease: Lease, *messages: StoredMessage, events: int = 5, spent: Usage | None = None) -> None:
+    async def commit(
+        self,
+        lease: Lease,
+        *messages: StoredMessage,
+        events: int = 5,
+        spent: Usage | None = None,
+        models: tuple[ModelUsage, ...] = (),
+        error_code: str | None = None,
+    ) -> None:
         """Write the messages and commit a run of ``events`` events that ends with them."""
         for message in messages:
             await self.store.put_message(lease, message)
@@ -107,6 +115,8 @@ class Stores:
                 last_seq=lease.first_seq + events - 1,
                 usage=spent or Usage(10, 5),
                 tokens=sum(message.tokens for message in messages),
+                spent=models,
+                error_code=error_code,
             ),
         )
 

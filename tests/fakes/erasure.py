@@ -60,7 +60,7 @@ class FakeErasure:
             if key not in self.parents and key in self.traces:
                 yield [self.traces[key]]
 
-    async def created_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+    async def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         self._step()
         for key, trace in list(self.traces.items()):
             old = trace.created_at is not None and trace.created_at < before

@@ -15,7 +15,7 @@ from baton.domain.interrupt import PendingInterrupts
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
-from baton.domain.usage import Usage
+from baton.domain.usage import Usage, by_model
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
@@ -175,6 +175,8 @@ class FakeLeases:
             windows=commit.windows if commit.windows is not None else thread.windows,
             conversation=commit.conversation if commit.conversation is not None else thread.conversation,
             segments=lease.thread.segments,
+            spent=by_model(thread.spent, commit.spent),
+            last_error=commit.error_code or thread.last_error,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:

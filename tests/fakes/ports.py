@@ -9,6 +9,7 @@ from typing import Any
 from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
+from baton.domain.prices import NO_PRICES, Prices
 from baton.domain.source_rules import SourceRules
 from baton.domain.title_source import TitleSource
 from baton.memory.recall.recall import DEADLINE
@@ -131,6 +132,7 @@ class FakePorts:
     with_episode_facts: bool = True
     title_source: TitleSource = TitleSource.NONE
     """Nothing, so that the queue holds only what a test is about."""
+    prices: Prices = NO_PRICES
     closings: Closings = field(default_factory=FakeClosings)
     capture_records: CaptureStore = field(default_factory=FakeCaptureStore)
     captures: Captures = field(default_factory=FakeCaptures)

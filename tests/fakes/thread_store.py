@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from baton.domain.cursors import decode, encode
@@ -63,11 +63,11 @@ class FakeThreadStore(FakeLeases):
         cursor: str | None,
         whole_tenant: bool = False,
         parent_thread_id: str | None = None,
+        of_user: str | None = None,
         query: ThreadQuery | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
-        age: Callable[[Row], tuple[int, str]] = _creation if whole_tenant else _activity
         below = _decode(cursor) if cursor else None
         rows = [
             row
@@ -79,12 +79,13 @@ class FakeThreadStore(FakeLeases):
                 or row.thread.user_id == scope.user_id
                 or (parent_thread_id and scope.has(Permission.THREAD_READ_ALL))
             )
-            and (below is None or age(row) < below)
-            and (query is None or query.matches(row.thread))
+            and (below is None or _activity(row) < below)
+            and (of_user is None or row.thread.user_id == of_user)
+            and (query is None or query.matches(row.shown(self._now())))
         ]
-        rows.sort(key=age, reverse=True)
+        rows.sort(key=_activity, reverse=True)
         more = len(rows) > limit
-        return [row.shown(self._now()) for row in rows[:limit]], _encode(age(rows[limit - 1])) if more else None
+        return [row.shown(self._now()) for row in rows[:limit]], _encode(_activity(rows[limit - 1])) if more else None
 
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
@@ -140,10 +141,6 @@ class FakeThreadStore(FakeLeases):
 
 def _activity(row: Row) -> tuple[int, str]:
     return to_millis(row.thread.last_activity_at), row.thread.id
-
-
-def _creation(row: Row) -> tuple[int, str]:
-    return to_millis(row.thread.created_at), row.thread.id
 
 
 def _encode(position: tuple[int, str]) -> str:

@@ -30,7 +30,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
-from baton.domain.usage import Usage
+from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.growing_turn import fit
@@ -369,6 +369,8 @@ class AgentLoop:
             size = sum(map(_length, prompts)) + len(text) + _call_length(calls)
             usage = await off_loop(size, counted)
         self._usage += usage or Usage()
+        if usage is not None:
+            self._context.spent.append(ModelUsage(self._model or OTHER_MODELS, usage))
         self._budget.count_model_call(usage or Usage())
 
 

@@ -18,7 +18,7 @@ from baton.domain.identity import Scope
 from baton.domain.remote_task import RemoteTask
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCallRecord
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 from baton.gather_all import gather_all
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.chat_model import ModelSettings
@@ -115,6 +115,8 @@ class RunContext:
     """Set when another worker takes the run over: remote agents go on working for it."""
     inspection: Inspection = field(default_factory=Inspection)
     """What the Context Inspector records of the run."""
+    spent: list[ModelUsage] = field(default_factory=list)
+    """What each call of a model has used."""
 
     async def may_act(self) -> bool:
         """Wait until the question is stored. False if the run was stopped: nothing may be done outside then."""

@@ -59,7 +59,7 @@ async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: Fo
         agent_id=asked.agent_id,
         include_history_messages=asked.include_history_messages,
     )
-    return Thread.shown((await services.agents.of(scope)).describe, child)
+    return Thread.shown((await services.agents.of(scope)).describe, services.prices, child)
 
 
 @router.post(

@@ -39,6 +39,7 @@ from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.metrics import Metric, count
+from baton.domain.prices import Prices
 from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.thread_state import Describe, resumable_workflow
@@ -208,7 +209,7 @@ async def export_user(
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
     await services.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
-    shapes = _shapes((await services.agents.of(subject)).describe, subject.tenant_id)
+    shapes = _shapes((await services.agents.of(subject)).describe, services.prices, subject.tenant_id)
     lines = _lines(shapes, first, pieces, with_end=content == "everything")
     return StreamingResponse(lines, media_type=JSON_LINES)
 
@@ -325,10 +326,10 @@ def _session_begin(session: Session) -> str:
     return f'{begin[:-1]},"messages":['
 
 
-def _shapes(describe: Describe, tenant_id: str) -> Shapes:
+def _shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
     """Return how each kind of record is shown: as the API's other routes show it."""
     return {
-        ExportKind.THREAD: lambda thread: Thread.shown(describe, thread).wire(),
+        ExportKind.THREAD: lambda thread: Thread.shown(describe, prices, thread).wire(),
         ExportKind.MESSAGE: lambda message: Message.shown(message).wire(),
         ExportKind.TOOL_CALL: lambda call: ToolCall.of(call).wire(),
         ExportKind.TASK: lambda task: Task.of(task).wire(),

@@ -14,6 +14,7 @@ from baton.domain.feedback import Feedback as FeedbackRecord
 from baton.domain.feedback import Rating
 from baton.domain.interrupt import shown_interrupts
 from baton.domain.message import MessageMetadata, StoredMessage
+from baton.domain.prices import Prices
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.thread import Thread as ThreadRecord
@@ -51,6 +52,13 @@ class Usage(Served):
     )
 
 
+COST = Field(
+    description="What it cost, in the currency of the deployment's prices; null without prices, and where a model has "
+    "none or is not known.",
+    examples=[0.0021],
+)
+
+
 class Run(Served):
     """The run a thread is in the middle of."""
 
@@ -75,10 +83,14 @@ class Thread(Served):
     state: State
     episode: int = Field(validation_alias="latest_episode", description="Number of the session, from 1.", examples=[1])
     usage: Usage
+    cost: float | None = COST
     run: Run | None
     interrupts: list[dict[str, Any]] = Field(
         description="What the conversation waits for: approvals, and results of the client's tools, as AG-UI has them.",
         examples=[[]],
+    )
+    last_error: str | None = Field(
+        description="The code of the last error that a turn has ended with; null if none has.", examples=[None]
     )
     last_seq: int = Field(
         description="Sequence number of the thread's last event, those of a run in progress included.", examples=[17]
@@ -87,11 +99,12 @@ class Thread(Served):
     last_activity_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def shown(cls, describe: Describe, thread: ThreadRecord, last_seq: int | None = None) -> Thread:
+    def shown(cls, describe: Describe, prices: Prices, thread: ThreadRecord, last_seq: int | None = None) -> Thread:
         """Return the served form of ``thread``; ``last_seq`` is that of a run in progress."""
         return cls.of(
             thread,
             state=thread_state(describe, thread),
+            cost=prices.cost(thread.spent, thread.usage),
             interrupts=shown_interrupts(thread.open_interrupts),
             last_seq=thread.last_seq if last_seq is None else last_seq,
         )

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from baton.agents.approvals import Approvals
 from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
+from baton.domain.prices import Prices
 from baton.entry.controls import Controls
 from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
@@ -102,6 +103,7 @@ class ApiServices:
     procedure_sources: ProcedureSources
     app: App
     knowledge_search: KnowledgeSearch
+    prices: Prices
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -150,6 +152,7 @@ class ApiServices:
             procedure_sources=app.procedure_sources,
             app=app,
             knowledge_search=app.knowledge_search,
+            prices=ports.prices,
         )
 
     @property

@@ -19,6 +19,7 @@ from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
 from baton.api.services import ApiServices, Services
+from baton.api.thread_filters import Filters
 from baton.api.threads_access import readable_thread
 from baton.domain.branches import branch_named, tip_of
 from baton.domain.citation import FILE_SOURCE
@@ -42,7 +43,6 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.served import THREAD_ID
 from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
-from baton.domain.thread_search import thread_query
 from baton.domain.thread_title import given_title
 from baton.outbox.replay import Replay
 
@@ -79,6 +79,7 @@ Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` o
 async def list_threads(
     caller: Caller,
     services: Services,
+    wanted: Filters,
     limit: Limit = 20,
     cursor: Cursor = None,
     scope: Annotated[
@@ -87,25 +88,33 @@ async def list_threads(
     parent: ParentThreadId = None,
     q: Search = None,
 ) -> Listing[Thread]:
-    """Return the caller's conversations, latest activity first, or the tenant's, latest creation first.
+    """Return the caller's conversations, or the tenant's, latest activity first.
 
-    Forks are listed only with their `parentThreadId`. With `q`, only conversations whose titles or beginnings match are
-    returned; a page may then have fewer items than `limit`, or none, and still have a `nextCursor`.
+    The order of the tenant's is coarse: by the hour. Forks are listed only with their `parentThreadId`. With `q` or
+    other filters, only conversations that match are returned; a page may then have fewer items than `limit`, or none,
+    and still have a `nextCursor`.
     """
-    query = thread_query(q) if q is not None else None
-    if query is not None and scope == "tenant":
-        raise InvalidRequest("q: leave scope out, it searches the caller's own conversations.")
-    if parent is not None and scope == "tenant":
-        raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
     if scope == "tenant":
+        if parent is not None:
+            raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
+    elif wanted.user_id is not None:
+        raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
+    query = wanted.query(q, services.prices)
+    if scope == "tenant":
         await services.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
     parent_id = (await readable_thread(services, caller, parent)).id if parent is not None else None
     threads, next_cursor = await services.store.list_threads(
-        caller, limit=limit, cursor=cursor, whole_tenant=scope == "tenant", parent_thread_id=parent_id, query=query
+        caller,
+        limit=limit,
+        cursor=cursor,
+        whole_tenant=scope == "tenant",
+        parent_thread_id=parent_id,
+        of_user=wanted.user_id,
+        query=query,
     )
     describe = (await services.agents.of(caller)).describe
-    shown = [Thread.shown(describe, thread) for thread in threads]
+    shown = [Thread.shown(describe, services.prices, thread) for thread in threads]
     return Listing[Thread](items=shown, next_cursor=next_cursor)
 
 
@@ -120,7 +129,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
     last_seq = None
     if thread.run is not None:
         last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
-    return Thread.shown((await services.agents.of(caller)).describe, thread, last_seq)
+    return Thread.shown((await services.agents.of(caller)).describe, services.prices, thread, last_seq)
 
 
 @router.patch(
@@ -132,7 +141,7 @@ async def rename_thread(thread_id: ThreadId, caller: Caller, services: Services,
     """Give one of the caller's own conversations a title, and tell its open connections by `thread_title`."""
     title = given_title(asked.title)
     thread = await services.titles.rename(caller, thread_ref(caller, thread_id).id, title)
-    return Thread.shown((await services.agents.of(caller)).describe, thread)
+    return Thread.shown((await services.agents.of(caller)).describe, services.prices, thread)
 
 
 @router.get(

@@ -7,10 +7,12 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from baton.api.schemas import Feedback, Usage
+from baton.api.schemas import COST, Feedback, Usage
 from baton.domain.feedback import Rating
+from baton.domain.prices import Prices
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.memory.recalled import BlockKind
+from baton.sessions.turn_listing import TurnSummary
 
 
 class TurnFeedback(Feedback):
@@ -33,11 +35,27 @@ class Turn(Served):
     started_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     usage: Usage
+    model: str | None = Field(
+        description="The model of the agent that spoke last; null where none did.", examples=["gpt-4.1"]
+    )
+    first_token_ms: int | None = Field(
+        description="Milliseconds from the message to the first word of the answer; null where there is none, and for "
+        "turns from before it was measured.",
+        examples=[640],
+    )
+    cost: float | None = COST
+    error_code: str | None = Field(description="The code of the error that it ended with.", examples=[None])
     feedback: list[TurnFeedback] = Field(
         default=[],
         exclude_if=lambda feedback: not feedback,
         description="The user's feedback on its answers; left out where there is none.",
     )
+
+    @classmethod
+    def shown(cls, prices: Prices, turn: TurnSummary) -> Turn:
+        """Return the served form of ``turn``. What it cost is known once it has ended."""
+        ended = turn.ended_at is not None
+        return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if ended else None)
 
 
 class _Recorded(Served):

@@ -53,7 +53,8 @@ async def list_turns(
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(services, caller, thread_id)
     turns, next_before = await turns_of(services.store, services.feedback, caller, thread, limit=limit, before=before)
-    return Listing[Turn](items=turns, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
+    shown = [Turn.shown(services.prices, turn) for turn in turns]
+    return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
 @router.get(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
     from baton.domain.inspection_policy import InspectionPolicy
+    from baton.domain.prices import Prices
     from baton.domain.source_rules import SourceRules
     from baton.domain.title_source import TitleSource
     from baton.ports.announcements import Announcements
@@ -172,6 +173,12 @@ class AwsPorts(AgentPorts):
         from baton.settings import TitleSettings
 
         return TitleSettings().source
+
+    @cached_property
+    def prices(self) -> Prices:
+        from baton.settings import PriceSettings
+
+        return PriceSettings().prices
 
     @cached_property
     def recall_deadline(self) -> timedelta:

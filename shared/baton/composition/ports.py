@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.lease_times import LeaseTimes
+    from baton.domain.prices import Prices
     from baton.domain.source_rules import SourceRules
     from baton.domain.title_source import TitleSource
     from baton.ports.a2a_tasks import A2ATasks
@@ -212,6 +213,11 @@ class Ports(Protocol):
     @property
     def title_source(self) -> TitleSource:
         """What titles of threads are made of."""
+        ...
+
+    @property
+    def prices(self) -> Prices:
+        """What models cost."""
         ...
 
     @property

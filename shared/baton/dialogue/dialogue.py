@@ -32,7 +32,7 @@ from baton.domain.message import FollowedProcedure, OutcomeType, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage, by_model
 from baton.handoffs.forks import ForkedExchange
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 
@@ -67,6 +67,8 @@ class DialogueResult:
     """What is to be summarised for the active agent after the run."""
     followed: tuple[FollowedProcedure, ...] = ()
     """The procedures in the agents' prompts."""
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model."""
 
     @property
     def outcome(self) -> OutcomeType:
@@ -139,6 +141,7 @@ class Dialogue:
             windows=routed.windows,
             summary_due=routed.summary_due,
             followed=routed.followed,
+            spent=by_model(given.context.spent),
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result

@@ -10,7 +10,7 @@ from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 from baton.memory.prompt.handoff_context import said
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ModelSettings, Prompt
@@ -52,5 +52,8 @@ async def summarised(context: RunContext, history: Sequence[StoredMessage], text
     except BatonError:
         count(Metric.MODEL_FAILURES)
         return text, Usage()
-    usage = summary.finished.usage if summary.finished is not None else None
-    return summary.text.strip() or text, usage or Usage()
+    finished = summary.finished
+    if finished is None or finished.usage is None:
+        return summary.text.strip() or text, Usage()
+    context.spent.append(ModelUsage(finished.model, finished.usage))
+    return summary.text.strip() or text, finished.usage

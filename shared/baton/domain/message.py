@@ -26,7 +26,7 @@ from baton.domain.conversation_state import ConversationChange
 from baton.domain.interrupt import Interrupt
 from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 
 
 def part_as_json(part: TextPart | ImagePart | DocumentPart) -> dict[str, Any]:
@@ -102,6 +102,15 @@ class RunEnd:
     """The run's changes of the conversation state; None if there are none. The worker that commits applies them."""
     followed: tuple[FollowedProcedure, ...] = ()
     """The procedures that were in the prompt of an agent of the run."""
+    first_token_ms: int | None = None
+    """Milliseconds from the message to the first word of the answer; None if there is none."""
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model, unless ``model`` has used all of it."""
+
+    @property
+    def by_model(self) -> tuple[ModelUsage, ...]:
+        """The usage of each model whose name is known."""
+        return self.spent or (() if self.model is None else (ModelUsage(self.model, self.usage),))
 
     @property
     def last_seq(self) -> int:

@@ -10,7 +10,7 @@ from baton.domain.branches import MessagePath, Segments, continued_from, path_of
 from baton.domain.conversation_state import ConversationState
 from baton.domain.history_window import HistoryWindow
 from baton.domain.interrupt import Interrupt, PendingInterrupts
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 
 
 class ThreadStatus(StrEnum):
@@ -90,6 +90,10 @@ class Thread:
     """The beginning of its first message, without personal data; None until Baton has made it with the title."""
     has_feedback: bool = False
     """Whether the user has rated an answer."""
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model; less than ``usage`` in all if some models are not known."""
+    last_error: str | None = None
+    """The code of the last error that a run has ended with; None if none has."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 

@@ -1,11 +1,14 @@
-"""Search over a user's own threads, by the words of their titles and beginnings."""
+"""Search over threads: by the words of their titles and beginnings, and by what is known of them."""
 
 from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
+from baton.domain.prices import NO_PRICES, Prices
 from baton.domain.text import encodable
 from baton.domain.thread import Thread
 
@@ -15,14 +18,72 @@ MAX_SEARCHED = 500
 """Threads that one page of results looks at. The next page goes on from there."""
 
 
+class ThreadState(StrEnum):
+    """What a thread is filtered by. A thread is in several of these at once."""
+
+    ACTIVE = "active"
+    CLOSED = "closed"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    """Its run's worker has died, and no other worker has taken the run over."""
+    WAITING = "waiting"
+    """It waits for a person: for an approval, or for a result of the client's tools."""
+
+    def is_of(self, thread: Thread) -> bool:
+        """Return whether ``thread`` is in the state."""
+        match self:
+            case ThreadState.RUNNING:
+                return thread.run is not None and not thread.is_interrupted
+            case ThreadState.INTERRUPTED:
+                return thread.is_interrupted
+            case ThreadState.WAITING:
+                return bool(thread.open_interrupts)
+            case _:
+                return thread.status.value == self.value
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadQuery:
-    """What is searched: every word must occur, whatever its case and accents."""
+    """What threads are searched for. Each condition that is given must hold."""
 
-    words: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    """Every word must occur, whatever its case and accents."""
+    agent_id: str | None = None
+    """The main agent or the one that answers next."""
+    state: ThreadState | None = None
+    has_error: bool | None = None
+    """Whether a run has ended with an error."""
+    min_tokens: int = 0
+    min_cost: float = 0.0
+    """Threads without a known cost have none of it."""
+    active_from: datetime | None = None
+    """The last activity is not before."""
+    active_to: datetime | None = None
+    """The last activity is not after."""
+    prices: Prices = NO_PRICES
 
     def matches(self, thread: Thread) -> bool:
+        """Return whether all conditions hold for ``thread``."""
+        return (
+            self.is_in_time(thread.last_activity_at)
+            and (self.agent_id is None or self.agent_id in (thread.agent_id, thread.active_agent_id))
+            and (self.state is None or self.state.is_of(thread))
+            and (self.has_error is None or self.has_error == (thread.last_error is not None))
+            and thread.usage.total_tokens >= self.min_tokens
+            and (not self.min_cost or (self.prices.cost(thread.spent, thread.usage) or 0.0) >= self.min_cost)
+            and self._has_words(thread)
+        )
+
+    def is_in_time(self, moment: datetime) -> bool:
+        """Return whether ``moment`` is in the period that is searched."""
+        return (self.active_from is None or moment >= self.active_from) and (
+            self.active_to is None or moment <= self.active_to
+        )
+
+    def _has_words(self, thread: Thread) -> bool:
         """Return whether title and preview have all words, or beginnings or other parts of longer words."""
+        if not self.words:
+            return True
         text = _searched(f"{thread.title or ''}\n{thread.preview or ''}")
         return all(word in text for word in self.words)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -24,3 +25,28 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cached_input_tokens + other.cached_input_tokens,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """The tokens that one model has used."""
+
+    model: str
+    """Its name, as the provider gives it."""
+    usage: Usage
+
+
+MAX_MODELS = 8
+"""Models that a thread's usage is kept apart for. They are stored with the thread, which each turn reads."""
+OTHER_MODELS = ""
+"""The name of all models beyond those."""
+
+
+def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
+    """Return the usage of each model, in the order in which they come first."""
+    found: dict[str, Usage] = {}
+    for part in parts:
+        for each in part:
+            model = each.model if each.model in found or len(found) < MAX_MODELS else OTHER_MODELS
+            found[model] = found.get(model, Usage()) + each.usage
+    return tuple(ModelUsage(model, usage) for model, usage in found.items())

@@ -24,8 +24,11 @@ class Erasure(Protocol):
         """Yield pages of the user's threads, without forks: those in use, tombstones, and ids with uploads only."""
         ...
 
-    def created_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
-        """Yield pages of the tenant's threads that were created before, without forks: those in use and tombstones."""
+    def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+        """Yield pages of the tenant's threads, without forks: those in use and tombstones.
+
+        All that were last active before are among them. Others that were created before may be.
+        """
         ...
 
     async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:

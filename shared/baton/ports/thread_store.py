@@ -17,7 +17,7 @@ from baton.domain.message import StoredMessage
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, Run, Thread
 from baton.domain.thread_search import ThreadQuery
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 from baton.domain.workflow import Workflow
 
 
@@ -127,6 +127,10 @@ class Commit:
     """The new conversation state; None if it has not changed."""
     windows: tuple[HistoryWindow, ...] | None = None
     """The new windows of agents' histories; None if they have not changed."""
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model of the run."""
+    error_code: str | None = None
+    """The code of the error that the run has ended with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,15 +269,20 @@ class ThreadStore(Protocol):
         cursor: str | None,
         whole_tenant: bool = False,
         parent_thread_id: str | None = None,
+        of_user: str | None = None,
         query: ThreadQuery | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
-        """Return the caller's threads, or the tenant's, newest first, and the cursor of the next page.
+        """Return the caller's threads, or the tenant's, latest activity first, and the cursor of the next page.
+
+        Of the tenant's threads only those ``of_user`` are returned, if one is given. The order of the whole tenant's
+        is coarse: what was active in the same hour may be in another order on different pages, but is shown once.
 
         Forks are listed only with their ``parent_thread_id``. With a ``query`` only threads that match are returned: a
         page may then have fewer than ``limit``, or none, and still have a next one, because a call looks at a limited
-        number of threads. The tenant's list takes no query.
+        number of threads.
 
-        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out, and ``Forbidden`` for the tenant's
+        without ``thread:read_all``.
         """
         ...
 

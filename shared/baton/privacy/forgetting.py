@@ -192,7 +192,7 @@ class Forgetting:
             before = kept_since(request.requested_at, (await self._retentions.get(request.scope)).threads)
             if before is not None:
                 work.threads_before = before
-                async for page in self._erasure.created_before(request.scope, before):
+                async for page in self._erasure.inactive_since(request.scope, before):
                     yield page
 
     async def _with_forks(self, work: _Round, scope: Scope, thread: ThreadTrace, step: _Step) -> None:

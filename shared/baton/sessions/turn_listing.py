@@ -10,7 +10,7 @@ from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 from baton.ports.feedback import FeedbackStore
 from baton.ports.thread_store import ThreadStore
 
@@ -34,6 +34,13 @@ class TurnSummary:
     started_at: datetime | None
     ended_at: datetime | None
     usage: Usage
+    model: str | None = None
+    """The model of the agent that spoke last."""
+    first_token_ms: int | None = None
+    """Milliseconds from the message to the first word of the answer; None if there is none."""
+    error_code: str | None = None
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model that is known."""
     feedback: tuple[Feedback, ...] = ()
     """The user's feedback on its answers."""
 
@@ -86,6 +93,10 @@ def _ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]) -> list[
             started_at=first.timestamp,
             ended_at=last.timestamp,
             usage=run[0].end.usage,
+            model=run[0].end.model,
+            first_token_ms=run[0].end.first_token_ms,
+            error_code=run[0].end.error_code,
+            spent=run[0].end.by_model,
             feedback=tuple(rated[each.ordinal] for each in reversed(run) if each.ordinal in rated),
         )
     ]

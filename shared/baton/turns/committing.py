@@ -28,6 +28,7 @@ from baton.domain.running_conversation import RunningConversation
 from baton.domain.state_events import state_changes
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
+from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.gather_all import gather_all
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
@@ -70,6 +71,8 @@ class RunCommit:
     """The interrupted exchange that the run continues; empty if there is none."""
     offered_by: str | None
     """The message id of the turn whose client offer counts for a run that continues this one; None without an offer."""
+    first_token_ms: int | None = None
+    """Milliseconds from the question to the first word of the answer; None if there is none."""
 
     async def commit(self, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run."""
@@ -197,6 +200,7 @@ class RunCommit:
         conversation: RunningConversation,
         pending: PendingInterrupts | None,
     ) -> RunEnd:
+        spent = result.spent
         tail_seq, tail = self.outbox.log.tail(last.text, last.id)
         return RunEnd(
             outcome=result.outcome,
@@ -211,6 +215,8 @@ class RunCommit:
             parent_run_id=self.answered.run_id if self.answered else None,
             change=conversation.change,
             followed=result.followed,
+            first_token_ms=self.first_token_ms,
+            spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 
     async def _tell_task(self, thread: Thread, ended: EpisodeRef | None) -> bool:
@@ -270,6 +276,8 @@ class RunCommit:
             pending=pending,
             conversation=conversation,
             windows=windows if windows != self._thread.windows else None,
+            spent=end.by_model,
+            error_code=end.error_code,
         )
         notifies = await self.services.store.commit(self.holder.lease, commit)
         self.holder.has_committed()
@@ -290,6 +298,8 @@ class RunCommit:
             conversation=conversation or before.conversation,
             windows=before.windows if commit.windows is None else commit.windows,
             notifies=notifies,
+            spent=by_model(before.spent, commit.spent),
+            last_error=commit.error_code or before.last_error,
         )
         return FinishedRun(thread, messages)
 

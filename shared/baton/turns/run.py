@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ag_ui.core import EventType
 from aws_lambda_powertools import Logger
 
 from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RemoteTasks, RunContext, Writes
@@ -21,6 +22,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
+from baton.domain.times import to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.gather_all import gather_all
 from baton.handoffs.conversation_tracker import ConversationTracker
@@ -105,6 +107,7 @@ class RunExecution:
         self._passed_on = asyncio.Event()
         self._inspection = Inspection()
         self._client = self._request.client
+        self._first_token_ms: int | None = None
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
@@ -281,7 +284,7 @@ class RunExecution:
         Returns None if ``opening`` finds the record of an earlier attempt.
         """
         stop, opened = asyncio.Event(), asyncio.Event()
-        self._writes, self._inspection = Writes(), Inspection()
+        self._writes, self._inspection, self._first_token_ms = Writes(), Inspection(), None
         dialogue = Dialogue(self._dialogue_input(snapshot, stop, opened))
         keeper = LeaseKeeper(
             self._holder,
@@ -338,6 +341,8 @@ class RunExecution:
                 async for event in events:
                     await self._holder.ensure(self._outbox.log.last_seq)
                     self._outbox.send(event)
+                    if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
+                        self._first_token_ms = self._milliseconds_since_question()
             except (LeaseLost, StoreUnavailable):
                 self._passed_on.set()
                 raise
@@ -427,7 +432,12 @@ class RunExecution:
             remote_tasks=self._remote_tasks,
             unfinished=self._unfinished,
             offered_by=self._offered_by,
+            first_token_ms=self._first_token_ms,
         )
+
+    def _milliseconds_since_question(self) -> int:
+        now = self._services.agents.clock.now()
+        return max(0, to_millis(now) - to_millis(self._question.timestamp))
 
     @property
     def _offered_by(self) -> str | None:

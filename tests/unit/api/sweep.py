@@ -34,6 +34,7 @@ MESSAGES: TypeAdapter[Any] = TypeAdapter(Message)
 UNKNOWN_ID = "6b1f0c7e-1111-4222-8333-444455556666"
 NOT_BEGUN = "6b1f0c7e-1111-5222-8333-444455556666"
 """A UUID of the version that begins no conversation."""
+WRONG_TIMES = ["", "x", "2026-01-01", "2026-01-01T00:00:00", "0001-01-01T00:00:00+14:00", "1969-12-31T23:59:59Z"]
 WRONG_IDS = (UNKNOWN_ID, NOT_BEGUN, "never-begun", "x" * 257, "\x01", "\U0001f600", "~", "..x", "null")
 ROLES = ("user", "assistant", "tool")
 ROLE_CHOICES = [",".join(some) for count in (1, 2, 3) for some in itertools.combinations(ROLES, count)]
@@ -245,6 +246,14 @@ class Sweep:
                 return list(self.harness.threads.values()), list(WRONG_IDS)
             case "q":
                 return ["hello", "H", "nothing-like-it"], ["", " ", "x" * 101]
+            case "agentId":
+                return ["assistant", "librarian"], ["", "x" * 65]
+            case "hasError":
+                return ["true", "false"], ["", "x", "2"]
+            case "minCost":
+                return ["0"], ["", "x", "-1", "nan", "inf", "1e13", "0.5"]
+            case "from" | "to":
+                return ["2026-01-01T00:00:00Z", "2999-12-31T23:59:59.999+14:00"], WRONG_TIMES
             case "action":
                 return ["thread.read", "tool.approve", "handoff", "agent.consult"], [*TEXTS, "x" * 65]
             case "outcome":

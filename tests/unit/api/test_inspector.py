@@ -148,6 +148,10 @@ async def test_turns_are_listed_newest_first_with_how_they_ended(served: Served)
         "startedAt": None,
         "endedAt": None,
         "usage": {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12},
+        "model": "test-model",
+        "firstTokenMs": 0,
+        "cost": None,
+        "errorCode": None,
     }
 
 

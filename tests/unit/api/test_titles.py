@@ -104,7 +104,7 @@ async def test_ones_own_threads_are_searched_whatever_case_and_accents() -> None
     assert (await served.get("/threads", user="bob", q="in")).json()["items"] == []
 
 
-@pytest.mark.parametrize("params", [{"q": ""}, {"q": " "}, {"q": "x" * 101}, {"q": "x", "scope": "tenant"}])
-async def test_a_search_without_words_or_over_the_whole_tenant_is_refused(params: dict[str, str]) -> None:
+@pytest.mark.parametrize("params", [{"q": ""}, {"q": " "}, {"q": "x" * 101}])
+async def test_a_search_without_words_is_refused(params: dict[str, str]) -> None:
     served = await talked()
     assert (await served.get("/threads", "thread:read_all", **params)).status_code == 422

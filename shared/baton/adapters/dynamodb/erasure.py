@@ -76,7 +76,7 @@ class DynamoErasure:
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
             yield await self._traces(scope, [item["PK"] for item in page], scope.user_id)
 
-    async def created_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+    async def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         last = f"{to_millis(before):015d}"
         for listing in keys.tenant_listings(scope):
             async for page in self._table.query(listing, last=last, index=LISTING):

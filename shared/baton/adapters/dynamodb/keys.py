@@ -361,7 +361,7 @@ def fork_listing(scope: Scope, parent_thread_id: str) -> str:
 
 
 def tenant_listing(scope: Scope, thread_id: str) -> str:
-    """Return the partition of the ``listing`` index with a thread in its tenant's list, by creation."""
+    """Return the partition of the ``listing`` index with a thread in its tenant's list, by activity."""
     return tenant_listings(scope)[_shard(thread_id, LISTING_SHARDS)]
 
 

@@ -18,19 +18,23 @@ from baton.adapters.dynamodb.thread_item import (
     lease_mark,
     listed_at,
     segments_as_item,
+    spent_as_item,
+    tenant_listed_at,
     thread_from_item,
     windows_as_item,
 )
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
-from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
+from baton.domain.usage import by_model
 from baton.domain.workflow import Workflow
+from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
@@ -214,6 +218,13 @@ class Leases:
         if commit.conversation is not None:
             assigned, removed, packed = _of_conversation(commit.conversation)
             expression, end, values = expression + assigned, end + removed, values | packed
+        spent = by_model(lease.thread.spent, commit.spent)
+        if spent != lease.thread.spent:
+            expression += ", spent = :spent"
+            values[":spent"] = spent_as_item(spent)
+        if commit.error_code is not None:
+            expression += ", last_error = :error"
+            values[":error"] = commit.error_code
         if commit.windows is not None:
             expression += ", windows = :windows"
             values[":windows"] = windows_as_item(commit.windows)
@@ -228,7 +239,11 @@ class Leases:
         if commit.usage.cached_input_tokens:
             end += " ADD cached_input_tokens :cached"
             values[":cached"] = commit.usage.cached_input_tokens
-        return "notifies" in await self._update_mine(lease, expression + end, values, commits=True)
+        commits = self._update_mine(lease, expression + end, values, commits=True)
+        if ":listed" not in values or lease.thread.parent_thread_id is not None:
+            return "notifies" in await commits
+        item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
+        return "notifies" in item
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
         item = await update_own(self._table, scope, thread_id, "SET notifies = :true", {":true": True})
@@ -332,13 +347,28 @@ class Leases:
                 return failure.item  # an earlier try of this commit succeeded, and its response was lost
             raise LeaseLost from None
 
+    async def _list_for_tenant(self, scope: Scope, thread_id: str, now: datetime) -> None:
+        """Move the thread up in its tenant's list.
+
+        The list is in the order of hours, so that most turns do not pay for it. A failure is no error: the thread is
+        moved with its first activity of another hour.
+        """
+        place = f"{tenant_listed_at(now)}#{thread_id}"
+        with contextlib.suppress(ConditionFailed, StoreUnavailable):
+            await self._table.change(
+                keys.owner(thread_id),
+                "SET listing = :listing, listed_at = :place",
+                {":listing": keys.tenant_listing(scope, thread_id), ":place": place, ":tenant": scope.tenant_id},
+                condition="tenant_id = :tenant AND (attribute_not_exists(listed_at) OR listed_at < :place)",
+            )
+
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
         """Claim the thread id for the tenant. If another tenant has it, undo the thread's creation."""
         claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
         if "parent_thread_id" not in item:
             claim |= {
                 "listing": keys.tenant_listing(scope, thread_id),
-                "listed_at": f"{to_millis(now):015d}#{thread_id}",
+                "listed_at": f"{tenant_listed_at(now)}#{thread_id}",
             }
         try:
             await self._table.put(claim, condition="attribute_not_exists(PK)")

@@ -13,12 +13,17 @@ from baton.domain.branches import Segment, Segments
 from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 
 
 def listed_at(moment: datetime) -> str:
     """Return the hour a thread is listed under."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
+
+
+def tenant_listed_at(moment: datetime) -> str:
+    """Return the beginning of a thread's place in its tenant's list. Its id follows, after ``#``."""
+    return f"{to_millis(moment):015d}"
 
 
 def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
@@ -57,6 +62,8 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         title=item.get("title"),
         preview=item.get("preview"),
         has_feedback="has_feedback" in item,
+        spent=tuple(_spent(*stored) for stored in item.get("spent", ())),
+        last_error=item.get("last_error"),
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 
@@ -71,6 +78,18 @@ def _window(
 ) -> HistoryWindow:
     at = int(summary_at) if summary_at is not None else None
     return HistoryWindow(agent_id, session, int(first_ordinal), int(masked_below), at)
+
+
+def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
+    """Return the attribute of the models' usage. It is short, because each turn writes the item twice."""
+    return [
+        [each.model, each.usage.input_tokens, each.usage.output_tokens, each.usage.cached_input_tokens]
+        for each in spent
+    ]
+
+
+def _spent(model: str, input_tokens: Decimal, output_tokens: Decimal, cached: Decimal) -> ModelUsage:
+    return ModelUsage(model, Usage(int(input_tokens), int(output_tokens), int(cached)))
 
 
 def segments_as_item(segments: Segments) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.messages import Messages
 from baton.adapters.dynamodb.shards import LISTING, newest_first
-from baton.adapters.dynamodb.thread_item import listed_at, thread_from_item
+from baton.adapters.dynamodb.thread_item import listed_at, tenant_listed_at, thread_from_item
 from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
@@ -53,13 +55,17 @@ class DynamoThreadStore(Messages):
         cursor: str | None,
         whole_tenant: bool = False,
         parent_thread_id: str | None = None,
+        of_user: str | None = None,
         query: ThreadQuery | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         if parent_thread_id is not None:
             return await self._listed(scope, keys.fork_listing(scope, parent_thread_id), limit, cursor, query)
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
-            return await self._tenant_threads(scope, limit, cursor)
+            if of_user is None:
+                return await self._tenant_threads(scope, limit, cursor, query)
+            listing = keys.user_listing(replace(scope, user_id=of_user))
+            return await self._listed(scope, listing, limit, cursor, query)
         return await self._listed(scope, keys.user_listing(scope), limit, cursor, query)
 
     async def _listed(
@@ -71,13 +77,20 @@ class DynamoThreadStore(Messages):
         hour = None
         at_once = limit if query is None else SEARCHED_AT_ONCE
         looked_at, last = 0, None
+        ends = [query.active_to] if query is not None and query.active_to is not None else []
+        latest = min([*ends, from_millis(below[0])]) if below else min(ends, default=None)
+        oldest = listed_at(query.active_from) if query is not None and query.active_from is not None else ""
         async for page in self._table.query(
             listing,
-            last=listed_at(from_millis(below[0])) if below else None,
+            last=listed_at(latest) if latest is not None else None,
             newest_first=True,
             index=LISTING,
         ):
+            if page and page[0]["listed_at"] < oldest:
+                break
             for item in page:
+                if item["listed_at"] < oldest:
+                    continue
                 # The index has only the hour, so whole hours are read and sorted here.
                 if item["listed_at"] != hour and len(batch) + (len(found) if query is None else 0) > at_once:
                     loaded = await self._load(scope, batch, below)
@@ -95,22 +108,39 @@ class DynamoThreadStore(Messages):
         return _user_page(found, limit)
 
     async def _tenant_threads(
-        self, scope: Scope, limit: int, cursor: str | None
+        self, scope: Scope, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
-        before = decode_text(cursor) if cursor else None
-        rows: list[Item] = []
+        """Return a page in the order of the index, where a thread is at the first activity of its last active hour."""
+        ends = [decode_text(cursor)] if cursor else []
+        oldest = ""
+        if query is not None and query.active_to is not None:
+            ends.append(f"{tenant_listed_at(query.active_to)}~")  # after all ids of that moment
+        if query is not None and query.active_from is not None:
+            oldest = tenant_listed_at(query.active_from.astimezone(UTC).replace(minute=0, second=0, microsecond=0))
+        before = min(ends, default=None)
+        at_once = limit + 1 if query is None else SEARCHED_AT_ONCE
+        found: list[tuple[str, Thread]] = []
+        looked_at, at = 0, None
         async with aclosing(
-            newest_first(self._table, keys.tenant_listings(scope), before=before, limit=limit + 1)
+            newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
         ) as entries:
-            async for entry in entries:
-                rows.append(entry)
-                if len(rows) > limit:
-                    break
-        shown = rows[:limit]
-        by_id = {t.id: t for t in await self._load(scope, [row["PK"].removeprefix("~THREAD#") for row in shown], None)}
-        threads = [by_id[thread_id] for row in shown if (thread_id := row["PK"].removeprefix("~THREAD#")) in by_id]
-        more = len(rows) > limit
-        return threads, encode_text(shown[-1]["listed_at"]) if more else None
+            async for batch in _batches(entries, at_once, oldest):
+                places = {_listed_thread(row): row["listed_at"] for row in (batch if query else batch[:limit])}
+                loaded = await self._load(scope, list(places), None)
+                found += sorted(
+                    ((places[each.id], each) for each in loaded if query is None or query.matches(each)),
+                    key=lambda each: each[0],
+                    reverse=True,
+                )
+                looked_at, at = looked_at + len(batch), batch[-1]["listed_at"]
+                if query is None:
+                    more = len(batch) > limit
+                    return _tenant_page(found, encode_text(batch[limit - 1]["listed_at"]) if more else None)
+                if len(found) > limit:
+                    return _tenant_page(found[:limit], encode_text(found[limit - 1][0]))
+                if looked_at >= MAX_SEARCHED:
+                    return _tenant_page(found, encode_text(at))
+        return _tenant_page(found, None)
 
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
         """Return the threads after the cursor, newest activity first."""
@@ -127,6 +157,30 @@ class DynamoThreadStore(Messages):
             threads = [thread for thread in threads if thread.user_id == scope.user_id]
         threads.sort(key=_age, reverse=True)
         return [thread for thread in threads if below is None or _age(thread) < below]
+
+
+async def _batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> AsyncGenerator[list[Item]]:
+    """Yield the entries in lists of ``size``, until one is older than ``oldest``."""
+    batch: list[Item] = []
+    async for entry in entries:
+        if entry["listed_at"] < oldest:
+            break
+        batch.append(entry)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _listed_thread(entry: Item) -> str:
+    thread_id: str = entry["PK"].removeprefix("~THREAD#")
+    return thread_id
+
+
+def _tenant_page(found: list[tuple[str, Thread]], cursor: str | None) -> tuple[Sequence[Thread], str | None]:
+    """Return the threads of a page by their last activity, which the index has by the hour only."""
+    return sorted((thread for _, thread in found), key=_age, reverse=True), cursor
 
 
 def _age(thread: Thread) -> tuple[int, str]:

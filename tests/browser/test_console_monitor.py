@@ -1,0 +1,77 @@
+"""The monitor: conversations of the tenant as a list, and each as a timeline, live."""
+
+from __future__ import annotations
+
+import uuid
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+
+from local import web
+from tests.browser.console import Console
+from tests.e2e.cloud import RunningCloud
+from tests.fault_model import FaultModel
+
+expect.set_options(timeout=60_000)
+HOSTILE_USER = '<img src=x onerror="alert(1)">'
+HOSTILE = '<img src=x onerror="alert(1)"> \u202egnp.exe </textarea><script>alert(2)</script>'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """What the local cloud serves is what the sources say."""
+    web.build()
+
+
+async def say(cloud: RunningCloud, tenant: str, user: str, session: str, text: str) -> str:
+    """Send a message and return the run's id when it is answered."""
+    headers = {"Authorization": f"Bearer {cloud.token(tenant, user)}"}
+    body = {"sessionId": session, "messageId": str(uuid.uuid4()), "message": text}
+    async with httpx.AsyncClient(base_url=cloud.url, timeout=60) as client:
+        answer = await client.post("/v1/messages", json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["runId"])
+
+
+async def test_an_administrator_finds_a_conversation_and_sees_live_who_did_what(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
+    await say(cloud, tenant, "ada", session, "Hello")
+    await say(cloud, tenant, HOSTILE_USER, str(uuid.uuid4()), HOSTILE)
+    console = Console(page, cloud.url)
+    await console.open("/threads")
+    await console.sign_in(tenant)
+    rows = console.main.locator("tbody tr")
+    await expect(rows).to_have_count(2)
+    await expect(console.main.get_by_text(HOSTILE_USER, exact=True)).to_be_visible()
+
+    await rows.filter(has_text="ada").get_by_role("link").click()
+    lines = console.main.get_by_role("option")
+    await expect(lines).to_have_count(3)
+    await expect(console.main.get_by_text("live")).to_be_visible()
+    await say(cloud, tenant, "ada", session, "And again")
+    await expect(lines).to_have_count(6)
+    await expect(lines.nth(4)).to_contain_text("And again")
+
+    await console.main.get_by_role("listbox").press("End")
+    await expect(console.main.get_by_role("complementary", name="Details")).to_contain_text("Message")
+    await console.main.get_by_role("listbox").press("Home")
+    await expect(console.main.get_by_role("complementary", name="Details")).to_contain_text("Turn")
+    await page.reload()
+    await expect(console.main.get_by_role("complementary", name="Details")).to_contain_text("Turn")
+    await console.main.get_by_role("listbox").press("Escape")
+    await expect(console.main.get_by_role("complementary", name="Details")).to_have_count(0)
+
+
+async def test_a_conversation_of_another_tenant_is_refused_and_nothing_of_it_is_shown(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    session = str(uuid.uuid4())
+    await say(cloud, f"t{uuid.uuid4().hex[:8]}", "ada", session, "A secret")
+    console = Console(page, cloud.url)
+    await console.open(f"/threads/{session}")
+    await console.sign_in("demo")
+    await expect(console.main.get_by_role("alert")).to_contain_text("not available")
+    assert "secret" not in await page.content()
