@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import sys
 from collections.abc import AsyncIterator
@@ -11,14 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, expect
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import Unauthorized
 from baton.domain.token_issuer import OidcIssuer
 from local import web
+from local.gateway.application import CONSOLE_HEADERS
+from local.serving.asgi import AsgiApp, Receive, Scope, Send
+from local.serving.server import Server, claim
 from tests.browser.console import Console
-from tests.e2e.cloud import RunningCloud
 
 expect.set_options(timeout=60_000)
 
@@ -27,83 +33,69 @@ RESOURCE = "https://baton.example/v1"
 TITLE = "Refund of the order 4711"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def built() -> None:
-    """What the local cloud serves is what the sources say."""
-    web.build()
-
-
-@pytest.fixture(scope="module")
-async def issuer(cloud: RunningCloud) -> AsyncIterator[str]:
-    """A provider that signs everybody in whom their own name describes: ``acme ada audit:read``."""
-    node = shutil.which("node", path=str(Path(sys.executable).parent)) or "node"
-    running = await asyncio.create_subprocess_exec(
-        node, PROVIDER, f"{cloud.url}/monitor/", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-    )
-    assert running.stdout is not None
-    async for line in running.stdout:
-        if line.startswith(b"issuer "):
-            yield line.split()[1].decode()
-            break
-    running.kill()
-    await running.wait()
-
-
 class Deployment:
-    """The console as it is deployed for an issuer, and the API's answers to the tokens of that issuer."""
+    """The console as it is deployed for an issuer, and an API that takes the tokens of that issuer."""
 
-    def __init__(self, page: Page, url: str, issuer: str) -> None:
-        self.page = page
-        self.url = url
-        self.issuer = issuer
+    def __init__(self) -> None:
+        self._socket = claim(0)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.tokens_are_taken = True
         self.lost: set[str] = set()
         """Permissions that the server no longer grants."""
-        told = OidcIssuer.model_validate(
-            {"issuer": issuer, "audience": "baton", "algorithms": ["RS256"], "tenantClaim": "tenant"}
-        )
-        self._verifier = JwtVerifier([told], None, allow_http=True)
 
-    async def begin(self) -> None:
-        """Serve the console with this issuer in its configuration and its policy."""
-        oidc = {"issuer": self.issuer, "clientId": "console", "resource": RESOURCE}
-        await self.page.route("**/monitor/config.json", lambda route: route.fulfill(json={"oidc": oidc}))
-        await self.page.route(re.compile(r"/monitor/(\?[^#]*)?$"), self._serve_page)
-        await self.page.route(f"{self.url}/v1/**", self._answer)
+    def start(self, issuer: str) -> Server:
+        """Serve for this issuer."""
+        oidc = {"issuer": issuer, "clientId": "console", "resource": RESOURCE}
+        trusted = OidcIssuer(issuer=issuer, audience="baton")
+        self._verifier = JwtVerifier([trusted], None, allow_http=True)
+        files = StaticFiles(directory=web.build().parent / "console" / "dist", html=True)
+        routes = [
+            Route("/monitor/config.json", lambda _: JSONResponse({"oidc": oidc})),
+            Route("/v1/{path:path}", self._answer),
+            Mount("/monitor", _guarded(files, issuer)),
+        ]
+        server = Server(Starlette(routes=routes), self._socket)
+        server.start()
+        return server
 
-    async def _serve_page(self, route: Route) -> None:
-        served = await route.fetch()
-        policy = served.headers["content-security-policy"].replace("connect-src", f"connect-src {self.issuer}")
-        await route.fulfill(response=served, headers={**served.headers, "content-security-policy": policy})
-
-    async def _answer(self, route: Route) -> None:
-        token = route.request.headers["authorization"].removeprefix("Bearer ")
+    def _answer(self, request: Request) -> Response:
         try:
             if not self.tokens_are_taken:
                 raise Unauthorized("The token is no longer accepted.")
-            identity = await asyncio.to_thread(self._verifier.verify, token)
+            identity = self._verifier.verify(request.headers["authorization"].removeprefix("Bearer "))
         except Unauthorized as refused:
-            await self._refuse(route, 401, "unauthorized", str(refused))
-            return
+            return _problem(401, "unauthorized", str(refused))
         permissions = sorted(identity.scope.permissions - self.lost)
-        path = route.request.url.removeprefix(f"{self.url}/v1/").split("?")[0]
+        path = request.path_params["path"]
         if path == "users/me":
-            await route.fulfill(
-                json={
-                    "tenantId": identity.scope.tenant_id,
-                    "userId": identity.scope.user_id,
-                    "permissions": permissions,
-                    "expiresAt": identity.expires_at.isoformat(),
-                }
+            person = {"tenantId": identity.scope.tenant_id, "userId": identity.scope.user_id}
+            return JSONResponse(
+                {**person, "permissions": permissions, "expiresAt": identity.expires_at.isoformat()},
             )
-        elif path == "threads" and "thread:read_all" in permissions:
-            await route.fulfill(json={"items": [thread()], "nextCursor": "more"})
-        else:
-            await self._refuse(route, 403, "permission_missing", "The token lacks a permission.")
+        if path == "threads" and "thread:read_all" in permissions:
+            return JSONResponse({"items": [thread()], "nextCursor": "more"})
+        return _problem(403, "permission_missing", "The token lacks a permission.")
 
-    async def _refuse(self, route: Route, status: int, code: str, detail: str) -> None:
-        body = {"status": status, "code": code, "detail": detail, "retryable": False, "requestId": "r-1"}
-        await route.fulfill(status=status, json=body, content_type="application/problem+json")
+
+def _guarded(files: StaticFiles, issuer: str) -> AsgiApp:
+    policy = CONSOLE_HEADERS["Content-Security-Policy"].replace("connect-src", f"connect-src {issuer}")
+    headers = {**CONSOLE_HEADERS, "Content-Security-Policy": policy}
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        await files(scope, receive, send_guarded)
+
+    return serve
+
+
+def _problem(status: int, code: str, detail: str) -> Response:
+    body = {"status": status, "code": code, "detail": detail, "retryable": False, "requestId": "r-1"}
+    return JSONResponse(body, status_code=status, media_type="application/problem+json")
 
 
 def thread() -> dict[str, Any]:
@@ -132,11 +124,27 @@ def thread() -> dict[str, Any]:
 
 
 @pytest.fixture
-async def deployment(page: Page, cloud: RunningCloud, issuer: str) -> Deployment:
-    """The console of a deployment, nobody signed in."""
-    deployed = Deployment(page, cloud.url, issuer)
-    await deployed.begin()
-    return deployed
+async def deployment() -> AsyncIterator[Deployment]:
+    """The console of a deployment, with a provider that signs in whom a name describes: ``acme ada audit:read``."""
+    deployed = Deployment()
+    node = shutil.which("node", path=str(Path(sys.executable).parent)) or "node"
+    provider = await asyncio.create_subprocess_exec(
+        node,
+        PROVIDER,
+        f"{deployed.url}/monitor/",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert provider.stdin is not None
+    assert provider.stdout is not None
+    await provider.stdout.readuntil(b"issuer ")
+    issuer = (await provider.stdout.readline()).decode().strip()
+    server = deployed.start(issuer)
+    yield deployed
+    server.stop()
+    provider.stdin.close()
+    await provider.wait()
 
 
 async def sign_in(page: Page, who: str) -> None:

@@ -1,5 +1,6 @@
-// A real OpenID Connect provider for tests: `node issuer.mjs <page>…` prints `issuer <url>` and serves until it is ended.
-// Everybody may sign in, with any password, and is of the tenant and has the permissions of their name: `acme ada audit:read`.
+// A real OpenID Connect provider for tests: `node issuer.mjs <page>…` prints `issuer <url>` and serves
+// until its input ends. Everybody may sign in, with any password, and is of the tenant and has the permissions of their
+// name: `acme ada audit:read`.
 
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
@@ -50,4 +51,5 @@ const provider = new Provider(issuer, {
   },
 });
 server.on("request", provider.callback());
+process.stdin.resume().on("end", () => process.exit());
 console.log(`issuer ${issuer}`);

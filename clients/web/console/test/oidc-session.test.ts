@@ -14,7 +14,7 @@ let issuer = "";
 
 before(async () => {
   const script = fileURLToPath(new URL("issuer.mjs", import.meta.url));
-  provider = spawn(process.execPath, [script, PAGE], { stdio: ["ignore", "pipe", "ignore"] });
+  provider = spawn(process.execPath, [script, PAGE], { stdio: ["pipe", "pipe", "ignore"] });
   issuer = await new Promise((resolve) => {
     let told = "";
     provider.stdout?.on("data", (piece) => {
@@ -25,7 +25,7 @@ before(async () => {
   });
 });
 
-after(() => provider.kill());
+after(() => provider.stdin?.end());
 
 /** A tab whose person signs in wherever they are asked to, under the name `who`. */
 class Tab implements Browser {
