@@ -21,7 +21,7 @@ from typing import Any
 from boto3.session import Session
 
 from baton.adapters.agent_files import AgentFiles
-from baton.adapters.aws import CONFIG, QUICK
+from baton.adapters.aws import QUICK, client
 from baton.adapters.dynamodb import shapes
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
@@ -270,9 +270,9 @@ async def started(silence: float = 0.0, configure: Configure | None = None) -> A
         endpoint, s3_endpoint = await asyncio.to_thread(engine.start), await asyncio.to_thread(objects.start)
         stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
         session = Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
-        dynamodb = session.client("dynamodb", endpoint_url=endpoint, config=CONFIG.merge(QUICK))
+        dynamodb = client("dynamodb", endpoint, QUICK, session)
         name = create_table(dynamodb, stack.table)
-        s3 = session.client("s3", endpoint_url=s3_endpoint, config=CONFIG)
+        s3 = client("s3", s3_endpoint, session=session)
         create_bucket(s3, stack.bucket)
         meter = CapacityMeter()
         meter.attach(dynamodb)

@@ -1,6 +1,6 @@
-"""``python -m local.publishing STAGE``: put the built widget where a deployed stage serves it from.
+"""``python -m local.publishing STAGE``: put the built widget and console where a stage serves them from.
 
-Each build has a folder of its own, named after its version and content, whose files never change. ``latest/`` has one
+Each build of the widget has a folder of its own, named after its version and content, whose files never change. ``latest/`` has one
 small module for each entry, which imports that of the newest folder: so a release is switched to by writing one object,
 and pages that have begun with an older one still find its parts.
 """
@@ -22,20 +22,15 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local import web
 from local.errors import LocalCloudError
+from local.publishing_console import console_place_of, publish_console, read_console
+from local.publishing_objects import CONTENT_TYPES, put_once
 from local.settings import ROOT
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 ENTRIES = ("baton-chat.js", "baton-client.js")
-FOR_EVER = "public, max-age=31536000, immutable"
 FIVE_MINUTES = "public, max-age=300"
-CONTENT_TYPES = {
-    ".js": "text/javascript; charset=utf-8",
-    ".map": "application/json",
-    ".json": "application/json",
-    ".txt": "text/plain; charset=utf-8",
-}
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def publish(release: Release, s3: "S3Client", bucket: str) -> None:
     Raises ``LocalCloudError`` if a file is there with other bytes; nothing of ``latest/`` is changed then.
     """
     for name, content in release.files.items():
-        _put_once(s3, bucket, f"{release.version}/{name}", content)
+        put_once(s3, bucket, f"{release.version}/{name}", content)
     for name in ENTRIES:
         alias = f'export * from "../{release.version}/{name}";\n'.encode()
         s3.put_object(
@@ -127,32 +122,21 @@ def main(stage: str) -> str:
         session = boto3.Session(region_name=region)
         stacks = session.client("cloudformation").describe_stacks(StackName=shared["stack_name"])["Stacks"]
         outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
-        place = place_of(outputs)
-        if place is None:
-            return f"{shared['stack_name']} serves no widget (ServeWidget)."
-        number = json.loads((web.SOURCES / "package.json").read_text())["version"]
-        release = read_release(web.build(), number)
-        publish(release, session.client("s3"), place.bucket)
+        place, console = place_of(outputs), console_place_of(outputs)
+        if place is None and console is None:
+            return f"{shared['stack_name']} serves neither widget nor console (ServeWidget, ServeConsole)."
+        built, s3 = web.build(), session.client("s3")
+        told = []
+        if place is not None:
+            release = read_release(built, json.loads((web.SOURCES / "package.json").read_text())["version"])
+            publish(release, s3, place.bucket)
+            told.append(f"The widget is published as {release.version}:\n\n{tag(release, place)}")
+        if console is not None:
+            publish_console(read_console(web.CONSOLE_BUILT), s3, console)
+            told.append(f"The console is published at {console.url}")
     except (ClientError, BotoCoreError) as problem:
-        raise LocalCloudError(f"The widget is not published: {problem}") from problem
-    return f"The widget is published as {release.version}:\n\n{tag(release, place)}"
-
-
-def _put_once(s3: "S3Client", bucket: str, key: str, content: bytes) -> None:
-    try:
-        s3.put_object(
-            Bucket=bucket,
-            Key=key,
-            Body=content,
-            ContentType=CONTENT_TYPES[Path(key).suffix],
-            CacheControl=FOR_EVER,
-            IfNoneMatch="*",
-        )
-    except ClientError as problem:
-        if problem.response["Error"]["Code"] != "PreconditionFailed":
-            raise
-        if s3.get_object(Bucket=bucket, Key=key)["Body"].read() != content:
-            raise LocalCloudError(f"{key} is published with other bytes: give the new ones a new version.") from None
+        raise LocalCloudError(f"Publishing failed: {problem}") from problem
+    return "\n\n".join(told)
 
 
 def _integrity(content: bytes) -> str:

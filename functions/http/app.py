@@ -7,6 +7,6 @@ from mangum import Mangum
 from baton.api.deployed import deployed_app
 
 # Mangum would send other types as base64, which a REST API without binary media types passes on undecoded.
-TEXT = ["text/", "application/json", "application/problem+json"]
+TEXT = ["text/", "application/json", "application/problem+json", "application/yaml"]
 
 handler = Mangum(deployed_app(), lifespan="off", text_mime_types=TEXT)

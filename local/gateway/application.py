@@ -25,7 +25,7 @@ CONSOLE_PATH = "/monitor"
 CONSOLE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self';"
-        " connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        " connect-src 'self' ws: wss: http://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
         " require-trusted-types-for 'script'; trusted-types lit-html baton-chat"
     ),
     "Referrer-Policy": "no-referrer",

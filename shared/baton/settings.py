@@ -19,6 +19,7 @@ from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, ZOMBIE_SECONDS, LeaseTimes
 from baton.domain.prices import Price, Prices
 from baton.domain.source_rules import PREFIX_ENTRY
+from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.title_source import TitleSource
 from baton.domain.token_issuer import OidcIssuer
 
@@ -281,6 +282,15 @@ class PriceSettings(_Settings):
     @property
     def prices(self) -> Prices:
         return Prices(self.models)
+
+
+class LimitSettings(_Settings):
+    """What a tenant may have."""
+
+    tenants: Annotated[Json[DeploymentLimits], NoDecode] = Field(
+        default_factory=DeploymentLimits, validate_default=False, validation_alias="BATON_TENANT_LIMITS"
+    )
+    """JSON: ``{"agents"?, "documentsPerAgent"?, "capturesPerDay"?, "threadTokens"?}``. Tenants may choose less."""
 
 
 class EmbeddingSettings(_Settings):

@@ -75,3 +75,37 @@ async def test_a_conversation_of_another_tenant_is_refused_and_nothing_of_it_is_
     await console.sign_in("demo")
     await expect(console.main.get_by_role("alert")).to_contain_text("not available")
     assert "secret" not in await page.content()
+
+
+async def test_an_administrator_asks_a_question_again_in_a_sandbox(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
+    await say(cloud, tenant, "ada", session, "Hello")
+    await say(cloud, tenant, "ada", session, "Which one?")
+    console = Console(page, cloud.url)
+    await console.open(f"/threads/{session}")
+    await console.sign_in(tenant)
+    await console.main.get_by_role("option").filter(has_text="Turn").last.click()
+    await console.main.get_by_role("button", name="Ask again in a sandbox").click()
+    field = console.main.get_by_role("textbox", name="Say something in this sandbox")
+    await expect(field).to_have_value("Which one?")
+    await field.fill("Or another?")
+    await console.main.get_by_role("button", name="Send").click()
+    await expect(console.main.get_by_role("option").filter(has_text="Or another?").first).to_be_visible()
+    await expect(console.main.get_by_role("link", name=session[:8])).to_be_visible()
+
+
+async def test_two_runs_are_compared_side_by_side(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
+    tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
+    first = await say(cloud, tenant, "ada", session, "Hello")
+    second = await say(cloud, tenant, "ada", session, "A much longer question than the other one")
+    console = Console(page, cloud.url)
+    await console.open(f"/compare?left={session}/{first}")
+    await console.sign_in(tenant)
+    left, right = (console.main.get_by_role("region", name=side) for side in ("Left", "Right"))
+    await expect(left).to_contain_text("Hello")
+    await right.get_by_label("Link to a turn").fill(f"{cloud.url}/monitor/#/threads/{session}?at=turn:{second}")
+    await right.get_by_role("button", name="Show").click()
+    await expect(right).to_contain_text("A much longer question")
+    await expect(right.get_by_text("(differs)").first).to_be_attached()

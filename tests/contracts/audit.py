@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
@@ -74,6 +75,37 @@ class AuditContract:
         assert [number for page in found for number in page] == [18, 15, 12, 9, 6, 3, 0]
         found = await pages(stores, 2, user_id="bob", action="thread.close")
         assert [number for page in found for number in page] == [12, 0]
+
+    @pytest.mark.parametrize("limit", [1, 3, 100])
+    async def test_records_of_a_period_are_found(self, stores: Stores, limit: int) -> None:
+        began = stores.clock.now()
+        for number in range(12):
+            await record(stores, number)
+            stores.clock.advance(1)
+        found, cursor = [], None
+        while True:
+            page, cursor = await stores.audit.of_tenant(
+                stores.ada,
+                {},
+                limit=limit,
+                cursor=cursor,
+                since=began + timedelta(seconds=3),
+                until=began + timedelta(seconds=7),
+            )
+            found += [each.detail["number"] for each in page]
+            if cursor is None:
+                break
+        assert found == [7, 6, 5, 4, 3]
+        before, _ = await stores.audit.of_tenant(stores.ada, {}, limit=5, cursor=None, until=began - timedelta(days=1))
+        assert before == []
+
+    async def test_records_about_an_agent_are_found(self, stores: Stores) -> None:
+        details = [{"agentId": "writer"}, {"sourceAgentId": "a", "targetAgentId": "writer"}, {"agentId": "other"}, {}]
+        for detail in details:
+            await stores.audit.record(stores.ada, "x", thread_id=None, outcome="done", detail=dict(detail))
+            stores.clock.advance(1)
+        found, _ = await stores.audit.of_tenant(stores.ada, {"agent_id": "writer"}, limit=10, cursor=None)
+        assert [each.detail for each in found] == [details[1], details[0]]
 
     async def test_an_act_that_is_recorded_twice_is_one_record(self, stores: Stores) -> None:
         once = Once("00000000-0000-5000-8000-000000000000", stores.clock.now())

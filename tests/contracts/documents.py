@@ -174,6 +174,13 @@ class DocumentStoreContract:
         with pytest.raises(InvalidRequest):
             await rooms.documents.of_agent(rooms.ada, "knowledge", limit=2, cursor="made up")
 
+    async def test_documents_are_counted_up_to_a_number(self, rooms: DocumentRooms) -> None:
+        for number in range(3):
+            await rooms.documents.create(rooms.ada, new_document(at=NOON + number * SECOND))
+        assert [await rooms.documents.count(rooms.ada, "knowledge", up_to=most) for most in (10, 2, 0)] == [3, 2, 0]
+        for scope, agent_id in ((rooms.stranger, "knowledge"), (rooms.ada, "know")):
+            assert await rooms.documents.count(scope, agent_id, up_to=10) == 0
+
     async def test_every_agent_and_tenant_has_documents_of_its_own(self, rooms: DocumentRooms) -> None:
         document = await rooms.documents.create(rooms.ada, new_document())
         for scope, agent_id in ((rooms.stranger, "knowledge"), (rooms.ada, "knowledge-2"), (rooms.ada, "know")):

@@ -59,14 +59,24 @@ class FakeAuditLog:
         return await self.of_tenant(scope, {"thread_id": thread_id}, limit=limit, cursor=cursor)
 
     async def of_tenant(
-        self, scope: Scope, wanted: Mapping[str, str], *, limit: int, cursor: str | None
+        self,
+        scope: Scope,
+        wanted: Mapping[str, str],
+        *,
+        limit: int,
+        cursor: str | None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Sequence[audit.AuditRecord], str | None]:
         if cursor is not None and not cursor.isdecimal():
             raise InvalidRequest("cursor was not handed out by this list.")
         found = [
             record
             for record in (self._shown(number) for number in range(len(self.records))[::-1])
-            if record.tenant_id == scope.tenant_id and all(getattr(record, name) == wanted[name] for name in wanted)
+            if record.tenant_id == scope.tenant_id
+            and record.matches(wanted)
+            and (since is None or record.at >= since)
+            and (until is None or record.at <= until)
         ]
         start = int(cursor or 0)
         return found[start : start + limit], str(start + limit) if len(found) > start + limit else None

@@ -70,6 +70,14 @@ class FakeDocuments:
         self.records[place] = replace(document, next=noted, updated_at=updated_at)
         await self._call(self.after_write)
 
+    async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
+        found = [
+            key
+            for key, document in self.records.items()
+            if key[:2] == (scope.tenant_id, agent_id) and document.deleted_at is None
+        ]
+        return min(len(found), up_to)
+
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:

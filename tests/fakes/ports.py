@@ -11,6 +11,7 @@ from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.prices import NO_PRICES, Prices
 from baton.domain.source_rules import SourceRules
+from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.title_source import TitleSource
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.a2a_tasks import A2ATasks
@@ -47,6 +48,7 @@ from baton.ports.search_index import SearchIndex
 from baton.ports.signing_key import SigningKey
 from baton.ports.sources import SourceObjects, SourceStore, WebPages
 from baton.ports.stream_log import StreamLog
+from baton.ports.tenant_limits import TenantLimitStore
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_counter import TokenCounter
 from baton.ports.token_verifier import TokenVerifier
@@ -79,6 +81,7 @@ from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
 from tests.fakes.search_index import FakeSearchIndex
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from tests.fakes.tenant_limits import FakeTenantLimits
 from tests.fakes.text_extractor import PlainTextExtractor
 from tests.fakes.thread_store import FakeThreadStore
 from tests.fakes.token_counter import WordCounter
@@ -133,6 +136,8 @@ class FakePorts:
     title_source: TitleSource = TitleSource.NONE
     """Nothing, so that the queue holds only what a test is about."""
     prices: Prices = NO_PRICES
+    tenant_limits: TenantLimitStore = field(default_factory=FakeTenantLimits)
+    deployment_limits: DeploymentLimits = field(default_factory=DeploymentLimits)
     closings: Closings = field(default_factory=FakeClosings)
     capture_records: CaptureStore = field(default_factory=FakeCaptureStore)
     captures: Captures = field(default_factory=FakeCaptures)

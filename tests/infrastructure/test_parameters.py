@@ -20,6 +20,11 @@ LISTS = {
     "AllowedOrigins": ("BATON_ALLOWED_ORIGINS", ["https://a.example", "http://localhost:3000", "https://[::1]:8443"]),
 }
 """Parameter -> its variable, and entries that it takes."""
+CONSOLE_LISTS = {
+    "ConsoleScopes": ["openid", "offline_access", "https://api.example/admin"],
+    "ConsoleSignInOrigins": ["https://login.example", "https://b.example:8443", "https://c.example"],
+}
+"""The same for what no function reads."""
 BROKEN = ["{0},", ",{0}", "{0},,{1}", "{0} {1}", "{0};{1}", "{0}, ,{1}", "https://a.example/chat"]
 
 
@@ -50,7 +55,19 @@ def test_every_list_is_known_here(source: Stack) -> None:
         for name, parameter in source.template["Parameters"].items()
         if parameter["Type"] == "CommaDelimitedList" or "comma" in parameter["Description"]
     }
-    assert described == set(LISTS)
+    assert described == {*LISTS, *CONSOLE_LISTS}
+
+
+@pytest.mark.parametrize("name", CONSOLE_LISTS)
+@pytest.mark.parametrize("between", [",", ", ", " , "])
+def test_a_whole_list_of_the_console_is_deployed(source: Stack, name: str, between: str) -> None:
+    assert deployable(source, name, between.join(CONSOLE_LISTS[name]))
+
+
+@pytest.mark.parametrize("name", CONSOLE_LISTS)
+@pytest.mark.parametrize("broken", [*BROKEN[:-1], "{0},'none'; script-src *", '{0},"'])
+def test_a_broken_list_of_the_console_is_not_deployed(source: Stack, name: str, broken: str) -> None:
+    assert not deployable(source, name, broken.format(*CONSOLE_LISTS[name]))
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -19,6 +19,7 @@ STREAMED = {
     ("POST", "/v1/threads/{thread_id}/continue"),
     ("POST", "/v1/threads/{thread_id}/merge"),
     ("POST", "/v1/threads/{thread_id}/branches/{branch_id}/select"),
+    ("POST", "/v1/threads/{thread_id}/turns/{run_id}/rerun"),
     ("GET", "/v1/threads/{thread_id}/events"),
     ("GET", "/v1/users/{user_id}/export"),
 }
@@ -63,6 +64,9 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("POST", "/v1/threads/t1/exit", "StreamsFunction"),
         ("POST", "/v1/threads/t1/continue", "StreamsFunction"),
         ("POST", "/v1/threads/t1/merge", "StreamsFunction"),
+        ("POST", "/v1/threads/t1/turns/r1/rerun", "StreamsFunction"),
+        ("GET", "/v1/threads/t1/turns/r1/context", "HttpFunction"),
+        ("GET", "/v1/threads/t1/turns", "HttpFunction"),
         ("OPTIONS", "/v1/threads/t1/exit", "HttpFunction"),
         ("GET", "/v1/threads/t1/continue", "HttpFunction"),
         ("OPTIONS", "/v1/threads/t1/merge", "HttpFunction"),

@@ -13,6 +13,7 @@ from baton.adapters.emf import NAMESPACE, SERVICE
 from baton.adapters.webhooks import SECONDS
 from baton.domain.metrics import Metric
 from baton.domain.push_config import MAX_RECEIVES
+from local.gateway.application import CONSOLE_HEADERS
 from local.intrinsics import Intrinsics
 from local.stack import Stack as LocalStack
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
@@ -111,9 +112,10 @@ def test_the_widget_is_served_only_if_it_is_wished_for(stack: Stack) -> None:
     assert {item["Type"].rpartition("::")[2] for item in parts.values()} == {
         *("Bucket", "BucketPolicy", "Distribution", "OriginAccessControl", "ResponseHeadersPolicy")
     }
+    assert {item.get("Condition") for item in parts.values()} == {"ServesFiles"}
     outputs = {name: item for name, item in stack.template["Outputs"].items() if name.startswith("Widget")}
     assert set(outputs) == {"WidgetUrl", "WidgetBucketName", "WidgetTag"}
-    assert {item.get("Condition") for item in (*parts.values(), *outputs.values())} == {"ServesWidget"}
+    assert {item.get("Condition") for item in outputs.values()} == {"ServesWidget"}
 
 
 def test_only_the_distribution_reads_the_widgets_bucket(stack: Stack) -> None:
@@ -126,7 +128,8 @@ def test_only_the_distribution_reads_the_widgets_bucket(stack: Stack) -> None:
     assert list(referred(read["Condition"]["StringEquals"]["aws:SourceArn"]))[-1] == "WidgetDistribution"
     access = stack["WidgetAccess"]["OriginAccessControlConfig"]
     assert (access["SigningBehavior"], access["SigningProtocol"]) == ("always", "sigv4")
-    (origin,) = stack["WidgetDistribution"]["DistributionConfig"]["Origins"]
+    origin, api = stack["WidgetDistribution"]["DistributionConfig"]["Origins"]
+    assert api["Fn::If"][0] == "ServesConsole"
     assert list(referred(origin["OriginAccessControlId"])) == ["WidgetAccess"]
 
 
@@ -143,6 +146,97 @@ def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
     assert list(referred(stack["WidgetAccess"]["OriginAccessControlConfig"]["Name"])) == ["AWS::StackId"]
     (policy,) = config["CustomHeadersConfig"]["Items"]
     assert (policy["Header"], policy["Value"]) == ("Cross-Origin-Resource-Policy", "cross-origin")
+
+
+def test_the_console_is_served_only_if_it_is_wished_for_and_has_an_issuer(stack: Stack) -> None:
+    assert stack.template["Parameters"]["ServeConsole"]["Default"] == "false"
+    needed = [list(referred(each["Assert"])) for each in stack.template["Rules"]["ConsoleIdentity"]["Assertions"]]
+    assert needed == [["ConsoleIssuer"], ["ConsoleClientId"]]
+    parts = {name: item for name, item in stack.resources.items() if name.startswith("Console")}
+    assert set(parts) == {"ConsoleHeaders", "ConsoleApiHeaders", "ConsolePage"}
+    outputs = {name: item for name, item in stack.template["Outputs"].items() if name.startswith("Console")}
+    assert set(outputs) == {"ConsoleUrl", "ConsoleBucketName", "ConsoleConfig"}
+    assert {item.get("Condition") for item in (*parts.values(), *outputs.values())} == {"ServesConsole"}
+
+
+def test_the_console_and_its_api_have_one_origin_and_nothing_of_the_api_is_kept(stack: Stack) -> None:
+    config = stack["WidgetDistribution"]["DistributionConfig"]
+    condition, (files, api), _ = config["CacheBehaviors"]["Fn::If"]
+    assert condition == "ServesConsole"
+    assert (files["PathPattern"], files["TargetOriginId"]) == ("/monitor*", "bucket")
+    assert files["ResponseHeadersPolicyId"] == {"Ref": "ConsoleHeaders"}
+    assert (api["PathPattern"], api["TargetOriginId"], api["ViewerProtocolPolicy"]) == ("/v1/*", "api", "https-only")
+    assert api["ResponseHeadersPolicyId"] == {"Ref": "ConsoleApiHeaders"}
+    managed_without_caching = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
+    assert api["CachePolicyId"] == managed_without_caching
+    assert set(api["AllowedMethods"]) >= {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    assert {403, 404, 500, 503} <= {each["ErrorCode"] for each in config["CustomErrorResponses"]}
+    assert {each["ErrorCachingMinTTL"] for each in config["CustomErrorResponses"]} == {0}
+
+
+def console_policy(stack: Stack, **parameters: str) -> dict[str, str]:
+    """Return the directives of the console's page."""
+    names = {"AWS::Region": "eu-central-1", "AWS::URLSuffix": "amazonaws.com", "Bucket": "uploads", **parameters}
+    resolver = Intrinsics(stack.template, names, lambda logical_id, attribute: logical_id)
+    security = stack["ConsoleHeaders"]["ResponseHeadersPolicyConfig"]["SecurityHeadersConfig"]
+    policy: str = resolver.resolve(security["ContentSecurityPolicy"]["ContentSecurityPolicy"])
+    assert security["ContentSecurityPolicy"]["Override"]
+    return directives(policy)
+
+
+def directives(policy: str) -> dict[str, str]:
+    pairs = (each.split(maxsplit=1) for each in policy.split(";"))
+    return {name: " ".join(value.split()) for name, value in pairs}
+
+
+def test_the_console_talks_to_its_own_origin_its_issuer_and_the_bucket_of_uploads(stack: Stack) -> None:
+    deployed = console_policy(
+        stack,
+        ConsoleIssuer="https://idp.example:8443/realms/one",
+        ConsoleSignInOrigins="https://login.example, https://b.example",
+    )
+    assert deployed["connect-src"] == (
+        "'self' https://idp.example:8443 https://uploads.s3.eu-central-1.amazonaws.com https://login.example"
+        " https://b.example"
+    )
+
+
+def test_the_console_is_guarded_as_in_the_local_cloud(stack: Stack) -> None:
+    deployed = console_policy(stack, ConsoleIssuer="https://idp.example", ConsoleSignInOrigins="")
+    local = directives(CONSOLE_HEADERS["Content-Security-Policy"])
+    for policy in (deployed, local):
+        del policy["connect-src"]
+    assert deployed == local
+    assert deployed["frame-ancestors"] == "'none'"
+    assert deployed["require-trusted-types-for"] == "'script'"
+    security = stack["ConsoleHeaders"]["ResponseHeadersPolicyConfig"]["SecurityHeadersConfig"]
+    assert security["ContentTypeOptions"] == {"Override": True}
+    assert security["ReferrerPolicy"] == {"ReferrerPolicy": "no-referrer", "Override": True}
+    assert security["StrictTransportSecurity"]["AccessControlMaxAgeSec"] == 31536000
+
+
+def test_an_answer_of_the_api_is_no_page_of_the_consoles_origin(stack: Stack) -> None:
+    security = stack["ConsoleApiHeaders"]["ResponseHeadersPolicyConfig"]["SecurityHeadersConfig"]
+    policy = directives(security["ContentSecurityPolicy"]["ContentSecurityPolicy"] + " ''")
+    assert policy["default-src"] == "'none'"
+    assert "sandbox" in policy
+    assert security["ContentTypeOptions"] == {"Override": True}
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("/monitor/", "/monitor/index.html"),
+        ("/monitor", "302 /monitor/"),
+        ("/monitor/index.html", "302 /monitor/"),
+        ("/monitor/console-AAAAAAAA.js", "/monitor/console-AAAAAAAA.js"),
+    ],
+)
+def test_the_consoles_address_names_its_page(stack: Stack, asked: str, answered: str) -> None:
+    told = f"const it = handler({{ request: {{ uri: {json.dumps(asked)} }} }});"
+    told += "console.log(it.uri ?? `${it.statusCode} ${it.headers.location.value}`);"
+    done = run(TOOLS / "node", "-e", stack["ConsolePage"]["FunctionCode"] + told)
+    assert done.stdout.strip() == answered, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class FolderByFolder(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         parts = nodeid.partition("::")[0].split("/")
-        return "/".join(parts[: 4 if parts[3] in BY_THEMSELVES else 3])
+        return "/".join(parts if parts[-1] in BY_THEMSELVES else parts[:3])
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         waiting = [scope for scope in FIRST if scope in self.workqueue]

@@ -21,6 +21,7 @@ from botocore.exceptions import (
     MetadataRetrievalError,
 )
 
+from baton.adapters.aws_http import send_directly
 from baton.domain.errors import StoreUnavailable
 
 P = ParamSpec("P")
@@ -64,10 +65,18 @@ _OUTAGE_CODES = frozenset(
 _threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
 
 
-def client(service: str, endpoint_url: str | None = None, config: Config | None = None) -> Any:
+def client(
+    service: str,
+    endpoint_url: str | None = None,
+    config: Config | None = None,
+    session: boto3.session.Session | None = None,
+) -> Any:
     """Return a boto3 client of ``service`` with Baton's time limits and retries, and ``config`` on top of them."""
     merged = CONFIG if config is None else CONFIG.merge(config)
-    return boto3.client(service, endpoint_url=endpoint_url, config=merged)  # type: ignore[call-overload]
+    make: Any = boto3.client if session is None else session.client
+    made = make(service, endpoint_url=endpoint_url, config=merged)
+    send_directly(made)
+    return made
 
 
 async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -252,6 +252,7 @@ class AgentLoop:
                 is_cut=is_cut,
                 sources=sources if text else (),
             )
+        noted.ended_at = context.services.clock.now()
         noted.error = failure.code if failure is not None else None
         if finished is not None:
             noted.model, noted.usage = finished.model, finished.usage

@@ -27,7 +27,9 @@ from baton.api import (
     health,
     identity,
     knowledge,
+    limits,
     messages,
+    overview,
     personal_data,
     problems,
     procedure_review,
@@ -170,6 +172,8 @@ def _routes() -> Sequence[BaseRoute]:
         identity,
         procedures,
         procedure_review,
+        overview,
+        limits,
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime
 
 from baton.api.authentication import Caller
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.record_schemas import AuditRecord
 from baton.api.schemas import Listing
-from baton.api.services import Services
+from baton.api.services import ApiServices, Services
+from baton.api.thread_filters import period
 from baton.api.threads import Cursor, Limit
-from baton.api.threads_access import readable_thread
+from baton.api.threads_access import readable_thread, repeated_read
 from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable, TokenExpired, Unauthorized
-from baton.domain.identity import Permission
+from baton.domain.identity import Permission, Scope
+from baton.domain.served import TIMESTAMP
+from baton.domain.times import iso
+from baton.ports.audit import AuditRecord as StoredRecord
+
+JSON_LINES = "application/jsonl"
+EXPORT_PAGE = 100
+MAX_EXPORTED = 10_000
+"""Records of one export. Its last line says where the next one goes on."""
 
 router = APIRouter(tags=["audit"])
 
@@ -31,19 +46,32 @@ async def thread_audit(
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
     thread = await readable_thread(services, caller, thread_id)
     records, next_cursor = await services.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    records = await services.readers.each(caller, records, lambda record: record.user_id)
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)
 
 
-@router.get(
-    "/audit",
-    summary="Read the tenant's audit records",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
-)
-async def tenant_audit(
-    caller: Caller,
-    services: Services,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+@dataclass(frozen=True, slots=True)
+class AuditFilters:
+    """What a caller wants to see of the audit."""
+
+    wanted: Mapping[str, str]
+    since: datetime | None
+    until: datetime | None
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """How the reading of the records is on record."""
+        times = {"from": self.since, "to": self.until}
+        return {**self.wanted, **{name: iso(time) for name, time in times.items() if time is not None}}
+
+
+def _filters(
+    since: Annotated[
+        AwareDatetime | None, Query(alias="from", description="Only at or after this time.", examples=[TIMESTAMP])
+    ] = None,
+    until: Annotated[
+        AwareDatetime | None, Query(alias="to", description="Only at or before this time.", examples=[TIMESTAMP])
+    ] = None,
     action: Annotated[
         str | None, Query(max_length=64, description="Only this action.", examples=["thread.close"])
     ] = None,
@@ -54,18 +82,95 @@ async def tenant_audit(
     thread_id: Annotated[
         str | None, Query(alias="threadId", max_length=256, description="Only about this thread.")
     ] = None,
+    agent_id: Annotated[
+        str | None, Query(alias="agentId", max_length=64, description="Only about this agent.", examples=["assistant"])
+    ] = None,
+) -> AuditFilters:
+    """Return what a caller wants to see of the audit. Raises ``InvalidRequest``."""
+    wanted = {
+        "action": action,
+        "outcome": outcome,
+        "user_id": user_id,
+        "thread_id": thread_id,
+        "agent_id": agent_id,
+    }
+    return AuditFilters({name: value for name, value in wanted.items() if value is not None}, *period(since, until))
+
+
+Filters = Annotated[AuditFilters, Depends(_filters)]
+
+
+@router.get(
+    "/audit",
+    summary="Read the tenant's audit records",
+    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+)
+async def tenant_audit(
+    caller: Caller, services: Services, filters: Filters, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[AuditRecord]:
     """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.
 
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because records that do not match
-    are skipped.
+    are skipped. Reading is audited itself, what is read again within fifteen minutes only once.
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
-    wanted = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id}
-    records, next_cursor = await services.audit.of_tenant(
-        caller,
-        {name: value for name, value in wanted.items() if value is not None},
-        limit=limit,
-        cursor=cursor,
-    )
+    records, next_cursor = await _page(services, caller, filters, limit, cursor)
+    if cursor is None:
+        once = repeated_read(caller, f"audit {json.dumps(filters.detail)}", services.clock.now())
+        await services.audit.record(
+            caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
+        )
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)
+
+
+@router.get(
+    "/audit/export",
+    summary="Export audit records",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "One record a line, as `GET /v1/audit` has them, then `{type: end, nextCursor}`.",
+            "content": {JSON_LINES: {"example": '{"type":"end","records":0,"nextCursor":null}\n'}},
+        },
+        **responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+    },
+)
+async def export_audit(
+    caller: Caller, services: Services, filters: Filters, cursor: Cursor = None
+) -> StreamingResponse:
+    """Return the tenant's records, newest first, as JSON lines. Needs `audit:read`; each export is audited.
+
+    An export without its last line broke off. One with a `nextCursor` there is continued with it.
+    """
+    caller.require(Permission.AUDIT_READ, "audit.export")
+    first = await _page(services, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
+    await services.audit.record(caller, "audit.export", thread_id=None, outcome="allowed", detail=filters.detail)
+    headers = {"Content-Disposition": 'attachment; filename="audit-records.jsonl"'}
+    lines = _exported(services, caller, filters, first)
+    return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)
+
+
+async def _exported(
+    services: ApiServices, caller: Scope, filters: AuditFilters, page: tuple[Sequence[StoredRecord], str | None]
+) -> AsyncGenerator[str, None]:
+    """Yield the lines of an export that begins with ``page``."""
+    written = 0
+    while True:
+        records, cursor = page
+        for record in records:
+            yield f"{json.dumps(AuditRecord.of(record).wire(), ensure_ascii=False)}\n"
+        written += len(records)
+        if cursor is None or written >= MAX_EXPORTED:
+            break
+        page = await _page(services, caller, filters, EXPORT_PAGE, cursor)
+    yield f"{json.dumps({'type': 'end', 'records': written, 'nextCursor': cursor})}\n"
+
+
+async def _page(
+    services: ApiServices, caller: Scope, filters: AuditFilters, limit: int, cursor: str | None
+) -> tuple[Sequence[StoredRecord], str | None]:
+    """Return a page of records as the caller may see them."""
+    records, next_cursor = await services.audit.of_tenant(
+        caller, filters.wanted, limit=limit, cursor=cursor, since=filters.since, until=filters.until
+    )
+    return await services.readers.each(caller, records, lambda record: record.user_id), next_cursor

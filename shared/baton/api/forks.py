@@ -11,13 +11,15 @@ from baton.api.authentication import Caller
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.runs import TURN_SECONDS
-from baton.api.schemas import ForkRequest, MergeRequest, MessageAnswer, Thread
+from baton.api.schemas import ForkRequest, MergeRequest, MessageAnswer, SandboxRequest, Thread
 from baton.api.services import Services
+from baton.api.threads_access import readable_thread
 from baton.domain.errors import (
     InvalidRequest,
     MalformedJson,
     MessageTooLarge,
     NotAFork,
+    NotFound,
     NothingToMerge,
     StoreUnavailable,
     ThreadBusy,
@@ -59,6 +61,34 @@ async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: Fo
         agent_id=asked.agent_id,
         include_history_messages=asked.include_history_messages,
     )
+    return Thread.shown((await services.agents.of(scope)).describe, services.prices, child)
+
+
+@router.post(
+    "/{thread_id}/sandbox",
+    summary="Copy a conversation into a sandbox",
+    status_code=201,
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        ThreadUnavailable,
+        NotFound,
+        UnknownAgent,
+        InvalidRequest,
+        ThreadBusy,
+        StoreUnavailable,
+    ),
+)
+async def make_sandbox(thread_id: ThreadId, scope: Caller, services: Services, asked: SandboxRequest) -> Thread:
+    """Create a conversation of the caller's own that begins as this one did up to one of its turns.
+
+    Whoever may read a conversation may copy it so, and goes on in the copy as in any fork: it makes no episode, and
+    nothing of it reaches this conversation. Without `pii:read`, personal data in it is replaced. It has the newest 200
+    messages at most. The agent that answered the turn goes on, without its workflow and handoff.
+    """
+    source = await readable_thread(services, scope, thread_id)
+    child = await services.sandboxes.make(scope, source, asked.message_id, is_answered=asked.include_turn)
     return Thread.shown((await services.agents.of(scope)).describe, services.prices, child)
 
 

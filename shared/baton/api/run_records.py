@@ -32,6 +32,7 @@ async def list_tool_calls(
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
     thread = await readable_thread(services, caller, thread_id)
     calls, next_cursor = await services.records.calls(caller, thread.id, limit=limit, cursor=cursor)
+    calls = await services.readers.shown(caller, thread.user_id, calls)
     return Listing[ToolCall](items=calls, next_cursor=next_cursor)
 
 
@@ -46,6 +47,7 @@ async def list_tasks(
     """Return the sub-tasks of this conversation, newest first, without their messages."""
     thread = await readable_thread(services, caller, thread_id)
     tasks, next_cursor = await services.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
+    tasks = await services.readers.shown(caller, thread.user_id, tasks)
     return Listing[Task](items=tasks, next_cursor=next_cursor)
 
 
@@ -60,7 +62,7 @@ async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, service
     task = await services.records.task(caller, thread.id, task_id)
     if task is None:
         raise NotFound("There is no such sub-task in this conversation.")
-    return TaskWithMessages.of(task)
+    return TaskWithMessages.of(await services.readers.shown(caller, thread.user_id, task))
 
 
 @router.get(
@@ -74,4 +76,5 @@ async def list_handoffs(
     """Return the handoffs of this conversation, newest first, including refused ones."""
     thread = await readable_thread(services, caller, thread_id)
     requests, next_cursor = await services.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    requests = await services.readers.shown(caller, thread.user_id, requests)
     return Listing[Handoff](items=requests, next_cursor=next_cursor)

@@ -26,6 +26,7 @@ from baton.domain.errors import (
     BranchUnavailable,
     InterruptUnavailable,
     InvalidRequest,
+    LimitReached,
     MalformedJson,
     MessageIdConflict,
     MessageTooLarge,
@@ -41,6 +42,8 @@ from baton.domain.errors import (
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
 from baton.domain.served import RUN_ID, THREAD_ID
+from baton.outbox.reader_events import ReaderEvents
+from baton.privacy.readers import sees_all
 from baton.requests.client_offers import client_offer
 from baton.requests.parsing import message_request
 from baton.requests.thread_access import audit_read
@@ -50,6 +53,7 @@ TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less the time to commit and to end the stream."""
 
 TURN_ERRORS = (
+    LimitReached,
     MalformedJson,
     Unauthorized,
     TokenExpired,
@@ -167,7 +171,8 @@ async def run(
     brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
     departures.asked(owner, asked.thread.id, asked.message_id)
-    stream = sse.RunStream(work, request_id(request), timing, convert)
+    reader = None if sees_all(scope, owner.user_id) else ReaderEvents(services.readers, after=0)
+    stream = sse.RunStream(work, request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
 
     async def stop() -> None:

@@ -320,6 +320,17 @@ class ForkRequest(Asked):
     )
 
 
+class SandboxRequest(Asked):
+    """Up to where a conversation is copied."""
+
+    message_id: str = Field(
+        min_length=1, max_length=128, description="The user's message that began the turn.", examples=["m-1"]
+    )
+    include_turn: bool = Field(
+        default=True, description="Whether the copy ends with this turn, or before its message, to ask it anew."
+    )
+
+
 class Branch(Served):
     """One of several messages of the user's that continue from the same message, and what followed it."""
 

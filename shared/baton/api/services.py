@@ -16,9 +16,11 @@ from baton.entry.forget_requests import ForgetCalls
 from baton.entry.merges import Merges
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
+from baton.handoffs.sandboxes import Sandboxes
 from baton.knowledge.documents import Documents
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.knowledge.sources import Sources
+from baton.limits.current_limits import CurrentLimits
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
@@ -41,18 +43,22 @@ from baton.ports.push_configs import PushConfigs
 from baton.ports.retentions import Retentions
 from baton.ports.run_records import RunRecords
 from baton.ports.signing_key import SigningKey
+from baton.ports.tenant_limits import TenantLimitStore
 from baton.ports.thread_store import ThreadStore
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.turn_queue import TurnQueue
 from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
+from baton.privacy.readers import Readers
 from baton.procedures.administration import ProcedureAdministration
 from baton.procedures.procedure_sources import ProcedureSources
 from baton.sessions.importing import Importer
+from baton.sessions.overviews import Overviews
 from baton.sessions.ratings import Ratings
 from baton.sessions.titles import Titles
 from baton.turns.branch_selection import BranchSelection
+from baton.turns.reruns import Reruns
 from baton.turns.turns import Turns
 
 
@@ -72,6 +78,7 @@ class ApiServices:
     controls: Controls
     forks: Forks
     merges: Merges
+    sandboxes: Sandboxes
     approvals: Approvals
     agents: AgentRegistry
     catalog: AgentCatalog
@@ -79,6 +86,7 @@ class ApiServices:
     files: Files
     inspector: Inspector
     audit: AuditLog
+    readers: Readers
     forget_calls: ForgetCalls
     exports: Exports
     retentions: Retentions
@@ -104,6 +112,9 @@ class ApiServices:
     app: App
     knowledge_search: KnowledgeSearch
     prices: Prices
+    overviews: Overviews
+    tenant_limits: TenantLimitStore
+    current_limits: CurrentLimits
 
     @classmethod
     def of(cls, app: App) -> ApiServices:
@@ -122,6 +133,7 @@ class ApiServices:
             controls=app.controls,
             forks=app.forks,
             merges=app.merges,
+            sandboxes=app.sandboxes,
             approvals=app.approvals,
             agents=app.agents,
             catalog=ports.catalog,
@@ -129,6 +141,7 @@ class ApiServices:
             files=ports.files,
             inspector=app.inspector,
             audit=ports.audit,
+            readers=app.readers,
             forget_calls=app.forget_calls,
             exports=app.exports,
             retentions=ports.retentions,
@@ -153,12 +166,20 @@ class ApiServices:
             app=app,
             knowledge_search=app.knowledge_search,
             prices=ports.prices,
+            overviews=app.overviews,
+            tenant_limits=ports.tenant_limits,
+            current_limits=app.current_limits,
         )
 
     @property
     def documents(self) -> Documents:
         """Documents of agents. Built by the first request for them: the function that streams has none."""
         return self.app.documents
+
+    @property
+    def reruns(self) -> Reruns:
+        """Dry runs of turns, likewise."""
+        return self.app.reruns
 
     @property
     def webhooks(self) -> Webhooks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, cast
 
@@ -15,6 +15,7 @@ from baton.api.older_clients import Convert
 from baton.domain.errors import BatonError, InternalError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
 from baton.domain.metrics import Metric, count
+from baton.outbox.reader_events import ReaderEvents
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -93,7 +94,10 @@ class RunStream:
         request_id: str,
         timing: Timing,
         convert: Convert,
+        reader: ReaderEvents | None = None,
     ) -> None:
+        """A ``reader`` of another user's conversation gets the events without personal data."""
+        self._reader = reader
         self._queue: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
         self._convert = convert
         self._request_id = request_id
@@ -137,7 +141,8 @@ class RunStream:
 
     async def _frames(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[Frame, None]:
         if first is not None:
-            yield frame(self._convert(first))
+            for event in await self._shown(first):
+                yield frame(self._convert(event))
         loop = asyncio.get_running_loop()
         while not ended:
             try:
@@ -155,4 +160,8 @@ class RunStream:
                     count(Metric.REQUESTS_FAILED)
                 yield frame(unsequenced(run_error(item, requestId=self._request_id)))
                 return
-            yield frame(self._convert(item))
+            for event in await self._shown(item):
+                yield frame(self._convert(event))
+
+    async def _shown(self, event: Event) -> Sequence[Event]:
+        return [event] if self._reader is None else await self._reader.take([event])

@@ -34,13 +34,13 @@ class ThreadFilters:
     unworded: ThreadQuery
     """The conditions but for the words."""
 
-    def query(self, words: str | None, prices: Prices) -> ThreadQuery | None:
+    def query(self, words: str | None, prices: Prices, *, in_titles: bool) -> ThreadQuery | None:
         """Return all conditions; None if there are none. Raises ``InvalidRequest``."""
         if self.unworded.min_cost and not prices:
             raise InvalidRequest("minCost: this deployment has no prices (BATON_MODEL_PRICES), so no cost is known.")
         found = thread_query(words).words if words is not None else ()
         query = replace(self.unworded, words=found)
-        return replace(query, prices=prices) if query != ThreadQuery() else None
+        return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
 
 
 def thread_filters(

@@ -44,7 +44,9 @@ from baton.domain.served import THREAD_ID
 from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
 from baton.domain.thread_title import given_title
+from baton.outbox.reader_events import ReaderEvents, beginning
 from baton.outbox.replay import Replay
+from baton.privacy.readers import sees_all
 
 MAX_SEQ = 10**12
 PAGE_CHARACTERS = 1024 * 1024
@@ -92,7 +94,7 @@ async def list_threads(
 
     The order of the tenant's is coarse: by the hour. Forks are listed only with their `parentThreadId`. With `q` or
     other filters, only conversations that match are returned; a page may then have fewer items than `limit`, or none,
-    and still have a `nextCursor`.
+    and still have a `nextCursor`. In other users' conversations `q` finds titles only for holders of `pii:read`.
     """
     if scope == "tenant":
         if parent is not None:
@@ -100,21 +102,25 @@ async def list_threads(
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
     elif wanted.user_id is not None:
         raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
-    query = wanted.query(q, services.prices)
+    parent_thread = await readable_thread(services, caller, parent) if parent is not None else None
+    # Words that find a title would tell a reader what it says.
+    owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
+    sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
+    query = wanted.query(q, services.prices, in_titles=sees_titles)
     if scope == "tenant":
         await services.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
-    parent_id = (await readable_thread(services, caller, parent)).id if parent is not None else None
     threads, next_cursor = await services.store.list_threads(
         caller,
         limit=limit,
         cursor=cursor,
         whole_tenant=scope == "tenant",
-        parent_thread_id=parent_id,
+        parent_thread_id=parent_thread.id if parent_thread is not None else None,
         of_user=wanted.user_id,
         query=query,
     )
     describe = (await services.agents.of(caller)).describe
     shown = [Thread.shown(describe, services.prices, thread) for thread in threads]
+    shown = await services.readers.each(caller, shown, lambda each: each.user_id)
     return Listing[Thread](items=shown, next_cursor=next_cursor)
 
 
@@ -129,7 +135,8 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
     last_seq = None
     if thread.run is not None:
         last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
-    return Thread.shown((await services.agents.of(caller)).describe, services.prices, thread, last_seq)
+    shown = Thread.shown((await services.agents.of(caller)).describe, services.prices, thread, last_seq)
+    return await services.readers.shown(caller, thread.user_id, shown)
 
 
 @router.patch(
@@ -186,8 +193,9 @@ async def list_messages(
     feedback = await _feedback_on(services, caller, thread, shown)
     if len(found) > len(shown):
         before = shown[0].ordinal
+    items = [await _with_downloads(services, caller, thread, message, feedback) for message in shown]
     return MessageListing(
-        items=[await _with_downloads(services, caller, thread, message, feedback) for message in shown],
+        items=await services.readers.shown(caller, thread.user_id, items),
         next_cursor=encode_ordinal(before) if before is not None else None,
         # From the same read as the pointer, so that later events are in no message yet.
         last_seq=thread.last_seq,
@@ -230,7 +238,7 @@ async def follow_events(
     `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
     seen = after if after is not None else _sequence(last_event_id)
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=True)
     await services.controls.revive(caller, thread, request_id=request_id(request))
 
     async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:
@@ -240,15 +248,18 @@ async def follow_events(
             await services.controls.revive(caller, dead, request_id=about, presumed_dead=lease)
         return True
 
-    following = services.follower.follow(caller, thread.id, after=seen, seconds=timing.follow_seconds, when_dead=revive)
+    reader = None if sees_all(caller, thread.user_id) else ReaderEvents(services.readers, seen)
+    begin = seen if reader is None else beginning(thread, seen)
+    following = services.follower.follow(
+        caller, thread.id, after=begin, seconds=timing.follow_seconds, when_dead=revive
+    )
     # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     departures: Departures = request.app.state.departures
     departures.came_back(caller, thread.id)
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    frames = _until(
-        ends_at, _frames(first, following, for_front_ends(conversion_for(protocol_version))), request_id(request)
-    )
+    convert = for_front_ends(conversion_for(protocol_version))
+    frames = _until(ends_at, _frames(first, following, convert, reader), request_id(request))
     return sse.streamed(departures.counted(caller, thread.id, frames), timing)
 
 
@@ -267,18 +278,20 @@ async def _until(
 
 
 async def _frames(
-    first: Replay, following: AsyncGenerator[Replay, None], convert: Convert
+    first: Replay, following: AsyncGenerator[Replay, None], convert: Convert, reader: ReaderEvents | None
 ) -> AsyncGenerator[sse.Frame | None, None]:
-    """Yield the events, and None each time that there is nothing new."""
+    """Yield the events, and None each time that there is nothing new. A ``reader`` gets them without personal data."""
     async with contextlib.aclosing(following):
         if first.snapshot is not None:
-            yield sse.frame(convert(first.snapshot))
-        for event in first.events:
+            [snapshot] = [first.snapshot] if reader is None else await reader.take([first.snapshot])
+            yield sse.frame(convert(snapshot))
+        for event in first.events if reader is None else await reader.take(first.events):
             yield sse.frame(convert(event))
         async for replay in following:
-            for event in replay.events:
+            events = replay.events if reader is None else await reader.take(replay.events)
+            for event in events:
                 yield sse.frame(convert(event))
-            if not replay.events:
+            if not events:
                 yield None
 
 
@@ -324,15 +337,19 @@ async def _with_downloads(
         shown.content = [without_download_url(part) for part in shown.content]
         for part in shown.content:
             if part["type"] != "text" and part["source"]["type"] == "file":
-                try:
-                    url: str | None = await services.files.download_url(scope, thread.id, part["source"]["value"])
-                except NotFound:
-                    url = None  # never uploaded
+                url = await _download_url(services, scope, thread, part["source"]["value"])
                 part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
     for source in shown.metadata.sources if any(each.get("isKept") for each in message.sources) else ():
         if source.get("kind") == FILE_SOURCE and source.get("isKept"):
-            try:
-                source["url"] = await services.files.download_url(scope, thread.id, str(source.get("id")))
-            except NotFound:
-                source["url"] = None
+            source["url"] = await _download_url(services, scope, thread, str(source.get("id")))
     return shown
+
+
+async def _download_url(services: ApiServices, scope: Scope, thread: ThreadRecord, file_id: str) -> str | None:
+    """Return where a file can be downloaded; None if it was never uploaded, or the caller may not see what is in it."""
+    if not sees_all(scope, thread.user_id):
+        return None
+    try:
+        return await services.files.download_url(scope, thread.id, file_id)
+    except NotFound:
+        return None

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from uuid import NAMESPACE_OID, uuid5
+
 from baton.api.services import ApiServices
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.thread import Thread
+from baton.ports.audit import Once
 from baton.requests.thread_access import read_audited
 
+REPEATED_WITHIN = timedelta(minutes=15)
+"""What a client reads again and again, as it does to follow something, is audited once in so long."""
 
-async def readable_thread(services: ApiServices, scope: Scope, given: str) -> Thread:
+
+async def readable_thread(services: ApiServices, scope: Scope, given: str, *, is_repeated: bool = False) -> Thread:
     """Return the thread ``given``, a UUID or a host's own id.
 
-    Refusals and reads of other users' threads are audited. Raises ``ThreadUnavailable``.
+    Refusals and reads of other users' threads are audited; reads that clients repeat, only once in fifteen minutes.
+    Raises ``ThreadUnavailable``.
     """
-    return await read_audited(services.store, services.audit, scope, thread_ref(scope, given).id, "thread.read")
+    thread_id = thread_ref(scope, given).id
+    once = repeated_read(scope, thread_id, services.clock.now()) if is_repeated else None
+    return await read_audited(services.store, services.audit, scope, thread_id, "thread.read", once=once)
+
+
+def repeated_read(scope: Scope, what: str, now: datetime) -> Once:
+    """Return the key of a record that is written once for all reads of the same thing in fifteen minutes."""
+    begun = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
+    return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), begun)

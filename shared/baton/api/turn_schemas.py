@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
-from baton.api.schemas import COST, Feedback, Usage
+from baton.api.schemas import COST, Asked, Feedback, Usage
 from baton.domain.feedback import Rating
 from baton.domain.prices import Prices
-from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
 from baton.memory.recalled import BlockKind
 from baton.sessions.turn_listing import TurnSummary
+
+MAX_WITHOUT = 200
+"""Items that a dry run leaves out."""
+Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class TurnFeedback(Feedback):
@@ -100,6 +104,9 @@ class ContextItem(_Recorded):
     tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
     included: bool
     reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
+    masked: bool = Field(
+        default=False, description="Whether the prompt tells only the length of this tool's result.", examples=[False]
+    )
     ambiguous: bool = Field(
         default=False, description="Whether it is one of several procedures that fit the message.", examples=[False]
     )
@@ -116,6 +123,12 @@ class ContextBlock(_Recorded):
     agent_id: str = Field(description="Whose prompt.", examples=["assistant"])
     task_id: str | None = Field(description="The sub-task, for an agent that was consulted.", examples=[None])
     tokens: int = Field(examples=[64])
+    budget: int | None = Field(
+        default=None,
+        description="Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left "
+        "for the history; null where there is no limit of its own, and in older records.",
+        examples=[1500],
+    )
     duration_ms: int | None = Field(description="Of its retrieval, if there was one.", examples=[38])
     error: str | None = Field(description="Why it found nothing, or only by words.", examples=[None])
     items: list[ContextItem]
@@ -136,6 +149,14 @@ class ContextCall(_Recorded):
     estimated_tokens: int = Field(examples=[418])
     input_tokens: int | None = Field(description="The provider's count; null if it gave none.", examples=[412])
     output_tokens: int | None = Field(examples=[58])
+    cached_input_tokens: int | None = Field(
+        default=None,
+        description="Those of the input tokens that the provider read from its prompt cache; null in older records.",
+        examples=[384],
+    )
+    duration_ms: int | None = Field(
+        default=None, description="From the request to the end of the answer; null in older records.", examples=[912]
+    )
     error: str | None = Field(description="The code of the failure that ended it.", examples=[None])
 
 
@@ -168,3 +189,65 @@ class Context(_Recorded):
     calls: list[ContextCall]
     calls_left_out: int = Field(examples=[0])
     feedback: list[RecordedFeedback] = Field(default=[], examples=[[]])
+
+
+class RerunRequest(Asked):
+    """What is to be other than it was."""
+
+    model: Name | None = Field(
+        default=None,
+        description="The model of the agents that answer: one of the settings, or one that an agent's file names.",
+        examples=["gpt-4.1"],
+    )
+    agent_version: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="A version of the agent that was active, of those that a tenant has made.",
+        examples=[3],
+    )
+    without: Annotated[list[Name], Field(max_length=MAX_WITHOUT)] = Field(
+        default=[],
+        description="Ids of items that are left out: of facts, messages, summaries, chunks and procedures. Of the "
+        "history, the item's whole turn.",
+        examples=[["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"]],
+    )
+    message_id: Name | None = Field(
+        default=None,
+        description="The turn's message, as the list of turns has it. It spares a search through a long conversation.",
+        examples=["m-1"],
+    )
+
+
+class DryCall(Served):
+    """A call that a model of a dry run has made."""
+
+    agent_id: str = Field(description="Who called.", examples=["assistant"])
+    tool_name: str = Field(examples=["get_weather"])
+    input: dict[str, Any] | str = Field(
+        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
+    )
+    is_recorded: bool = Field(description="Whether the turn's own result answered it.")
+    outcome: Literal["recorded", "not_executed", "wanted", "waiting"] = Field(
+        description="`wanted`: a handoff or another move of the conversation, which was not stored; `waiting`: a "
+        "person or the user's application would have to act.",
+        examples=["recorded"],
+    )
+    output: str | None = Field(description="What the model was told.", examples=["Sunny, 21 °C"])
+
+
+class Rerun(Served):
+    """What came of a dry run."""
+
+    answer: str = Field(examples=["Your cat is called Miso."])
+    outcome: Literal["success", "cancelled", "interrupt"] = Field(
+        description="`interrupt`: it would wait for a person or for the user's application.", examples=["success"]
+    )
+    agent_id: str | None = Field(description="Who spoke last.", examples=["assistant"])
+    agent_version: int | None = Field(
+        description="The version of the agent that was active; null for one that ships with the deployment.",
+        examples=[None],
+    )
+    model: str | None = Field(description="The last agent's model.", examples=["gpt-4.1"])
+    context: Context
+    tool_calls: list[DryCall]
+    usage: Usage
+    duration_ms: Milliseconds = Field(examples=[1840])

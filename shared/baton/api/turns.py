@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from functools import partial
+
 from fastapi import APIRouter
 
 from baton.api.authentication import Caller
@@ -11,19 +15,27 @@ from baton.api.schemas import Listing
 from baton.api.services import Services
 from baton.api.threads import Cursor, Limit
 from baton.api.threads_access import readable_thread
-from baton.api.turn_schemas import Context, Turn
+from baton.api.turn_schemas import Context, Rerun, RerunRequest, Turn
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
     Forbidden,
     InvalidRequest,
+    MalformedJson,
+    ModelError,
+    ModelNotOffered,
     NotFound,
+    RerunUnavailable,
+    StoreUnavailable,
     ThreadUnavailable,
     TokenExpired,
+    TurnTimeout,
     Unauthorized,
+    UnknownAgentVersion,
 )
 from baton.domain.identity import Permission
 from baton.domain.inspection_policy import InspectorMode
 from baton.sessions.turn_listing import turns_of
+from baton.turns.reruns import RerunWish
 
 ABSENT = {
     InspectorMode.ALL: "all turns are recorded now (BATON_INSPECTOR is all).",
@@ -34,6 +46,8 @@ ABSENT = {
 
 MAX_AUDITED = 256
 """Characters of a run's id in the audit."""
+MAX_AUDITED_ITEMS = 20
+"""Items without which a dry run was made, in the audit."""
 
 router = APIRouter(prefix="/threads/{thread_id}/turns", tags=["threads"])
 
@@ -54,6 +68,7 @@ async def list_turns(
     thread = await readable_thread(services, caller, thread_id)
     turns, next_before = await turns_of(services.store, services.feedback, caller, thread, limit=limit, before=before)
     shown = [Turn.shown(services.prices, turn) for turn in turns]
+    shown = await services.readers.shown(caller, thread.user_id, shown)
     return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
@@ -79,4 +94,52 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, servic
         )
     rated = await services.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [each for each in rated if each.run_id == record["runId"]]
-    return Context.model_validate(await services.inspector.with_feedback(record, feedback))
+    context = Context.model_validate(await services.inspector.with_feedback(record, feedback))
+    return await services.readers.shown(caller, thread.user_id, context)
+
+
+@router.post(
+    "/{run_id}/rerun",
+    summary="Run a turn again, without effects",
+    responses=responses(
+        MalformedJson,
+        Unauthorized,
+        TokenExpired,
+        Forbidden,
+        ThreadUnavailable,
+        NotFound,
+        UnknownAgentVersion,
+        RerunUnavailable,
+        InvalidRequest,
+        ModelNotOffered,
+        ModelError,
+        TurnTimeout,
+        StoreUnavailable,
+    ),
+)
+async def rerun_turn(
+    thread_id: ThreadId, run_id: RunId, caller: Caller, services: Services, asked: RerunRequest
+) -> Rerun:
+    """Answer a turn's message again as a dry run: with the history of then, and with what is remembered today.
+
+    Nothing is stored or sent, and no tool is called: a call that the turn made as well gets the turn's own result.
+    Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each dry run is audited.
+    """
+    caller.require(Permission.CONTEXT_INSPECT, "context.rerun")
+    thread = await readable_thread(services, caller, thread_id)
+    owner = replace(caller, user_id=thread.user_id)
+    detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
+    if asked.model is not None:
+        detail["model"] = asked.model
+    audited = partial(services.audit.record, caller, "context.rerun", thread_id=thread.id)
+    try:
+        turn = await services.reruns.find(owner, thread, run_id, asked.message_id)
+    except NotFound:
+        await audited(outcome="not_found", detail=detail)
+        raise
+    more = {"agentVersion": asked.agent_version, "without": asked.without[:MAX_AUDITED_ITEMS]}
+    await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
+    ran = await services.reruns.run(caller, turn, RerunWish(asked.model, asked.agent_version, frozenset(asked.without)))
+    record = json.loads(await services.inspector.made(thread.id, run_id, ran.inspection))
+    rerun = Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
+    return await services.readers.shown(caller, thread.user_id, rerun)

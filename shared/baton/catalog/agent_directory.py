@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import UnknownAgent
@@ -25,6 +25,12 @@ class AgentDirectory:
     def describe(self, agent_id: str) -> AgentDefinition | None:
         """Return the definition for display in a thread, whatever the caller's permissions."""
         return self._shipped.get(agent_id) or self._own.get(agent_id)
+
+    def changed(self, change: Callable[[AgentDefinition], AgentDefinition]) -> AgentDirectory:
+        """Return a directory whose definitions are what ``change`` makes of these."""
+        return AgentDirectory(
+            _ChangedCatalog(self._shipped, change), {name: change(agent) for name, agent in self._own.items()}
+        )
 
     def all(self) -> list[AgentDefinition]:
         """Return every agent, by id."""
@@ -71,6 +77,24 @@ class AgentDirectory:
         """Return the agents that ``agent`` may ask on behalf of the caller."""
         asked = (self.describe(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
         return [other for other in asked if other is not None and not missing_permissions(scope, other)]
+
+
+class _ChangedCatalog:
+    """A catalog whose definitions are changed as they are read."""
+
+    def __init__(self, catalog: AgentCatalog, change: Callable[[AgentDefinition], AgentDefinition]) -> None:
+        self._catalog = catalog
+        self._change = change
+
+    def get(self, agent_id: str) -> AgentDefinition | None:
+        found = self._catalog.get(agent_id)
+        return self._change(found) if found is not None else None
+
+    def all(self) -> list[AgentDefinition]:
+        return [self._change(agent) for agent in self._catalog.all()]
+
+    def default_main(self) -> AgentDefinition:
+        return self._change(self._catalog.default_main())
 
 
 def gone(agent_id: str) -> AgentDefinition:

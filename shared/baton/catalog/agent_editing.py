@@ -29,14 +29,13 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.identity import Scope
+from baton.limits.current_limits import CurrentLimits
 from baton.off_loop import LARGE, off_loop
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_definitions import AgentDefinitions, AgentsChanged
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 
-MAX_AGENTS = 50
-"""Agents of one tenant."""
 MAX_IDS = 1_000
 """Ids that a tenant has ever used. Numbers of versions go on where a deleted agent is made again."""
 MAX_DEFINITION = 64 * 1024
@@ -129,6 +128,7 @@ class AgentEditing:
         clock: Clock,
         models: Callable[[], Collection[str]],
         belongings: AgentBelongings,
+        limits: CurrentLimits,
     ) -> None:
         """``models`` returns those that a tenant's agent may name."""
         self._shipped = shipped
@@ -138,6 +138,7 @@ class AgentEditing:
         self._clock = clock
         self._models = models
         self._belongings = belongings
+        self._limits = limits
 
     async def put(
         self,
@@ -262,7 +263,7 @@ class AgentEditing:
             if is_same:
                 return AgentChange(definition, number, is_new=False, is_stored=False, changes=(), warnings=())
             _check_expected(expected, present)
-            _check_limits(state.listed, definition.id, size)
+            _check_limits(state.listed, definition.id, size, (await self._limits.current(scope)).agents)
             self._check_references(scope, definition, state)
             warnings = tuple(_warnings(definition, state, scope))
             change = AgentChange(
@@ -372,10 +373,13 @@ def _check_expected(expected: Expected, present: AgentVersion | None) -> None:
         raise AgentVersionMismatch(f"{now}, not version {expected.version}: read it again and repeat your change.")
 
 
-def _check_limits(listed: AgentList, agent_id: str, size: int) -> None:
+def _check_limits(listed: AgentList, agent_id: str, size: int, most: int) -> None:
+    """Raise ``AgentLimitReached`` if the agent would be one too many; one that is there may be changed."""
     others = {each: entry for each, entry in listed.present.items() if each != agent_id}
-    if len(others) >= MAX_AGENTS or (agent_id not in listed.entries and len(listed.entries) >= MAX_IDS):
-        raise AgentLimitReached(f"A tenant has at most {MAX_AGENTS} agents, and uses {MAX_IDS} ids over time.")
+    if (agent_id not in listed.present and len(others) >= most) or (
+        agent_id not in listed.entries and len(listed.entries) >= MAX_IDS
+    ):
+        raise AgentLimitReached(f"A tenant has at most {most} agents, and uses {MAX_IDS} ids over time.")
     if sum(entry.size for entry in others.values()) + size > MAX_DEFINITIONS:
         most = MAX_DEFINITIONS // 1024
         raise AgentLimitReached(f"The definitions of a tenant's agents are at most {most} KB together.")

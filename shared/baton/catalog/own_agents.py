@@ -148,9 +148,9 @@ class OwnAgents:
             self._make_room()
 
     def _parsed(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
-        return {(each.agent_id, each.number): self._usable(tenant_id, each) for each in versions}
+        return {(each.agent_id, each.number): self.usable(tenant_id, each) for each in versions}
 
-    def _usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
+    def usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
         """Return the definition if today's rules allow it: they may be stricter than when it was stored."""
         try:
             definition, problems = checked(version.values or {})

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
+    from baton.handoffs.sandboxes import Sandboxes
     from baton.knowledge.cleaning import Cleaning
     from baton.knowledge.document_records import DocumentRecords
     from baton.knowledge.documents import Documents
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from baton.knowledge.knowledge_search import KnowledgeSearch
     from baton.knowledge.source_refresh import SourceRefreshes
     from baton.knowledge.sources import Sources
+    from baton.limits.current_limits import CurrentLimits
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from baton.outbox.task_news import TaskNews
     from baton.privacy.export import Exports
     from baton.privacy.forgetting import Forgetting
+    from baton.privacy.readers import Readers
     from baton.privacy.retention import RetentionRuns
     from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
@@ -56,11 +59,13 @@ if TYPE_CHECKING:
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.made_titles import MadeTitles
+    from baton.sessions.overviews import Overviews
     from baton.sessions.ratings import Ratings
     from baton.sessions.sessions import Sessions
     from baton.sessions.titles import Titles
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
+    from baton.turns.reruns import Reruns
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
 
@@ -96,9 +101,17 @@ class App:
                 replays=self.replays,
                 agents=self.agents,
                 audit=ports.audit,
+                readers=self.readers,
                 clock=ports.clock,
             )
         )
+
+    @cached_property
+    def readers(self) -> Readers:
+        """Shows conversations to others than their users."""
+        from baton.privacy.readers import Readers
+
+        return Readers(self.ports.pii_detector)
 
     @cached_property
     def queued_turns(self) -> QueuedTurns:
@@ -214,7 +227,9 @@ class App:
         from baton.knowledge.documents import Documents
 
         ports = self.ports
-        return Documents(ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock)
+        return Documents(
+            ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock, self.current_limits
+        )
 
     @cached_property
     def sources(self) -> Sources:
@@ -317,12 +332,34 @@ class App:
         return BranchSelection(self.turn_services, self.ports.audit)
 
     @cached_property
+    def reruns(self) -> Reruns:
+        """Answers turns again as dry runs."""
+        from baton.turns.reruns import Reruns
+
+        return Reruns(self.turn_services, self.agent_editing, self.own_agents, self.offered_models)
+
+    @cached_property
     def history_summaries(self) -> HistorySummaries:
         """Summarises what has left the message history of an agent."""
         from baton.memory.prompt.history_summary import HistorySummaries
 
         ports = self.ports
         return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
+
+    @cached_property
+    def current_limits(self) -> CurrentLimits:
+        """Tells what holds for a tenant."""
+        from baton.limits.current_limits import CurrentLimits
+
+        ports = self.ports
+        return CurrentLimits(ports.tenant_limits, ports.deployment_limits, ports.clock)
+
+    @cached_property
+    def overviews(self) -> Overviews:
+        """Counts what has happened in a tenant's threads."""
+        from baton.sessions.overviews import Overviews
+
+        return Overviews(self.ports.store, self.ports.prices)
 
     @cached_property
     def titles(self) -> Titles:
@@ -379,6 +416,7 @@ class App:
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
             makes_titles=ports.title_source is not TitleSource.NONE,
+            limits=self.current_limits,
         )
 
     @cached_property
@@ -535,6 +573,7 @@ class App:
             proposals=Proposals(ports.procedures, ports.embedder, ports.clock),
             announcements=ports.announcements,
             clock=ports.clock,
+            limits=self.current_limits,
         )
 
     # Sessions, handoffs and events
@@ -592,6 +631,7 @@ class App:
             ports.clock,
             lambda: self.offered_models,
             AgentBelongings(ports.documents, ports.sources, ports.procedures),
+            self.current_limits,
         )
 
     @cached_property
@@ -639,7 +679,7 @@ class App:
         """Reads what procedures were made of."""
         from baton.procedures.procedure_sources import ProcedureSources
 
-        return ProcedureSources(self.ports.store, self.ports.pii_detector, self.ports.audit)
+        return ProcedureSources(self.ports.store, self.readers, self.ports.audit)
 
     @cached_property
     def forks(self) -> Forks:
@@ -648,6 +688,14 @@ class App:
 
         ports = self.ports
         return Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
+
+    @cached_property
+    def sandboxes(self) -> Sandboxes:
+        """Copies conversations for those who look into them."""
+        from baton.handoffs.sandboxes import Sandboxes
+
+        ports = self.ports
+        return Sandboxes(ports.store, self.agents, self.forks, self.readers, ports.audit, ports.clock)
 
     @cached_property
     def replays(self) -> Replays:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from baton.domain.inspection_policy import InspectionPolicy
     from baton.domain.prices import Prices
     from baton.domain.source_rules import SourceRules
+    from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.title_source import TitleSource
     from baton.ports.announcements import Announcements
     from baton.ports.captures import Captures, CaptureStore
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from baton.ports.search_index import SearchIndex
     from baton.ports.signing_key import SigningKey
     from baton.ports.sources import WebPages
+    from baton.ports.tenant_limits import TenantLimitStore
     from baton.ports.turn_queue import TurnQueue
     from baton.ports.webhooks import Webhooks
 
@@ -173,6 +175,18 @@ class AwsPorts(AgentPorts):
         from baton.settings import TitleSettings
 
         return TitleSettings().source
+
+    @cached_property
+    def tenant_limits(self) -> TenantLimitStore:
+        from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
+
+        return DynamoTenantLimits(self.table)
+
+    @cached_property
+    def deployment_limits(self) -> DeploymentLimits:
+        from baton.settings import LimitSettings
+
+        return LimitSettings().tenants
 
     @cached_property
     def prices(self) -> Prices:

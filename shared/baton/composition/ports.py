@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from baton.domain.lease_times import LeaseTimes
     from baton.domain.prices import Prices
     from baton.domain.source_rules import SourceRules
+    from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.title_source import TitleSource
     from baton.ports.a2a_tasks import A2ATasks
     from baton.ports.agent_catalog import AgentCatalog
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from baton.ports.signing_key import SigningKey
     from baton.ports.sources import SourceObjects, SourceStore, WebPages
     from baton.ports.stream_log import StreamLog
+    from baton.ports.tenant_limits import TenantLimitStore
     from baton.ports.thread_store import ThreadStore
     from baton.ports.token_counter import TokenCounter
     from baton.ports.token_verifier import TokenVerifier
@@ -213,6 +215,16 @@ class Ports(Protocol):
     @property
     def title_source(self) -> TitleSource:
         """What titles of threads are made of."""
+        ...
+
+    @property
+    def tenant_limits(self) -> TenantLimitStore:
+        """Limits that tenants have chosen."""
+        ...
+
+    @property
+    def deployment_limits(self) -> DeploymentLimits:
+        """What every tenant may have."""
         ...
 
     @property

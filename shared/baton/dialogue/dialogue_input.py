@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baton.agents.run_context import RunContext
+from baton.agents.tool_calls import Consult
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.agent import AgentDefinition
@@ -48,6 +49,8 @@ class DialogueInput:
     """What the user's application offers; None if it offers nothing."""
     brought: PendingInterrupts | None = None
     """What the run before waits for, with the results that came beside this message; None if none came."""
+    consult: Consult | None = None
+    """Answers in place of agents that are consulted; None: they are asked themselves."""
     ends_at_once_as: OutcomeType | None = None
     """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
 

@@ -225,6 +225,22 @@ class AgentLimitReached(BatonError):
     detail = "Delete agents that are not needed, or shorten their definitions."
 
 
+class LimitReached(BatonError):
+    """The tenant has as much of something as its limits allow."""
+
+    code, status, retryable = "limit_reached", 409, False
+    title = "A limit is reached"
+    detail = "A limit of your organisation is reached. Its administrators can raise it."
+
+
+class LimitsChanged(BatonError):
+    """The tenant's limits are not what the caller takes them to be: somebody else has changed them."""
+
+    code, status, retryable = "limits_changed", 412, False
+    title = "The limits have changed"
+    detail = "The limits have changed since you read them: read them again and repeat your change."
+
+
 class AgentVersionMismatch(BatonError):
     """The agent is not what the caller takes it to be: somebody else has changed it."""
 
@@ -407,6 +423,22 @@ class RunInProgress(BatonError):
     code, status, retryable = "run_in_progress", 409, False
     title = "An answer is in progress"
     detail = "This conversation is answering a message. Wait for the answer, or cancel it, then select the branch."
+
+
+class RerunUnavailable(BatonError):
+    """A turn that a dry run cannot answer again. ``detail`` says why."""
+
+    code, status, retryable = "rerun_unavailable", 409, False
+    title = "This turn cannot be run again"
+    detail = "A dry run answers turns that began with a message and have ended."
+
+
+class ModelNotOffered(BatonError):
+    """A dry run asks for a model that the deployment does not use."""
+
+    code, status, retryable = "model_not_offered", 422, False
+    title = "This model is not offered"
+    detail = "Name a model of the settings or of an agent's definition."
 
 
 class WorkflowUnavailable(BatonError):

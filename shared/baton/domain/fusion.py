@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from baton.domain.search import Candidate, Candidates, IndexDocument, SearchClause, SearchResult, Signal
@@ -51,16 +51,18 @@ def fused_scores(candidates: Candidates, weights: Mapping[SearchClause, float]) 
 
 def fuse(result: SearchResult, weights: Mapping[SearchClause, float]) -> list[Ranked]:
     """Return the documents of the weighted rankings, best first; documents of equal scores by their ids."""
-    signals: dict[str, dict[str, float]] = {}
-    for clause in weights:
+    return ranked(result, weights, fused_scores(result.candidates, weights))
+
+
+def ranked(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[str, float]) -> list[Ranked]:
+    """Return the documents that have a score, best first, with what the ``clauses`` say about them."""
+    signals: dict[str, dict[str, float]] = {id_: {} for id_ in scores if id_ in result.documents}
+    for clause in clauses:
+        name = f"{clause.view}.{clause.signal}"
         for candidate in result.candidates.get(clause, ()):
-            signals.setdefault(candidate.id, {})[f"{clause.view}.{clause.signal}"] = candidate.score
-    ranked = [
-        Ranked(result.documents[id_], score, signals[id_])
-        for id_, score in fused_scores(result.candidates, weights).items()
-        if id_ in result.documents
-    ]
-    return sorted(ranked, key=by_score)
+            if candidate.id in signals:
+                signals[candidate.id][name] = candidate.score
+    return sorted((Ranked(result.documents[id_], scores[id_], each) for id_, each in signals.items()), key=by_score)
 
 
 def by_score(ranked: Ranked) -> tuple[float, str]:

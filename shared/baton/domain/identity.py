@@ -38,6 +38,7 @@ class Permission(StrEnum):
     TOOL_APPROVE = "tool:approve"
     USER_MANAGE = "user:manage"
     PII_READ = "pii:read"
+    TENANT_MANAGE = "tenant:manage"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ class ThreadQuery:
 
     words: tuple[str, ...] = ()
     """Every word must occur, whatever its case and accents."""
+    in_titles: bool = True
+    """Whether titles are searched. Users may have written personal data into them; beginnings are without."""
     agent_id: str | None = None
     """The main agent or the one that answers next."""
     state: ThreadState | None = None
@@ -74,6 +76,13 @@ class ThreadQuery:
             and self._has_words(thread)
         )
 
+    @property
+    def is_of_time_only(self) -> bool:
+        """Whether it leaves out nothing that was active in the period."""
+        return self == ThreadQuery(
+            active_from=self.active_from, active_to=self.active_to, prices=self.prices, in_titles=self.in_titles
+        )
+
     def is_in_time(self, moment: datetime) -> bool:
         """Return whether ``moment`` is in the period that is searched."""
         return (self.active_from is None or moment >= self.active_from) and (
@@ -84,7 +93,8 @@ class ThreadQuery:
         """Return whether title and preview have all words, or beginnings or other parts of longer words."""
         if not self.words:
             return True
-        text = _searched(f"{thread.title or ''}\n{thread.preview or ''}")
+        title = (thread.title or "") if self.in_titles else ""
+        text = _searched(f"{title}\n{thread.preview or ''}")
         return all(word in text for word in self.words)
 
 

@@ -24,6 +24,7 @@ from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.outbox.delivery import send_to
+from baton.outbox.reader_events import ReaderEvents, beginning
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
@@ -31,6 +32,7 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.thread_store import ThreadStore
 from baton.ports.turn_queue import TurnQueue
+from baton.privacy.readers import Readers, sees_all
 from baton.requests.client_offers import client_offer
 from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
 from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
@@ -67,6 +69,7 @@ class ActionServices:
     replays: Replays
     agents: AgentRegistry
     audit: AuditLog
+    readers: Readers
     clock: Clock
 
 
@@ -152,7 +155,8 @@ class Actions:
         thread_id = named_thread(scope, fields.get("threadId")).id
         after = integer(fields.get("after"), "after", low=0, high=10**12)
         thread = await read_audited(services.store, services.audit, scope, thread_id, "thread.resume")
-        replay = await services.replays.after(scope, thread, after)
+        sees_everything = sees_all(scope, thread.user_id)
+        replay = await services.replays.after(scope, thread, after if sees_everything else beginning(thread, after))
         run_id = thread.run.run_id if thread.run else None
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
@@ -163,6 +167,11 @@ class Actions:
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)
+        if not sees_everything:
+            # Live events go to all connections alike, so this one gets what has happened so far.
+            reader = ReaderEvents(services.readers, after)
+            await send_to(services.connections, caller.connection_id, await reader.take([*events, *replay.events]))
+            return
         if not await send_to(services.connections, caller.connection_id, [*events, *replay.events]):
             return  # attached without the earlier events, the client would see a gap
         # Attach after the snapshot, so that no live event overtakes it, then replay what was logged meanwhile.

@@ -42,6 +42,8 @@ SPECIALIST = "specialist"
 """The ``source`` of a message that was merged from a fork."""
 MAX_COPIED = 200
 """Messages of the parent that a fork begins with, at most."""
+AT_ONCE = 16
+"""Messages that are written at the same time."""
 PAGE = 100
 MAX_READS = 3
 """Pages that are looked through for an answer of a fork; long messages fill one alone."""
@@ -95,10 +97,30 @@ class Forks:
             raise UnknownAgent("A fork cannot begin with a remote agent.")
         child_id = self._clock.new_id()
         copied = await self._last(scope, parent, include_history_messages)
-        lease = await self._begin(scope, child_id, parent.id, agent, copied)
+        await self.begin(scope, child_id, parent.id, agent, copied)
         detail = {"agentId": agent.id, "forkThreadId": child_id}
         await self._audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
-        return await self._store.get_thread(scope, lease.thread_id)
+        return await self._store.get_thread(scope, child_id)
+
+    async def begin(
+        self,
+        scope: Scope,
+        child_id: str,
+        parent_id: str,
+        agent: AgentDefinition,
+        copied: Sequence[StoredMessage],
+        *,
+        keeps_calls: bool = False,
+    ) -> None:
+        """Make a fork of the caller's that begins with copies of messages. Raises ``ThreadBusy``."""
+        wanted = self._wanted(child_id, parent_id, agent)
+        lease = await acquire_when_free(self._store, scope, wanted, waiting(PATIENCE_SECONDS))
+        async with holding(self._store, lease):
+            if copied:
+                copies = [self._copy(each, place, keeps_calls=keeps_calls) for place, each in enumerate(copied)]
+                await self._commit(lease, copies)
+            else:
+                await self._store.release(lease)
 
     async def history(
         self, scope: Scope, handoff: HandoffRequest, window: HistoryWindow, *, token_budget: int
@@ -203,19 +225,6 @@ class Forks:
             before = page.next_before
         return found[-wanted:] if wanted else []
 
-    async def _begin(
-        self, scope: Scope, child_id: str, parent_id: str, agent: AgentDefinition, copied: Sequence[StoredMessage]
-    ) -> Lease:
-        """Make the fork."""
-        wanted = self._wanted(child_id, parent_id, agent)
-        lease = await acquire_when_free(self._store, scope, wanted, waiting(PATIENCE_SECONDS))
-        async with holding(self._store, lease):
-            if copied:
-                await self._commit(lease, [self._copy(message, place) for place, message in enumerate(copied)])
-            else:
-                await self._store.release(lease)
-        return lease
-
     @staticmethod
     def _wanted(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
         return LeaseRequest(
@@ -247,7 +256,9 @@ class Forks:
         await self._commit(lease, [*written[:-1], replace(written[-1], end=end)])
 
     async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
-        await asyncio.gather(*(self._store.put_message(lease, message) for message in messages))
+        for start in range(0, len(messages), AT_ONCE):
+            some = messages[start : start + AT_ONCE]
+            await asyncio.gather(*(self._store.put_message(lease, message) for message in some))
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=lease.thread.last_seq,

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
-from baton.domain.errors import DocumentBusy, DocumentOfSource, UnknownDocument
+from baton.domain.errors import DocumentBusy, DocumentOfSource, LimitReached, UnknownDocument
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
+from baton.limits.current_limits import CurrentLimits
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore, Ingestions
@@ -63,20 +64,27 @@ class Documents:
     """The documents of the agents of all tenants. The caller has checked permissions and that the agent exists."""
 
     def __init__(
-        self, store: DocumentStore, files: DocumentFiles, ingestions: Ingestions, audit: AuditLog, clock: Clock
+        self,
+        store: DocumentStore,
+        files: DocumentFiles,
+        ingestions: Ingestions,
+        audit: AuditLog,
+        clock: Clock,
+        limits: CurrentLimits,
     ) -> None:
         self._store = store
         self._files = files
         self._ingestions = ingestions
         self._audit = audit
         self._clock = clock
+        self._limits = limits
 
     async def prepare(self, scope: Scope, agent_id: str, asked: DocumentRequest) -> PreparedDocument:
         """Create a document or a new version of one, and return where to upload it.
 
         A request that equals the newest version is a repetition: it gets that version, and an address as long as the
         version is waiting. Of a version whose upload has been seen, only the checksum can tell that it is equal.
-        Raises ``DocumentBusy`` and ``DocumentOfSource``.
+        Raises ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``.
         """
         document, is_new = await self._next(scope, agent_id, asked, source_id=None)
         version = document.latest
@@ -96,7 +104,7 @@ class Documents:
     ) -> Document:
         """Store the content of a source's document and so start its ingestion, unless it is the newest one already.
 
-        Raises ``DocumentBusy``. Repeating it after a failure completes what is missing.
+        Raises ``DocumentBusy`` and ``LimitReached``. Repeating it after a failure completes what is missing.
         """
         asked = replace(asked, size=len(body), sha256=hashlib.sha256(body).hexdigest())
         document, _ = await self._next(scope, agent_id, asked, source_id=source_id, etag=etag)
@@ -153,6 +161,7 @@ class Documents:
         for _ in range(MAX_TRIES):
             stored = await self._store.get(scope, agent_id, document_id)
             if stored is None:
+                await self._check_room(scope, agent_id)
                 new = self._new(scope, agent_id, document_id, asked, source_id, etag)
                 stored = await self._store.create(scope, new)
                 if replace(stored, revision=new.revision) == new:
@@ -169,6 +178,15 @@ class Documents:
             if saved is not None:
                 return saved, True
         raise DocumentBusy
+
+    async def _check_room(self, scope: Scope, agent_id: str) -> None:
+        """Raise ``LimitReached`` if the agent has as many documents as it may have.
+
+        Uploads at the same time may exceed the limit by a few.
+        """
+        most = (await self._limits.current(scope)).documents_per_agent
+        if most is not None and await self._store.count(scope, agent_id, up_to=most) >= most:
+            raise LimitReached(f"An agent has at most {most:,} documents. Delete some that are not needed.")
 
     def _id_of(self, scope: Scope, agent_id: str, asked: DocumentRequest) -> str:
         if asked.sha256 is None:

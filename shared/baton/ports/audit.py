@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from baton.domain.identity import Scope
 
+_AGENTS = ("agentId", "sourceAgentId", "targetAgentId")
+"""Members of a record's detail that name agents."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
@@ -25,6 +28,18 @@ class AuditRecord:
     outcome: str
     """The result: ``denied``, ``not_found``, ``closed``, ``requested`` ..."""
     detail: Mapping[str, Any]
+
+    @property
+    def agent_ids(self) -> frozenset[str]:
+        """The agents that the action was about."""
+        return frozenset(str(value) for name, value in self.detail.items() if name in _AGENTS)
+
+    def matches(self, wanted: Mapping[str, str]) -> bool:
+        """Return whether the fields have the ``wanted`` values; ``agent_id`` may be any of its agents."""
+        return all(
+            value in self.agent_ids if name == "agent_id" else getattr(self, name) == value
+            for name, value in wanted.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +75,19 @@ class AuditLog(Protocol):
         ...
 
     async def of_tenant(
-        self, scope: Scope, wanted: Mapping[str, str], *, limit: int, cursor: str | None
+        self,
+        scope: Scope,
+        wanted: Mapping[str, str],
+        *,
+        limit: int,
+        cursor: str | None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Sequence[AuditRecord], str | None]:
         """Return the tenant's records whose fields have the ``wanted`` values, the newest first, and the next cursor.
 
-        ``wanted`` may name ``action``, ``outcome``, ``user_id`` and ``thread_id``. A page may hold fewer than
+        ``wanted`` may name ``action``, ``outcome``, ``user_id``, ``thread_id`` and ``agent_id``. Only records at or
+        after ``since`` and at or before ``until`` are returned, and no others are read. A page may hold fewer than
         ``limit``, or none, and still have a next one, because a call reads a limited number of records. Raises
         ``InvalidRequest``.
         """

@@ -55,6 +55,10 @@ class DocumentStore(Protocol):
         """
         ...
 
+    async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
+        """Return how many documents the agent has, counting no further than ``up_to``. Newest ones may be missing."""
+        ...
+
     async def remove(self, scope: Scope, document: Document) -> bool:
         """Remove the record of a deleted document, under the same condition as ``save``."""
         ...

@@ -202,7 +202,8 @@ class Forgetting:
         if thread.swept == work.mark and step == self._sweep_thread:
             return
         for fork in await self._erasure.forks(scope, thread.id):
-            await self._with_forks(work, scope, fork, step)
+            # A sandbox is somebody else's, and holds what this user said.
+            await self._with_forks(work, replace(scope, user_id=fork.user_id or scope.user_id), fork, step)
         await step(work, scope, thread)
 
     async def _retire(self, work: _Round, scope: Scope, thread: ThreadTrace) -> bool:

@@ -13,6 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure import ProcedureSource, ProcedureStatus
 from baton.domain.thread import Thread
+from baton.limits.current_limits import CurrentLimits
 from baton.memory.episodes.light_model import JunkAnswer
 from baton.ports.announcements import Announcements, PendingProcedure
 from baton.ports.captures import CaptureStore
@@ -24,6 +25,9 @@ from baton.procedures.proposals import Proposals
 from baton.procedures.task_record import TaskRecord, TaskRecords
 
 logger = Logger(child=True)
+
+WHOLE_TENANT = ""
+"""In place of an agent, for the captures of all of them."""
 
 
 class _Forgotten(Exception):
@@ -46,6 +50,7 @@ class ProcedureCapture:
     proposals: Proposals
     announcements: Announcements
     clock: Clock
+    limits: CurrentLimits
 
     async def run(self, step: CaptureStep, scope: Scope, ref: CaptureRef) -> Capture | None:
         """Carry out one step, and return the capture as it is then; None if the thread was deleted.
@@ -105,6 +110,11 @@ class ProcedureCapture:
         # Before the model is asked, so that no failure makes the day's cost larger than its limit.
         if not await self.captures.take_allowance(scope, agent.id, self.clock.now().date(), limit):
             return _ended(capture, CaptureStatus.NO_TASK, "the day's limit was reached")
+        most = (await self.limits.of(scope)).captures_per_day
+        if most is not None and not await self.captures.take_allowance(
+            scope, WHOLE_TENANT, self.clock.now().date(), most
+        ):
+            return _ended(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
         try:
             name = await self.drafting.detect(await self._record(scope, thread, agent, capture))
         except JunkAnswer:

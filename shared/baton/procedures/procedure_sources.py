@@ -14,9 +14,8 @@ from baton.domain.thread import Thread
 from baton.domain.tool_call import ToolCall, is_shown
 from baton.memory.message_range import messages_between
 from baton.ports.audit import AuditLog
-from baton.ports.pii_detector import PiiDetector
 from baton.ports.thread_store import ThreadStore
-from baton.privacy.redaction import Redactor
+from baton.privacy.readers import Readers, sees_all
 
 MAX_TEXT = 10_000
 """Characters of one message or of one call's arguments. Of a longer text, the beginning is shown."""
@@ -56,7 +55,7 @@ class ProcedureSources:
     """
 
     store: ThreadStore
-    detector: PiiDetector
+    readers: Readers
     audit: AuditLog
 
     async def read(self, scope: Scope, source: ProcedureSource | None) -> SourceTurns:
@@ -76,10 +75,10 @@ class ProcedureSources:
             detail = {"userId": thread.user_id}
             await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
         found = await self._messages(reader, thread, source.message_ids)
-        is_redacted = thread.user_id != scope.user_id and not scope.has(Permission.PII_READ)
-        redactor = Redactor(self.detector) if is_redacted else None
         missing = len(set(source.message_ids) - {each.id for each in found})
-        return SourceTurns([await _shown(each, redactor) for each in found], missing, is_redacted)
+        # Whole texts are redacted: what is cut might end in the middle of a value.
+        shown = await self.readers.shown(scope, thread.user_id, [_shown(each) for each in found])
+        return SourceTurns([_cut(each) for each in shown], missing, not sees_all(scope, thread.user_id))
 
     async def _messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[StoredMessage]:
         """Return the named messages and the calls between the first and the last of them."""
@@ -101,16 +100,14 @@ def _is_a_call(message: StoredMessage) -> bool:
     return not message.is_said and any(is_shown(call.name) for call in message.tool_calls)
 
 
-async def _shown(message: StoredMessage, redactor: Redactor | None) -> SourceMessage:
-    calls = [call for call in message.tool_calls if is_shown(call.name)]
-    texts = [message.text, *(call.arguments for call in calls)]
-    cut = [text[:MAX_TEXT] for text in texts]
-    if redactor is not None:
-        # The whole text: what is cut might end in the middle of a value.
-        cut = [(await redactor.redact(text) or text)[:MAX_TEXT] for text in texts]
-    return SourceMessage(
-        message,
-        cut[0],
-        tuple(replace(call, arguments=arguments) for call, arguments in zip(calls, cut[1:], strict=True)),
-        is_cut=any(len(text) > MAX_TEXT for text in texts),
-    )
+def _shown(message: StoredMessage) -> SourceMessage:
+    calls = tuple(call for call in message.tool_calls if is_shown(call.name))
+    return SourceMessage(message, message.text, calls, is_cut=False)
+
+
+def _cut(shown: SourceMessage) -> SourceMessage:
+    texts = [shown.text, *(call.arguments for call in shown.tool_calls)]
+    if all(len(text) <= MAX_TEXT for text in texts):
+        return shown
+    calls = tuple(replace(call, arguments=call.arguments[:MAX_TEXT]) for call in shown.tool_calls)
+    return replace(shown, text=shown.text[:MAX_TEXT], tool_calls=calls, is_cut=True)

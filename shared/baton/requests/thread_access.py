@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
-from baton.ports.audit import AuditLog
+from baton.ports.audit import AuditLog, Once
 from baton.ports.thread_store import NoSuchThread, ThreadStore
 
 
@@ -17,24 +17,30 @@ async def own_thread(store: ThreadStore, scope: Scope, thread_id: str) -> Thread
     return thread
 
 
-async def read_audited(store: ThreadStore, audit: AuditLog, scope: Scope, thread_id: str, action: str) -> Thread:
+async def read_audited(
+    store: ThreadStore, audit: AuditLog, scope: Scope, thread_id: str, action: str, *, once: Once | None = None
+) -> Thread:
     """Return the thread, for its owner or a holder of ``thread:read_all``.
 
-    Refusals and reads of another user's thread are audited as ``action``. Raises ``ThreadUnavailable``.
+    Refusals and reads of another user's thread are audited as ``action``, reads with the same ``once`` only once.
+    Raises ``ThreadUnavailable``.
     """
     try:
         thread = await store.get_thread(scope, thread_id)
     except ThreadUnavailable as refusal:
         await audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})
         raise
-    await audit_read(audit, scope, thread_id, thread.user_id, action)
+    await audit_read(audit, scope, thread_id, thread.user_id, action, once=once)
     return thread
 
 
-async def audit_read(audit: AuditLog, scope: Scope, thread_id: str, owner_id: str, action: str) -> None:
+async def audit_read(
+    audit: AuditLog, scope: Scope, thread_id: str, owner_id: str, action: str, *, once: Once | None = None
+) -> None:
     """Audit that the caller reads another user's thread. Reads of one's own thread leave no record."""
     if owner_id != scope.user_id:
-        await audit.record(scope, action, thread_id=thread_id, outcome="allowed", detail={"userId": owner_id})
+        detail = {"userId": owner_id}
+        await audit.record(scope, action, thread_id=thread_id, outcome="allowed", detail=detail, once=once)
 
 
 async def distinguish_unavailable(

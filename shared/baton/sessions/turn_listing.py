@@ -46,12 +46,20 @@ class TurnSummary:
 
 
 async def turns_of(
-    store: ThreadStore, feedback: FeedbackStore, scope: Scope, thread: Thread, *, limit: int, before: int | None
+    store: ThreadStore,
+    feedback: FeedbackStore | None,
+    scope: Scope,
+    thread: Thread,
+    *,
+    limit: int,
+    before: int | None,
+    max_reads: int = MAX_READS,
 ) -> tuple[list[TurnSummary], int | None]:
     """Return a page of the thread's turns, newest first, and the ``before`` of the next page, None on the last.
 
     The first page begins with the run in progress. A page may have fewer turns than ``limit``, or none, and still be
-    followed by another, because messages that a fork has copied belong to no turn of it.
+    followed by another, because messages that a fork has copied belong to no turn of it. Without ``feedback`` the turns
+    have none.
     """
     found = [_in_progress(thread)] if before is None and thread.run is not None else []
     if len(found) >= limit:
@@ -62,14 +70,14 @@ async def turns_of(
     while True:
         page = await store.read_messages(scope, thread, limit=PAGE, before=at)
         reads += 1
-        if page.messages:
+        if page.messages and feedback is not None:
             end = page.messages[-1].ordinal + 1
             for each in await feedback.between(scope, thread, page.messages[0].ordinal, end):
                 rated[each.ordinal] = each
         for message in reversed(page.messages):
             if run and message.run_id != run[-1].run_id:
                 found += _ended(run, rated)
-                if len(found) >= limit or reads > MAX_READS:
+                if len(found) >= limit or reads > max_reads:
                     return found, run[-1].ordinal
                 run = []
             run.append(message)

@@ -16,6 +16,7 @@ from baton.domain.errors import (
     BranchUnavailable,
     HandoffInProgress,
     InterruptUnavailable,
+    LimitReached,
     MessageIdConflict,
     NotInHandoff,
     ThreadLed,
@@ -51,6 +52,7 @@ REFUSALS = (
     ApprovalsWaiting,
     ThreadLed,
     ToolNameTaken,
+    LimitReached,
 )
 """Errors that refuse a request before its run begins. Nothing of the request is stored."""
 
@@ -101,6 +103,11 @@ class Admission:
             return InterruptUnavailable() if lease.thread.pending is None else None
         agents = await self._services.agents.registry.of(lease.scope)
         agents.check_main(lease.scope, lease.thread)
+        most = (await self._services.limits.of(lease.scope)).thread_tokens
+        if most is not None and lease.thread.usage.total_tokens >= most:
+            return LimitReached(
+                f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
+            )
         return await self.refused_tools(lease, request)
 
     async def refused_tools(self, lease: Lease, request: MessageRequest | AnswerRequest) -> ToolNameTaken | None:

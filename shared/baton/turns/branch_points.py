@@ -86,6 +86,17 @@ class BranchPoints:
         left = self._conversations.leave(running, HandoffOutcome.CLOSED)
         return BranchPoint(replace(there, conversation=left.to_store), after_id, left)
 
+    async def state_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
+        """Return the thread as the message ``ordinal`` found it: its path, windows and conversation state.
+
+        Where the messages do not tell who was active, the main agent was.
+        """
+        there = thread.continued_from(thread.continued_from(ordinal).path.before(ordinal))
+        there = replace(there, windows=on_path(thread.windows, there.path), pending=None)
+        main = ConversationState(thread.agent_id)
+        _, state = await self._found(scope, there)
+        return replace(there, conversation=state or main)
+
     async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message of the path that clients show; None if there is none."""
         async for page in self._pages(scope, thread):

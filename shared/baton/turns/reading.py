@@ -53,9 +53,9 @@ async def read_thread(
     before it. Raises ``StoreUnavailable``.
     """
     history, conversation, found = await gather_all(
-        _history(services, scope, thread, agent, question, unfinished),
+        history_before(services, scope, thread, agent, question, unfinished),
         services.conversations.load(thread, scope),
-        _recall(services, scope, thread, agent, question, unfinished) if recalls else _nothing_found(),
+        recall_for(services, scope, thread, agent, question, unfinished) if recalls else _nothing_found(),
     )
     if left is not None:
         conversation = replace(
@@ -67,7 +67,7 @@ async def read_thread(
     return ThreadSnapshot(history, conversation, found)
 
 
-async def _history(
+async def history_before(
     services: TurnServices,
     scope: Scope,
     thread: Thread,
@@ -75,6 +75,7 @@ async def _history(
     question: StoredMessage,
     unfinished: Sequence[StoredMessage],
 ) -> ReadHistory:
+    """Return the messages before the question that the agent's prompt may hold. Raises ``StoreUnavailable``."""
     if thread.next_ordinal == 0:
         return ReadHistory()
     tokens = question.tokens + sum(message.tokens for message in unfinished)
@@ -89,7 +90,7 @@ async def _history(
     )
 
 
-async def _recall(
+async def recall_for(
     services: TurnServices,
     scope: Scope,
     thread: Thread,

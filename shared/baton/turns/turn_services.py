@@ -10,6 +10,7 @@ from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
+from baton.limits.current_limits import CurrentLimits
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.task_news import TaskNews
 from baton.ports.connections import Connections
@@ -44,6 +45,7 @@ class TurnServices:
     """
     makes_titles: bool
     """Whether threads are given titles."""
+    limits: CurrentLimits
 
     @property
     def dialogue(self) -> DialogueServices:

@@ -146,6 +146,7 @@ class Turns:
     async def _run_call(self, call: TurnCall) -> FinishedRun:
         request, refusal = call.request, None
         self._agents.begin(call.scope)  # beside the lease's request
+        self._services.limits.begin(call.scope)
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
         if isinstance(request, MessageRequest) and request.a2a_task is not None:
             wanted = replace(wanted, begins_task=True, notifies=request.notifies)

@@ -14,6 +14,8 @@ from local import publishing
 from local.engines.clients import client
 from local.errors import LocalCloudError
 from local.publishing import Release, place_of, publish, read_release, tag
+from local.publishing_console import ConsolePlace, console_place_of, publish_console, read_console
+from local.publishing_objects import FOR_EVER
 
 ENTRY = "export const chat = 1;"
 
@@ -67,7 +69,7 @@ def test_a_release_is_kept_for_ever_and_the_alias_for_minutes(built: Path, s3: S
     release = read_release(built, "1.2.3")
     publish(release, s3, bucket)
     assert release.version.startswith("v1.2.3-")
-    kept, alias = publishing.FOR_EVER, publishing.FIVE_MINUTES
+    kept, alias = FOR_EVER, publishing.FIVE_MINUTES
     assert stored(s3, bucket) == {
         f"{release.version}/baton-chat.js": ("text/javascript", kept),
         f"{release.version}/baton-chat.js.map": ("application/json", kept),
@@ -142,3 +144,70 @@ def test_the_tag_pins_the_release_and_names_the_stacks_addresses(built: Path) ->
 
 def test_a_stack_without_the_widget_has_no_place_for_it() -> None:
     assert place_of({"RestUrl": "https://r1.execute-api.us-east-1.amazonaws.com/dev"}) is None
+
+
+CONSOLE = {
+    "index.html": '<script type="module" src="console-AAAAAAAA.js"></script>',
+    "page.css": "body {}",
+    "console-AAAAAAAA.js": "import('./chunks/threads-BBBBBBBB.js');",
+    "console-AAAAAAAA.js.map": "{}",
+    "console-AAAAAAAA.js.LEGAL.txt": "MIT",
+    "chunks/threads-BBBBBBBB.js": "export {};",
+}
+OUTPUTS = {
+    "ConsoleUrl": "https://d1.cloudfront.net/monitor/",
+    "ConsoleConfig": (
+        '{"oidc":{"issuer":"https://idp.example","clientId":"c1","scope":"openid  offline_access","audience":""}}'
+    ),
+}
+
+
+def console(folder: Path, files: dict[str, str] = CONSOLE) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def console_place(bucket: str) -> ConsolePlace:
+    place = console_place_of({**OUTPUTS, "ConsoleBucketName": bucket})
+    assert place is not None
+    return place
+
+
+def test_the_console_is_a_page_asked_for_each_time_of_modules_kept_for_ever(
+    tmp_path: Path, s3: S3Client, bucket: str
+) -> None:
+    publish_console(read_console(console(tmp_path)), s3, console_place(bucket))
+    publish_console(read_console(tmp_path), s3, console_place(bucket))
+    assert stored(s3, bucket) == {
+        "monitor/index.html": ("text/html", "no-cache"),
+        "monitor/page.css": ("text/css", "no-cache"),
+        "monitor/config.json": ("application/json", "no-cache"),
+        "monitor/console-AAAAAAAA.js": ("text/javascript", FOR_EVER),
+        "monitor/console-AAAAAAAA.js.map": ("application/json", FOR_EVER),
+        "monitor/console-AAAAAAAA.js.LEGAL.txt": ("text/plain", FOR_EVER),
+        "monitor/chunks/threads-BBBBBBBB.js": ("text/javascript", FOR_EVER),
+    }
+    config = {"oidc": {"issuer": "https://idp.example", "clientId": "c1", "scope": "openid offline_access"}}
+    assert json.loads(text_of(s3, bucket, "monitor/config.json")) == config
+
+
+def test_a_module_with_other_bytes_leaves_the_page_that_is_there(tmp_path: Path, s3: S3Client, bucket: str) -> None:
+    place = console_place(bucket)
+    publish_console(read_console(console(tmp_path)), s3, place)
+    changed = {**CONSOLE, "index.html": f"{CONSOLE['index.html']}<!-- new -->", "chunks/threads-BBBBBBBB.js": "other"}
+    with pytest.raises(LocalCloudError, match="other bytes"):
+        publish_console(read_console(console(tmp_path, changed)), s3, place)
+    assert text_of(s3, bucket, "monitor/index.html") == CONSOLE["index.html"]
+
+
+@pytest.mark.parametrize("missing", ["index.html", "console-AAAAAAAA.js"])
+def test_half_a_console_is_not_published(tmp_path: Path, missing: str) -> None:
+    (console(tmp_path) / missing).unlink()
+    with pytest.raises(LocalCloudError, match="make web"):
+        read_console(tmp_path)
+
+
+def test_a_stack_without_a_console_has_no_place_for_one() -> None:
+    assert console_place_of({"RestUrl": "https://api.example"}) is None

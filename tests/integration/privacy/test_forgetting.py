@@ -15,7 +15,7 @@ from baton.domain.episode import EndReason, EpisodeRef, episode_id
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.feedback import Feedback, Rating
 from baton.domain.forgetting import ForgetRequest, ForgetStatus
-from baton.domain.identity import Scope
+from baton.domain.identity import Permission, Scope
 from baton.domain.push_config import Line, PushConfig
 from baton.domain.retention import Retention
 from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
@@ -94,6 +94,17 @@ class TestThread:
         assert done.counts["messages"] == 4
         assert done.counts["searchDocuments"] == 1
         assert done.counts["objectVersions"] >= 7
+
+    async def test_the_sandboxes_that_others_made_of_it_are_forgotten_too(self, world: World) -> None:
+        thread_id = new_thread_id()
+        await world.say(ADA, thread_id, SECRET, "m1")
+        boss = Scope("acme", "boss", frozenset({Permission.THREAD_READ_ALL, Permission.PII_READ}))
+        thread = await world.stores.store.get_thread(boss, thread_id)
+        copy = await world.app.sandboxes.make(boss, thread, "m1", is_answered=True)
+        await forget_thread(world, ADA, thread_id)
+        assert traces_of(world, SECRET) == []
+        with pytest.raises(ThreadUnavailable):
+            await world.stores.store.get_thread(boss, copy.id)
 
     async def test_its_end_is_audited_with_counts(self, world: World) -> None:
         thread_id = await conversation(world, ADA)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from baton.adapters.aws_http import send_directly
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
 from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
@@ -128,6 +129,7 @@ def stores(request: pytest.FixtureRequest) -> Stores:
 
 def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:
     dynamodb = client("dynamodb", at.endpoint, **PATIENT)
+    send_directly(dynamodb)
     yield Engine(Table.of(dynamodb, at.name), s3)
     dynamodb.close()
 

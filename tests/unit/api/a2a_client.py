@@ -64,6 +64,8 @@ class A2AServed(Served):
         self.queue = WorkedQueue(harness=self.harness)
         self.harness.queue = self.harness.ports.queue = self.queue
         self.a2a = self.a2a or A2AAccess(pushes=True)
+        self.told = 0
+        """How many calls have been told something, be it the first event of a stream."""
         super().__post_init__()
 
     async def call(
@@ -119,9 +121,27 @@ class A2AServed(Served):
             token = ",".join([tenant or self.harness.ada.tenant_id, user, *permissions])
             headers["Authorization"] = f"Bearer {token}"
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.app), base_url="http://baton.test", headers=headers
+            transport=httpx.ASGITransport(self._counted), base_url="http://baton.test", headers=headers
         ) as client:
             return await client.post(path, content=body, headers={"Content-Type": "application/json"})
+
+    async def are_told(self, calls: int) -> None:
+        """Wait until so many calls have been told something."""
+        async with asyncio.timeout(10):
+            while self.told < calls:  # noqa: ASYNC110 - an answer is counted where it is sent
+                await asyncio.sleep(0.001)
+
+    async def _counted(self, scope: Any, receive: Any, send: Any) -> None:
+        is_told = False
+
+        async def counted(event: Any) -> None:
+            nonlocal is_told
+            await send(event)
+            if event.get("body") and not is_told:
+                is_told = True
+                self.told += 1
+
+        await self.app(scope, receive, counted)
 
 
 def responses(answer: httpx.Response) -> list[Json]:

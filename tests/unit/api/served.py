@@ -50,6 +50,13 @@ class Served:
         async with self._client(user, *permissions) as client:
             return await client.patch(path, json=body)
 
+    async def put(
+        self, path: str, body: Any, *permissions: str, user: str = "ada", headers: dict[str, str] | None = None
+    ) -> httpx.Response:
+        """PUT to ``/v1<path>`` as a user of ada's tenant."""
+        async with self._client(user, *permissions) as client:
+            return await client.put(path, json=body, headers=headers)
+
     async def raw(self, path: str, body: Any, *permissions: str, user: str = "ada") -> httpx.Response:
         """POST like ``post``, as JSON in ASCII, which can hold what UTF-8 cannot."""
         async with self._client(user, *permissions) as client:

@@ -218,10 +218,10 @@ async def test_whoever_subscribes_again_gets_the_task_and_the_whole_answer(serve
     gate = held_answer(served)
     streaming = asyncio.ensure_future(served.calls("message/stream", {"message": message("Count", "m-1")}))
     await served.harness.model_is_asked()
-    await asyncio.sleep(0.2)
+    await served.are_told(1)
     task_id = next(iter(await _tasks(served)))
     again = asyncio.ensure_future(served.calls(method, {"id": task_id}))
-    await asyncio.sleep(0.2)
+    await served.are_told(2)
     gate.set()
     told, repeated = await asyncio.gather(streaming, again)
     if method == "tasks/resubscribe":
@@ -550,7 +550,7 @@ async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
     task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
     await served.harness.model_is_asked()
     streams = [asyncio.ensure_future(served.calls("tasks/resubscribe", {"id": task["id"]})) for _ in range(2)]
-    await asyncio.sleep(0.2)
+    await served.are_told(3)
     gate.set()
     one, other = await asyncio.gather(*streams)
     assert [each["result"]["kind"] for each in one] == [each["result"]["kind"] for each in other]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from baton.catalog import agent_editing
 from baton.domain.agent import AgentDefinition
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, draft_from
+from baton.domain.tenant_limits import TenantLimits
 from tests.contracts.documents import new_document
 from tests.contracts.sources import new_source
 from tests.fakes.agent_catalog import agent
@@ -437,7 +438,8 @@ async def test_the_author_is_warned_of_what_others_refer_to(authors: Authors) ->
 
 
 async def test_a_tenant_has_so_many_agents_and_so_much_text(authors: Authors, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_editing, "MAX_AGENTS", 2)
+    harness = authors.served.harness
+    await harness.ports.tenant_limits.put(harness.ada, TenantLimits(agents=2, revision=1))
     assert [(await authors.put(f"tutor-{n}", TUTOR)).status_code for n in range(3)] == [201, 201, 409]
     assert (await authors.put("tutor-1", TUTOR | {"name": "Other"})).status_code == 200
     monkeypatch.setattr(agent_editing, "MAX_DEFINITIONS", 1_000)

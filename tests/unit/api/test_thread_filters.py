@@ -111,6 +111,16 @@ async def test_a_filter_that_makes_no_sense_is_refused(wrong: dict[str, str]) ->
     assert (await Served().get("/threads", READ_ALL, **wrong)).status_code == 422
 
 
+async def test_nobody_finds_out_what_a_title_says_without_seeing_it() -> None:
+    served = Served()
+    await served.harness.say()
+    await served.patch(f"/threads/{served.harness.thread_id}", {"title": "Mail from eve@example.com"})
+    assert await found(served, q="eve@example.com") == []
+    answer = await served.get("/threads", READ_ALL, "pii:read", user="auditor", scope="tenant", q="eve@example.com")
+    assert [each["userId"] for each in answer.json()["items"]] == ["ada"]
+    assert len((await served.items("/threads", q="eve@example.com"))[0]) == 1
+
+
 async def test_the_tenants_list_needs_its_permission_however_it_is_filtered() -> None:
     served = Served()
     for params in ({"userId": "ada"}, {"q": "hello"}, {"state": "active"}):

@@ -41,7 +41,10 @@ HTTP = REFERENCE / "http-api.md"
 DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
-AUDITED_NOUNS = "agent|audit|context|document|file|message|procedure|retention|run|skill|source|task|thread|tool|user"
+AUDITED_NOUNS = (
+    "agent|audit|context|document|file|limits|message|overview|"
+    "procedure|retention|run|skill|source|task|thread|tool|user"
+)
 """What audited actions begin with, as ``thread.close``; besides there is ``handoff``."""
 NOT_AUDITED = {"skill.name", "skill.steps"}
 """Names in requests to a model that look like actions."""

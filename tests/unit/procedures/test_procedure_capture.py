@@ -13,6 +13,7 @@ from baton.domain.capture import CaptureStatus, CaptureStep
 from baton.domain.errors import StoreUnavailable
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, ProcedureStatus
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.tenant_limits import TenantLimits
 from tests.harness.harness import Harness
 from tests.unit.procedures.tasks import (
     CALLS,
@@ -305,3 +306,18 @@ async def test_long_conversations_are_cut(harness: Harness) -> None:
     harness.model.asked.clear()
     await capture(harness)
     assert len(str(harness.model.asked[0].prompts[1].content)) < 40_000
+
+
+async def test_a_tenant_that_has_captured_its_number_of_a_day_waits_for_the_next(harness: Harness) -> None:
+    limits = TenantLimits(captures_per_day=1, revision=1)
+    assert await harness.ports.tenant_limits.put(harness.ada, limits)
+    harness.app.current_limits.forget(harness.ada)
+    await captured(harness, IS_TASK, drafted())
+    asked = len(harness.model.asked)
+    await complete_task(harness, "m2")
+    found = await capture(harness)
+    assert found is not None
+    assert found.status is CaptureStatus.NO_TASK
+    harness.clock.advance(24 * 3_600)
+    assert await again(harness, "m3", NO_TASK) is CaptureStatus.NO_TASK
+    assert len(harness.model.asked) > asked

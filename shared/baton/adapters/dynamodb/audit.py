@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -82,18 +83,29 @@ class DynamoAuditLog:
         return _page(found, limit)
 
     async def of_tenant(
-        self, scope: Scope, wanted: Mapping[str, str], *, limit: int, cursor: str | None
+        self,
+        scope: Scope,
+        wanted: Mapping[str, str],
+        *,
+        limit: int,
+        cursor: str | None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Sequence[AuditRecord], str | None]:
         before = decode_text(cursor) if cursor else None
+        if until is not None:
+            # Beyond every id of that moment: it is followed by `#`, which `~` comes after.
+            before = min(filter(None, (before, f"{to_millis(until):015d}~")))
+        first = f"{to_millis(since):015d}" if since is not None else ""
         found: list[AuditRecord] = []
         pages = 0
         listings = keys.audit_listings(scope)
         async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
-            while page := await _some(entries, PAGE):
+            while page := [entry for entry in await _some(entries, PAGE) if entry["listed_at"] >= first]:
                 pages += 1
                 items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page])
                 records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
-                found += [r for r in records if all(getattr(r, name) == value for name, value in wanted.items())]
+                found += [record for record in records if record.matches(wanted)]
                 if len(found) > limit:
                     break
                 if pages == MAX_PAGES:

@@ -12,7 +12,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.revised import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import DOCUMENT
-from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.shards import LISTING, newest_first
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.document import Document, DocumentRef, IngestionStep, VersionStatus
@@ -76,6 +76,16 @@ class DynamoDocuments:
         ids = [keys.document_place(entry)[2] for entry in entries[:limit]]
         more = encode_text(entries[limit - 1]["listed_at"]) if len(entries) > limit else None
         return [found[document_id] for document_id in ids if document_id in found], more
+
+    async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
+        counted = 0
+        pages = self._table.query(keys.documents(scope, agent_id), limit=max(1, up_to), index=LISTING)
+        async with aclosing(pages):
+            async for page in pages:
+                counted += len(page)
+                if counted >= up_to:
+                    break
+        return min(counted, up_to)
 
     async def remove(self, scope: Scope, document: Document) -> bool:
         try:

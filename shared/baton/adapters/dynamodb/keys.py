@@ -405,6 +405,11 @@ def retention(scope: Scope) -> Key:
     return {"PK": f"{scope.tenant_id}#~SETTINGS", "SK": "RETENTION"}
 
 
+def tenant_limits(scope: Scope) -> Key:
+    """Return the key of a tenant's limits."""
+    return {"PK": f"{scope.tenant_id}#~SETTINGS", "SK": "LIMITS"}
+
+
 RETENTIONS = "~RETENTION"
 """The partition that names the tenants with a retention, and when it is next enforced."""
 

@@ -118,7 +118,7 @@ class DynamoThreadStore(Messages):
         if query is not None and query.active_from is not None:
             oldest = tenant_listed_at(query.active_from.astimezone(UTC).replace(minute=0, second=0, microsecond=0))
         before = min(ends, default=None)
-        at_once = limit + 1 if query is None else SEARCHED_AT_ONCE
+        at_once = limit + 1 if query is None or query.is_of_time_only else SEARCHED_AT_ONCE
         found: list[tuple[str, Thread]] = []
         looked_at, at = 0, None
         async with aclosing(

@@ -50,6 +50,7 @@ from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
 from baton.domain.errors import ThreadUnavailable, TokenExpired
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import LeaseMark, Thread
+from baton.privacy.readers import sees_all
 from baton.requests.turn_requests import MessageRequest
 
 CANCEL_SECONDS = 10.0
@@ -192,6 +193,8 @@ class A2AHandler(RequestHandler):
     ) -> AsyncGenerator[A2AEvent, None]:
         caller = caller_of(context)
         task = await _found(caller, params.id)
+        if not sees_all(caller.scope, task.user_id):
+            raise TaskNotFoundError  # what is streamed is not redacted
         if task.state.is_terminal:
             raise UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
         async for update in self._follow(caller, task, None):
@@ -295,7 +298,7 @@ async def _found(caller: A2ACaller, text: str) -> A2ATask:
     task = await TaskReader(caller.services).find(caller.scope, text)
     if task is None:
         raise TaskNotFoundError
-    return task
+    return await caller.services.readers.shown(caller.scope, task.user_id, task)
 
 
 async def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from baton.domain.fusion import Ranked, by_score, clause_weights, fuse, fused_scores
+from baton.domain.fusion import Ranked, by_score, clause_weights, fused_scores, ranked
 from baton.domain.identity import Scope
 from baton.domain.search import Candidates, IndexName, SearchClause, SearchFilter, SearchQuery, SearchResult, Vector
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
@@ -64,29 +64,51 @@ async def rank_episodes(
     of_messages = clause_weights(weights.messages)
     of_digests = clause_weights({DIGEST: 1.0})
 
+    scores = _ScoresOnce(of_messages, of_digests, weights)
+
     def choose(candidates: Candidates) -> set[str]:
-        digests = fused_scores(candidates, of_digests)
+        messages, digests = scores.of(candidates)
         best_digests = sorted(digests, key=lambda id_: (-digests[id_], id_))[: weights.digests_shown]
-        return {*_shown_messages(candidates, of_messages, weights), *best_digests}
+        return {*_shown_messages(messages, _sessions(candidates, of_messages), weights), *best_digests}
 
     query = SearchQuery(text[:MAX_QUERY], vector, (*of_messages, *of_digests), chosen, weights.candidates, choose)
     result = await search.search(scope, IndexName.EPISODES, query)
-    return EpisodeRanking(rank_messages(result, of_messages, weights), with_validity(fuse(result, of_digests), weights))
+    messages, digests = scores.of(result.candidates)
+    return EpisodeRanking(
+        ranked(result, of_messages, messages), with_validity(ranked(result, of_digests, digests), weights)
+    )
 
 
 def rank_messages(
     result: SearchResult, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
 ) -> list[Ranked]:
     """Return the messages, best first: what is talked about in several messages of a session ranks higher."""
-    scores = _with_sessions(result.candidates, of_messages, weights)
-    return sorted((replace(each, score=scores[each.document.id]) for each in fuse(result, of_messages)), key=by_score)
+    return ranked(result, of_messages, _with_sessions(result.candidates, of_messages, weights))
 
 
-def _shown_messages(
-    candidates: Candidates, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
-) -> set[str]:
-    scores = _with_sessions(candidates, of_messages, weights)
-    sessions = _sessions(candidates, of_messages)
+class _ScoresOnce:
+    """The scores of messages and digests, computed once for the choice of documents and for their order."""
+
+    def __init__(
+        self,
+        of_messages: Mapping[SearchClause, float],
+        of_digests: Mapping[SearchClause, float],
+        weights: EpisodeWeights,
+    ) -> None:
+        self._clauses = of_messages, of_digests
+        self._weights = weights
+        self._last: tuple[Candidates, tuple[dict[str, float], dict[str, float]]] | None = None
+
+    def of(self, candidates: Candidates) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the scores of messages, and those of digests, by their ids."""
+        if self._last is None or self._last[0] is not candidates:
+            of_messages, of_digests = self._clauses
+            messages = _with_sessions(candidates, of_messages, self._weights)
+            self._last = candidates, (messages, fused_scores(candidates, of_digests))
+        return self._last[1]
+
+
+def _shown_messages(scores: Mapping[str, float], sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
     best_first = sorted(scores, key=lambda id_: (-scores[id_], id_))
     best_of_session: dict[str, str] = {}
     for id_ in best_first:

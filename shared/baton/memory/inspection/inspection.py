@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import is_
 from typing import Any
 
@@ -12,14 +12,20 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.domain.usage import Usage
-from baton.memory.prompt.context import AssembledContext
+from baton.memory.episodes.episode_documents import SUMMARY
+from baton.memory.prompt.context import SUMMARISED, AssembledContext
+from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
+from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from baton.memory.recalled import BlockKind, ItemSource, Recalled, RecalledBlock, RecalledItem
 from baton.ports.chat_model import Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
 
 MAX_CALLS = 200
 """Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""
+
+SUMMARY_HEAD = SUMMARISED.partition("{")[0]
+"""How the summary of earlier messages begins in a prompt."""
 
 
 @dataclass(slots=True)
@@ -37,6 +43,8 @@ class ModelCall:
     """The provider's count; None if it reported none, or the call did not end."""
     error: str | None = None
     """The code of the failure that ended it."""
+    ended_at: datetime | None = None
+    """None while it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,13 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     apart = {id(prompt) for prompt in (*begun.recalled.prompts, *begun.changing)}
     system = [*(each for each in context.prompts[: context.head] if id(each) not in apart), *begun.changing]
     current = [each for each in context.prompts[context.current_from :] if id(each) not in apart]
+    windowed = context.history
+    is_told = windowed is not None and windowed.window.summary_at is not None
+    reason = "told by the summary" if is_told else "over the budget"
+    below = windowed.window.masked_below if windowed is not None else 0
+    masked = {each.id for exchange in context.included for each in exchange.messages if is_masked(each, below)}
     history = [
-        *(_message_item(each, "over the budget") for exchange in context.pruned for each in exchange.messages),
+        *(_message_item(each, reason) for exchange in context.pruned for each in exchange.messages),
         *(_message_item(each, None) for exchange in context.included for each in exchange.messages),
     ]
     blocks = [
@@ -107,20 +120,45 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
         RecalledBlock(BlockKind.HISTORY, tuple(history)),
         RecalledBlock(BlockKind.CURRENT, tuple(_prompt_item(each, counter) for each in current)),
     ]
-    return [_block(block, begun) for block in blocks]
+    return [_block(block, begun, masked if block.kind is BlockKind.HISTORY else ()) for block in blocks]
 
 
-def _block(block: RecalledBlock, begun: AgentContext) -> dict[str, Any]:
+def _block(block: RecalledBlock, begun: AgentContext, masked: Collection[str]) -> dict[str, Any]:
     tokens = block.tokens or sum(item.tokens for item in block.included)
     return {
         "kind": block.kind.value,
         "agentId": begun.agent.id,
         "taskId": begun.task_id,
         "tokens": tokens,
-        "durationMs": round(block.duration.total_seconds() * 1000) if block.duration is not None else None,
+        "budget": _budget(block, begun),
+        "durationMs": _milliseconds(block.duration) if block.duration is not None else None,
         "error": block.error,
-        "items": [item_record(item) for item in block.items],
+        "items": [_item(item, masked) for item in block.items],
     }
+
+
+def _budget(block: RecalledBlock, begun: AgentContext) -> int | None:
+    """Return the tokens that a block may take; None if it has no limit of its own."""
+    match block.kind:
+        case BlockKind.PROCEDURE:
+            return MAX_PROCEDURE_TOKENS
+        case BlockKind.KNOWLEDGE | BlockKind.EPISODES:
+            return begun.agent.memory.retrieved_tokens
+        case BlockKind.HISTORY:
+            context = begun.context
+            sent = context.history.tokens if context.history is not None else 0
+            return max(0, context.budget - (context.tokens - sent))
+    return None
+
+
+def _item(item: RecalledItem, masked: Collection[str]) -> dict[str, Any]:
+    """Return the record of an item. Only those that the prompt masks say so, which keeps records small."""
+    record = item_record(item)
+    return {**record, "masked": True} if item.included and item.id in masked else record
+
+
+def _milliseconds(duration: timedelta) -> int:
+    return round(duration.total_seconds() * 1000)
 
 
 def item_record(item: RecalledItem) -> dict[str, Any]:
@@ -165,8 +203,9 @@ def _message_item(message: StoredMessage, reason: str | None) -> RecalledItem:
 
 
 def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
-    tokens = prompt_tokens(prompt, counter)
-    return RecalledItem("", prompt.role.value, _text(prompt.content), None, None, {}, tokens, None, prompt.role.value)
+    tokens, text = prompt_tokens(prompt, counter), _text(prompt.content)
+    kind = SUMMARY if prompt.role is Role.SYSTEM and text.startswith(SUMMARY_HEAD) else prompt.role.value
+    return RecalledItem("", prompt.role.value, text, None, None, {}, tokens, None, kind)
 
 
 def _call(
@@ -183,6 +222,8 @@ def _call(
         "estimatedTokens": _estimate(call, counter, begun, sizes) + tools,
         "inputTokens": call.usage.input_tokens if call.usage is not None else None,
         "outputTokens": call.usage.output_tokens if call.usage is not None else None,
+        "cachedInputTokens": call.usage.cached_input_tokens if call.usage is not None else None,
+        "durationMs": _milliseconds(call.ended_at - call.began_at) if call.ended_at is not None else None,
         "error": call.error,
     }
 

@@ -53,20 +53,24 @@ class Inspector:
             return
         try:
             async with asyncio.timeout(KEEPING_SECONDS):
-                # In a thread, because counting and writing JSON take milliseconds, and other turns may be running.
-                now = self._clock.now()
-                if self._policy.redacts:
-                    record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self._counter, now)
-                    record = await redacted(record, Redactor(self._detector).redact)
-                    body = await off_loop(LARGE, bounded, record)
-                else:
-                    body = await off_loop(
-                        LARGE, lambda: bounded(context_record(inspection, thread_id, run_id, self._counter, now))
-                    )
+                body = await self.made(thread_id, run_id, inspection)
                 await self._records.put(scope, thread_id, run_id, body)
         except Exception:
             count(Metric.CONTEXTS_NOT_KEPT)
             logger.exception("context not kept", thread_id=thread_id, run_id=run_id)
+
+    async def made(self, thread_id: str, run_id: str, inspection: Inspection) -> bytes:
+        """Return the record of a run as JSON, without personal data if the policy asks for that.
+
+        It is made in a thread, because counting and writing JSON take milliseconds, and other turns may be running.
+        """
+        now = self._clock.now()
+        if not self._policy.redacts:
+            return await off_loop(
+                LARGE, lambda: bounded(context_record(inspection, thread_id, run_id, self._counter, now))
+            )
+        record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self._counter, now)
+        return await off_loop(LARGE, bounded, await redacted(record, Redactor(self._detector).redact))
 
     async def read(self, scope: Scope, thread_id: str, run_id: str) -> dict[str, Any] | None:
         """Return a run's record; None if there is none. Raises ``StoreUnavailable``."""

@@ -11,6 +11,8 @@ export interface RequestOptions {
   readonly text?: { readonly content: string; readonly type: string };
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** How long an answer is waited for; a minute unless given. */
+  readonly timeoutMs?: number;
 }
 
 export interface Page<T> {
@@ -100,7 +102,7 @@ export class ConsoleApi {
     const url = `${this.endpoint}/v1/${path.map(encodeURIComponent).join("/")}${query(parameters)}`;
     const content = text?.content ?? (body === undefined ? undefined : JSON.stringify(body));
     const timeout = new AbortController();
-    const timer = setTimeout(() => timeout.abort(), READ_MS);
+    const timer = setTimeout(() => timeout.abort(), options.timeoutMs ?? READ_MS);
     try {
       return await fetch(url, {
         method,

@@ -1,5 +1,6 @@
 import { css, html, LitElement, nothing, type TemplateResult } from "lit";
-import type { Handoff, Message, Task, ToolCall, Turn } from "../../api/shapes.ts";
+import { problemOf } from "../../api/problem.ts";
+import type { Handoff, Message, Task, Thread, ToolCall, Turn } from "../../api/shapes.ts";
 import { cost, count, duration, when } from "../../components/numbers.ts";
 import { hrefOf } from "../../routes.ts";
 import { may } from "../../session/session.ts";
@@ -11,6 +12,9 @@ import { textOf } from "./items.ts";
 import "../../components/text-viewer.ts";
 import "./turn-bars.ts";
 
+/** Characters of a question that fit into an address. */
+const MAX_DRAFT = 2_000;
+
 type Fact = readonly [string, unknown];
 
 /** Everything about one item: who, when, how long, what went in and what came out. */
@@ -20,6 +24,7 @@ export class ItemDetails extends LitElement {
     items: { attribute: false },
     threadId: { attribute: false },
     context: { attribute: false },
+    isCopying: { state: true },
   };
   static override styles = [
     base,
@@ -36,6 +41,7 @@ export class ItemDetails extends LitElement {
   declare items: readonly Item[];
   declare threadId: string;
   declare context: ViewContext;
+  protected declare isCopying: boolean;
 
   protected override render(): TemplateResult {
     const { item } = this;
@@ -70,8 +76,33 @@ export class ItemDetails extends LitElement {
     return html`
       ${may(person, "context:inspect") ? html`<a href=${hrefOf(["threads", this.threadId, "turns", item.runId])}>${texts.inspect}</a>` : nothing}
       <a href=${hrefOf(["compare"], { left: `${this.threadId}/${item.runId}` })}>${texts.compareRun}</a>
+      ${item.kind === "turn" ? this.#sandboxes(item.record as Turn) : nothing}
       ${item.kind === "turn" ? nothing : html`<button type="button" class="link" @click=${() => this.#select(turn)}>${texts.showTurn}</button>`}
     `;
+  }
+
+  #sandboxes(turn: Turn): unknown {
+    if (turn.status === "running" || turn.status === "interrupted") return nothing;
+    const button = (label: string, includeTurn: boolean) =>
+      html`<button type="button" ?disabled=${this.isCopying} @click=${() => this.#copyThread(turn, includeTurn)}>${label}</button>`;
+    return html`${button(texts.continueInSandbox, true)}${button(texts.askAgainInSandbox, false)}`;
+  }
+
+  async #copyThread(turn: Turn, includeTurn: boolean): Promise<void> {
+    this.isCopying = true;
+    try {
+      const body = { messageId: turn.messageId, includeTurn };
+      const { value } = await this.context.api.request<Thread>(["threads", this.threadId, "sandbox"], {
+        method: "POST",
+        body,
+      });
+      const question = this.items.find((each) => each.key === `message:${turn.messageId}`);
+      const draft = includeTurn || !question ? "" : textOf(question.record as Message);
+      location.hash = hrefOf(["threads", value.id], { draft: draft.slice(0, MAX_DRAFT) });
+    } catch (error) {
+      this.context.notify(problemOf(error).message);
+    }
+    this.isCopying = false;
   }
 
   #factsOf({ kind, record }: Item): readonly Fact[] {

@@ -4,6 +4,7 @@ import { eventsOf } from "../../api/events.ts";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
 import type { Handoff, Message, Task, Thread, ToolCall, Turn } from "../../api/shapes.ts";
 import { cost, count, when } from "../../components/numbers.ts";
+import { hrefOf } from "../../routes.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
@@ -12,6 +13,7 @@ import { callItem, handoffItem, type Item, messageItem, taskItem, turnItem } fro
 import { LiveItems } from "./live-items.ts";
 import "../../components/problem-note.ts";
 import "./item-details.ts";
+import "./sandbox-composer.ts";
 import "./swimlanes.ts";
 
 const PAGE = 100;
@@ -97,6 +99,12 @@ export class TimelineView extends View {
       [texts.agent, thread.state.activeAgent.name],
       [texts.tokens, count(thread.usage.totalTokens)],
       [texts.cost, cost(thread.cost)],
+      [
+        texts.copyOf,
+        thread.parentThreadId
+          ? html`<a href=${hrefOf(["threads", thread.parentThreadId])}>${thread.parentThreadId.slice(0, 8)}</a>`
+          : null,
+      ],
       [texts.began, when(thread.createdAt)],
       [texts.lastActivity, when(thread.lastActivityAt)],
     ];
@@ -104,7 +112,7 @@ export class TimelineView extends View {
       <h1 dir="auto">${thread.title ?? texts.untitled}</h1>
       <span class="muted mono">${thread.id}</span>
       <span role="status" class=${this.isLive ? "good" : "muted"}>${this.isLive ? texts.live : ""}</span>
-      <dl>${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}</dl>
+      <dl>${facts.filter(([, value]) => value !== null).map(([name, value]) => html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}</dl>
     </header>`;
   }
 
@@ -113,10 +121,22 @@ export class TimelineView extends View {
       <div>
         ${this.#history?.isWhole ? nothing : html`<p><button type="button" ?disabled=${this.isReading} @click=${this.#readOlder}>${texts.older}</button></p>`}
         <swim-lanes .items=${this.items} .selected=${selected?.key ?? null} @select=${this.#selected} @top=${this.#readOlder}></swim-lanes>
+        ${this.#isOwn ? html`<sandbox-composer .context=${this.context} .threadId=${this.#threadId} .draft=${this.place.parameters.draft ?? ""} @answered=${this.#answered}></sandbox-composer>` : nothing}
       </div>
       ${selected ? html`<aside aria-label=${texts.details}><item-details .item=${selected} .items=${this.items} .threadId=${this.#threadId} .context=${this.context} @select=${this.#selected}></item-details></aside>` : nothing}
     </div>`;
   }
+
+  /** Whether the reader may say something: in a copy or a fork of their own. */
+  get #isOwn(): boolean {
+    return this.thread?.parentThreadId != null && this.thread.userId === this.context.person.userId;
+  }
+
+  #answered = async (): Promise<void> => {
+    const { signal } = this.#reading;
+    await this.#refresh(signal).catch(() => {}); // the next look reads it again
+    this.#show();
+  };
 
   get #threadId(): string {
     return this.place.path[1] ?? "";

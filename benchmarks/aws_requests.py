@@ -1,0 +1,79 @@
+"""The CPU time of one small request to DynamoDB, by either transport: ``python -m benchmarks.aws_requests``.
+
+boto3's client sends it with urllib3, as botocore does, or with ``http.client``, as ``adapters.aws_http`` does. The
+client in front of the transport is the same. Requests of both alternate, in one thread, whose time alone counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from boto3.session import Session
+
+from baton.adapters.aws import CONFIG, QUICK, client
+from baton.adapters.dynamodb.attributes import read_items
+from benchmarks.report import machine, table
+from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from local.engines.dynamodb import DynamoDBLocal
+from local.resources import create_table
+from local.settings import ROOT, default_cache_dir
+from local.stack import read_stack
+from local.template import Endpoints
+
+PAUSES = (0.0, 0.02)
+"""Seconds between requests. After a pause the processor's caches hold something else, as they do in a turn."""
+
+
+def measure(endpoint: str, rounds: int) -> str:
+    """Return a table of the medians, in microseconds."""
+    session = Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
+    usual = session.client("dynamodb", endpoint_url=endpoint, config=CONFIG.merge(QUICK))
+    direct = client("dynamodb", endpoint, QUICK, session)
+    stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
+    name = create_table(usual, stack.table)
+    rows = []
+    for what, made in (("urllib3", usual), ("http.client", direct)):
+        read_items(made)
+        rows.append((what, _request(made, name)))
+    medians: dict[str, list[float]] = {what: [] for what, _ in rows}
+    for pause in PAUSES:
+        times: dict[str, list[int]] = {what: [] for what, _ in rows}
+        for _ in range(rounds):
+            for what, request in rows:
+                time.sleep(pause)
+                began = time.thread_time_ns()
+                request()
+                times[what].append(time.thread_time_ns() - began)
+        for what, taken in times.items():
+            medians[what].append(statistics.median(taken) / 1_000)
+    head = ["CPU microseconds a request", *(f"pauses of {1_000 * pause:g} ms" for pause in PAUSES)]
+    return table(head, [(what, *values) for what, values in medians.items()])
+
+
+def _request(made: Any, name: str) -> Callable[[], Any]:
+    key = {"PK": {"S": "benchmark"}, "SK": {"S": "THREAD"}}
+    values = {":text": {"S": "x" * 400}}
+    return lambda: made.update_item(
+        TableName=name, Key=key, UpdateExpression="SET said = :text", ExpressionAttributeValues=values
+    )
+
+
+def main() -> None:
+    """Measure and print the report."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.aws_requests", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=500, help="requests of each (default: %(default)s)")
+    arguments = parser.parse_args()
+    engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
+    try:
+        print(f"Measured on {machine()}, {arguments.rounds} requests each.\n")
+        print(measure(engine.start(), arguments.rounds))
+    finally:
+        engine.stop()
+
+
+if __name__ == "__main__":
+    main()

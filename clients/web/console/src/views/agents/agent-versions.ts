@@ -1,0 +1,144 @@
+import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import type { Column, PagedTable } from "../../components/paged-table.ts";
+import { base } from "../../styles/base.ts";
+import type { ViewContext } from "../view.ts";
+import { type AgentText, type AgentVersion, listVersions, readVersion, rollBack } from "./agents-api.ts";
+import { agentTexts as say } from "./texts.ts";
+import "../../components/confirm-button.ts";
+import "../../components/paged-table.ts";
+import "../../components/problem-note.ts";
+
+const WHEN = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** The versions of an agent: compared with what is saved, and rolled back to. Tells `restored`, or `refused`. */
+export class AgentVersions extends LitElement {
+  static override properties = {
+    context: { attribute: false },
+    agentId: { attribute: false },
+    saved: { attribute: false },
+    isChanged: { attribute: false },
+    chosen: { state: true },
+    text: { state: true },
+    problem: { state: true },
+    isUnknown: { state: true },
+  };
+  static override styles = [base, css`.row { margin-block: 8px; }`];
+  declare context: ViewContext;
+  declare agentId: string;
+  declare saved: AgentText | null;
+  declare isChanged: boolean;
+  protected declare chosen: AgentVersion | null;
+  protected declare text: string | null;
+  protected declare problem: Problem | null;
+  /** There is no such agent, and there never was. */
+  protected declare isUnknown: boolean;
+  #leaving = new AbortController();
+
+  constructor() {
+    super();
+    this.saved = null;
+    this.isChanged = false;
+    this.chosen = null;
+    this.text = null;
+    this.problem = null;
+    this.isUnknown = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#leaving.abort();
+  }
+
+  protected override updated(changed: PropertyValues<this>): void {
+    if (!changed.has("saved") || changed.get("saved") === undefined) return;
+    this.chosen = this.text = null;
+    this.isUnknown = false;
+    this.renderRoot.querySelector<PagedTable<AgentVersion>>("paged-table")?.reload();
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    if (this.isUnknown) return nothing;
+    return html`
+      <h2>${say.versions}</h2>
+      <paged-table .columns=${this.#columns} .read=${this.#read} .keyOf=${keyOf} label=${say.versions}></paged-table>
+      ${this.chosen && this.text !== null ? this.#comparison(this.chosen, this.text) : nothing}
+      <problem-note .problem=${this.problem}></problem-note>
+    `;
+  }
+
+  #comparison(chosen: AgentVersion, text: string): TemplateResult {
+    const { version } = chosen;
+    return html`
+      <h2>${say.comparing(version)}</h2>
+      <console-diff .left=${text} .right=${this.saved?.text ?? ""} .leftLabel=${say.theirs(version, chosen.createdBy)} .rightLabel=${say.now}></console-diff>
+      <div class="row">
+        ${version === this.saved?.version ? nothing : html`<confirm-button label=${say.rollBack(version)} question=${this.isChanged ? `${say.unsaved} ${say.rollBackSure}` : say.rollBackSure} reason=${say.comment} @confirmed=${(event: CustomEvent<string>) => this.#rollBack(version, event.detail)}></confirm-button>`}
+      </div>
+    `;
+  }
+
+  readonly #columns: readonly Column<AgentVersion>[] = [
+    { head: say.version, cell: ({ version }) => version, isNumber: true },
+    { head: say.by, cell: ({ createdBy }) => createdBy },
+    {
+      head: say.at,
+      cell: ({ createdAt }) => html`<time datetime=${createdAt}>${WHEN.format(new Date(createdAt))}</time>`,
+    },
+    {
+      head: say.about,
+      cell: ({ comment, isDeletion, restores }) =>
+        [isDeletion && say.deleted, restores && say.restores(restores), comment].filter(Boolean).join(" · "),
+    },
+    {
+      head: "",
+      cell: (each) =>
+        each.isDeletion
+          ? nothing
+          : html`<button type="button" class="link" aria-label="${say.compare} ${each.version}" @click=${() => this.#choose(each)}>${say.compare}</button>`,
+    },
+  ];
+
+  #read = async (cursor: string | null, signal: AbortSignal) => {
+    try {
+      return await listVersions(this.context.api, this.agentId, cursor, signal);
+    } catch (error) {
+      if (isAborted(error) || problemOf(error).code !== "unknown_agent") throw error;
+      this.isUnknown = this.saved === null;
+      return { items: [], nextCursor: null };
+    }
+  };
+
+  async #choose(version: AgentVersion): Promise<void> {
+    this.problem = null;
+    try {
+      this.text = await readVersion(this.context.api, this.agentId, version.version, this.#leaving.signal);
+      this.chosen = version;
+    } catch (error) {
+      if (!isAborted(error)) this.problem = problemOf(error);
+    }
+  }
+
+  async #rollBack(version: number, comment: string): Promise<void> {
+    this.problem = null;
+    try {
+      const made = await rollBack(this.context.api, this.agentId, version, this.saved?.version ?? null, comment);
+      this.dispatchEvent(new CustomEvent("restored", { detail: made }));
+    } catch (error) {
+      if (isAborted(error)) return;
+      const problem = problemOf(error);
+      if (problem.code === "agent_version_mismatch")
+        this.dispatchEvent(new CustomEvent("refused", { detail: problem }));
+      else this.problem = problem;
+    }
+  }
+}
+
+const keyOf = ({ version }: AgentVersion): string => String(version);
+
+customElements.define("agent-versions", AgentVersions);

@@ -1,0 +1,60 @@
+import { css, html, LitElement, type TemplateResult } from "lit";
+import { problemOf } from "../../api/problem.ts";
+import { base } from "../../styles/base.ts";
+import { texts } from "../../texts.ts";
+import type { ViewContext } from "../view.ts";
+
+/** Says something in a conversation of one's own; its answer appears in the timeline. */
+export class SandboxComposer extends LitElement {
+  static override properties = {
+    context: { attribute: false },
+    threadId: { attribute: false },
+    draft: { attribute: false },
+    isSending: { state: true },
+  };
+  static override styles = [
+    base,
+    css`
+      form { display: grid; grid-template-columns: minmax(0, 1fr) max-content; gap: 8px; margin-block-start: 12px; align-items: end; }
+      textarea { inline-size: 100%; min-block-size: 60px; resize: vertical; }
+    `,
+  ];
+  declare context: ViewContext;
+  declare threadId: string;
+  /** What the field holds at first. */
+  declare draft: string;
+  protected declare isSending: boolean;
+
+  constructor() {
+    super();
+    this.draft = "";
+    this.isSending = false;
+  }
+
+  protected override render(): TemplateResult {
+    return html`<form @submit=${this.#submitted}>
+      <label>${texts.sayInSandbox}<textarea name="message" required dir="auto" .value=${this.draft}></textarea></label>
+      <button type="submit" class="primary" ?disabled=${this.isSending}>${this.isSending ? texts.answering : texts.send}</button>
+    </form>`;
+  }
+
+  #submitted = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = event.target as HTMLFormElement;
+    const message = String(new FormData(form).get("message") ?? "").trim();
+    if (!message) return;
+    this.isSending = true;
+    try {
+      const body = { sessionId: this.threadId, messageId: crypto.randomUUID(), message };
+      await this.context.api.request(["messages"], { method: "POST", body });
+      form.reset();
+      this.draft = "";
+    } catch (error) {
+      this.context.notify(problemOf(error).message);
+    }
+    this.isSending = false;
+    this.dispatchEvent(new Event("answered"));
+  };
+}
+
+customElements.define("sandbox-composer", SandboxComposer);

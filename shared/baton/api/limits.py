@@ -1,0 +1,139 @@
+"""The limits of the caller's tenant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+from pydantic import Field
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.schemas import Asked
+from baton.api.services import ApiServices, Services
+from baton.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    LimitsChanged,
+    MalformedJson,
+    StoreUnavailable,
+    TokenExpired,
+    Unauthorized,
+)
+from baton.domain.identity import Permission
+from baton.domain.served import TIMESTAMP, Served, Timestamp
+from baton.domain.tenant_limits import LIMITS, MAX_LIMIT, TenantLimits
+
+router = APIRouter(prefix="/tenant/limits", tags=["limits"])
+
+Amount = Annotated[int | None, Field(ge=0, le=MAX_LIMIT)]
+IfMatch = Annotated[
+    str | None,
+    Header(alias="If-Match", description='The `ETag` of the limits that the caller has read (`"2"`), or `*`.'),
+]
+
+
+class LimitsRequest(Asked):
+    """The tenant's limits; null, or left out: the deployment's."""
+
+    agents: Amount = Field(default=None, description="Agents that the tenant has made.", examples=[20])
+    documents_per_agent: Amount = Field(default=None, description="Documents of one agent.", examples=[500])
+    captures_per_day: Amount = Field(
+        default=None, description="Procedures captured in a day of UTC, of all agents together.", examples=[100]
+    )
+    thread_tokens: Amount = Field(
+        default=None, description="Tokens of one conversation, of all its models.", examples=[500_000]
+    )
+
+
+class Limits(Served):
+    """A limit of each kind; null: none."""
+
+    agents: int | None = Field(examples=[20])
+    documents_per_agent: int | None = Field(examples=[500])
+    captures_per_day: int | None = Field(examples=[None])
+    thread_tokens: int | None = Field(examples=[500_000])
+
+
+class CurrentLimits(Served):
+    """What the tenant may have."""
+
+    limits: Limits = Field(description="What the tenant has chosen; null: the deployment's.")
+    deployment: Limits = Field(description="What the deployment allows at most; null: anything.")
+    effective: Limits = Field(description="What holds: the lower of both.")
+    changed_by: str | None = Field(examples=["alice"])
+    changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
+
+
+@router.get(
+    "",
+    summary="Read the tenant's limits",
+    responses=responses(Unauthorized, TokenExpired, Forbidden, StoreUnavailable),
+)
+async def get_limits(caller: Caller, services: Services, response: Response) -> CurrentLimits:
+    """Return the limits of the tenant and of the deployment. Needs `tenant:manage`."""
+    caller.require(Permission.TENANT_MANAGE, "limits.read")
+    return _shown(services, await services.tenant_limits.get(caller), response)
+
+
+@router.put(
+    "",
+    summary="Set the tenant's limits",
+    responses=responses(
+        MalformedJson, Unauthorized, TokenExpired, Forbidden, LimitsChanged, InvalidRequest, StoreUnavailable
+    ),
+)
+async def put_limits(
+    asked: LimitsRequest, caller: Caller, services: Services, response: Response, if_match: IfMatch = None
+) -> CurrentLimits:
+    """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
+
+    None may be above the deployment's. What exceeds a new limit already is kept, but nothing is added to it. With
+    `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
+    """
+    caller.require(Permission.TENANT_MANAGE, "limits.change")
+    stored = await services.tenant_limits.get(caller)
+    wanted = replace(stored, **asked.model_dump())
+    above = wanted.excess(services.current_limits.deployment)
+    if above is not None:
+        most = getattr(services.current_limits.deployment, above)
+        raise InvalidRequest(f"{_served_name(above)}: this deployment allows at most {most}.")
+    if wanted == stored and stored.changed_by == caller.user_id:
+        return _shown(services, stored, response)
+    if not _matches(if_match, stored.revision):
+        raise LimitsChanged
+    changed = replace(wanted, revision=stored.revision + 1, changed_by=caller.user_id, changed_at=services.clock.now())
+    if not await services.tenant_limits.put(caller, changed):
+        raise LimitsChanged
+    services.current_limits.forget(caller)
+    detail = {_served_name(name): getattr(changed, name) for name in LIMITS}
+    await services.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
+    return _shown(services, changed, response)
+
+
+def _shown(services: ApiServices, limits: TenantLimits, response: Response) -> CurrentLimits:
+    deployment = services.current_limits.deployment
+    response.headers["ETag"] = f'"{limits.revision}"'
+    return CurrentLimits(
+        limits=Limits.of(limits),
+        deployment=Limits.of(deployment),
+        effective=Limits.of(limits.within(deployment)),
+        changed_by=limits.changed_by or None,
+        changed_at=limits.changed_at,
+    )
+
+
+def _matches(if_match: str | None, revision: int) -> bool:
+    """Return whether the caller has read this revision. Raises ``InvalidRequest`` for what is no such ETag."""
+    if if_match is None or if_match.strip() == "*":
+        return True
+    if re.fullmatch(r'"\d{1,18}"', given := if_match.strip(), re.ASCII) is None:
+        raise InvalidRequest('If-Match: send the ETag of the limits, such as "3", or *.')
+    return int(given.strip('"')) == revision
+
+
+def _served_name(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(map(str.title, rest))

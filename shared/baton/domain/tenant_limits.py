@@ -1,0 +1,70 @@
+"""Limits of a tenant: what the deployment allows, and what the tenant's administrators allow of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+MAX_AGENTS = 50
+"""Agents of a tenant. Every worker that serves the tenant keeps them."""
+MAX_LIMIT = 10**12
+
+Amount = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
+
+
+class DeploymentLimits(BaseModel):
+    """The limits of every tenant, as an operator writes them in ``BATON_TENANT_LIMITS``. None: no limit."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True, from_attributes=True
+    )
+
+    agents: Annotated[int, Field(ge=0, le=MAX_AGENTS)] = MAX_AGENTS
+    """Agents that the tenant has made."""
+    documents_per_agent: Amount | None = None
+    """Documents of one agent."""
+    captures_per_day: Amount | None = None
+    """Procedures captured in a day of UTC, of all agents together. Agents' own limits remain."""
+    thread_tokens: Amount | None = None
+    """Tokens of one conversation, of all its models. A turn that has begun may exceed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLimits:
+    """The limits that a tenant has chosen. None: the deployment's."""
+
+    agents: int | None = None
+    documents_per_agent: int | None = None
+    captures_per_day: int | None = None
+    thread_tokens: int | None = None
+    revision: int = 0
+    """How often they were changed."""
+    changed_by: str = ""
+    """Who changed them last; empty if nobody has."""
+    changed_at: datetime | None = None
+
+    def within(self, deployment: DeploymentLimits) -> DeploymentLimits:
+        """Return what holds: the lower of each limit, because the deployment's may have been lowered since."""
+        return deployment.model_copy(
+            update={name: _lower(getattr(self, name), getattr(deployment, name)) for name in LIMITS}
+        )
+
+    def excess(self, deployment: DeploymentLimits) -> str | None:
+        """Return the name of a limit that is above the deployment's; None if none is."""
+        for name in LIMITS:
+            own, most = getattr(self, name), getattr(deployment, name)
+            if own is not None and most is not None and own > most:
+                return name
+        return None
+
+
+LIMITS = tuple(DeploymentLimits.model_fields)
+
+
+def _lower(own: int | None, most: int | None) -> int | None:
+    given = [each for each in (own, most) if each is not None]
+    return min(given, default=None)

@@ -1,0 +1,83 @@
+"""Sandboxes: copies of a conversation up to one of its turns, in which others go on without a trace in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import NotFound
+from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
+from baton.domain.thread import Thread
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.forks import MAX_COPIED, Forks
+from baton.memory.message_range import messages_between
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.thread_store import ThreadStore
+from baton.privacy.readers import Readers
+
+TITLE = "Sandbox: {title}"
+MAX_TITLE = 110
+MAX_TURN = 1_000
+"""Messages of a turn: its calls are more than any agent may make."""
+MAX_LOOK_BACK = 2_000
+"""Messages that are looked through for the newest ``MAX_COPIED`` of the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandboxes:
+    """Makes forks that belong to whoever reads a conversation, not to its user."""
+
+    store: ThreadStore
+    agents: AgentRegistry
+    forks: Forks
+    readers: Readers
+    audit: AuditLog
+    clock: Clock
+
+    async def make(self, scope: Scope, source: Thread, message_id: str, *, is_answered: bool) -> Thread:
+        """Copy the conversation up to a message of the user's, with its answer or without it and the message.
+
+        The copy is the caller's own, without the personal data that the caller may not see. The agent that answered is
+        its main agent, unless that runs elsewhere. The caller must have been let read ``source``. Raises ``NotFound``
+        for a message that is not (yet) there, ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
+        """
+        question = await self.store.find_message(scope, source, message_id)
+        if question is None:
+            raise NotFound("There is no such message in this conversation, or its turn has not ended yet.")
+        below = min(source.next_ordinal, question.ordinal + MAX_TURN)
+        turn = await self.store.run_messages(scope, source.id, first_ordinal=question.ordinal, below=below)
+        turn = [each for each in turn if each.run_id == question.run_id]
+        end = turn[-1].ordinal + 1 if is_answered and turn else question.ordinal
+        copied = await self._before(scope, source, end)
+        agent = await self._agent(scope, source, turn)
+        child_id = self.clock.new_id()
+        shown = await self.readers.shown(scope, source.user_id, copied)
+        await self.forks.begin(scope, child_id, source.id, agent, shown, keeps_calls=True)
+        title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
+        title = await self.readers.shown(scope, source.user_id, title)
+        detail = {"sandboxThreadId": child_id, "messageId": message_id, "userId": source.user_id}
+        await self.audit.record(scope, "thread.sandbox", thread_id=source.id, outcome="made", detail=detail)
+        return await self.store.keep_made_title(scope, child_id, title=title, preview=None)
+
+    async def _before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:
+        """Return the newest messages of the branch below an ordinal; whole turns, if that is possible."""
+        if end == 0:
+            return []
+        branch = source.continued_from(end - 1)
+        found = await messages_between(self.store, scope, branch, max(0, end - MAX_LOOK_BACK), end)
+        kept = found[-MAX_COPIED:]
+        if len(kept) < len(found):
+            # A call without its result, or a result without its call, would be refused by models.
+            first = next((place for place, each in enumerate(kept) if each.run_id != found[-MAX_COPIED - 1].run_id), 0)
+            kept = kept[first:]
+        return kept
+
+    async def _agent(self, scope: Scope, source: Thread, turn: list[StoredMessage]) -> AgentDefinition:
+        spoke = next((each.agent_id for each in reversed(turn) if each.agent_id is not None), None)
+        if spoke is not None and spoke != source.agent_id:
+            agent = (await self.agents.of(scope)).describe(spoke)
+            if agent is not None and agent.remote is None:
+                return await self.agents.get(scope, spoke)
+        return await self.agents.get(scope, source.agent_id)

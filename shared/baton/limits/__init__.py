@@ -1,0 +1,1 @@
+"""The limits of tenants: kept by workers for a minute, so that turns need not read them."""

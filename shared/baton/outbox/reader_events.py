@@ -1,0 +1,71 @@
+"""A thread's events without personal data, for those who may read another user's conversation but not that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton.domain.events import Event
+from baton.domain.thread import Thread
+from baton.privacy.readers import Readers
+
+_PIECES = {"TEXT_MESSAGE_CONTENT": "messageId", "TOOL_CALL_ARGS": "toolCallId"}
+"""Events with a piece of a text, and the member that says of which."""
+_BEGINNINGS = {"TEXT_MESSAGE_START": "messageId", "TOOL_CALL_START": "toolCallId"}
+_ENDS = {"TEXT_MESSAGE_END": "messageId", "TOOL_CALL_END": "toolCallId"}
+_ENDS_OF_A_RUN = {"RUN_FINISHED", "RUN_ERROR"}
+
+
+def beginning(thread: Thread, after: int) -> int:
+    """Return what to read the events after, for a reader who has those up to ``after``.
+
+    That is the beginning of the run in progress: personal data may stand on the border between two pieces of a text.
+    """
+    return thread.last_seq if thread.last_seq < after <= thread.reserved_seq else after
+
+
+@dataclass(slots=True)
+class ReaderEvents:
+    """Redacts events as they come. A text is held back until it is complete, and then sent as one piece."""
+
+    readers: Readers
+    after: int
+    """The last event that the reader has. Earlier ones are read, for the texts that began in them, and not sent."""
+    _texts: dict[tuple[str, str], list[Event]] = field(default_factory=dict)
+
+    async def take(self, events: Iterable[Event]) -> list[Event]:
+        """Return the events that can be sent now."""
+        ready: list[Event] = []
+        for event in events:
+            if event.type in _PIECES:
+                # Of a text whose beginning was not seen nothing is sent: half a telephone number is not recognised.
+                self._texts.get(_of(event, _PIECES), []).append(event)
+                continue
+            if event.type in _BEGINNINGS:
+                self._texts[_of(event, _BEGINNINGS)] = []
+            elif event.type in _ENDS:
+                ready += await self._whole(_of(event, _ENDS))
+            elif event.type in _ENDS_OF_A_RUN:
+                for text in list(self._texts):
+                    ready += await self._whole(text)
+            ready.append(await self._redacted(event))
+        return [event for event in ready if event.seq is None or event.seq > self.after]
+
+    async def _whole(self, text: tuple[str, str]) -> list[Event]:
+        """Return a text that is complete as one event, numbered as its last piece."""
+        pieces = self._texts.pop(text, [])
+        if not pieces:
+            return []
+        whole = "".join(str(piece.body.get("delta", "")) for piece in pieces)
+        return [await self._redacted(Event({**pieces[-1].body, "delta": whole}, pieces[-1].seq))]
+
+    async def _redacted(self, event: Event) -> Event:
+        body: dict[str, Any] = await self.readers.redacted(event.body)
+        return Event(body, event.seq)
+
+
+def _of(event: Event, member: dict[str, str]) -> tuple[str, str]:
+    """Return which text an event belongs to. Texts of a message and of a call may have the same id."""
+    name = member[event.type]
+    return name, str(event.body.get(name))

@@ -1,0 +1,117 @@
+"""What somebody may see of another user's conversation: without ``pii:read``, no personal data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from baton.domain.identity import Permission, Scope
+from baton.ports.pii_detector import PiiDetector
+from baton.privacy.redaction import Redactor
+
+T = TypeVar("T")
+
+AT_ONCE = 8
+"""Texts that are redacted at the same time, because a detector may be a service."""
+SHORTEST = 6
+"""Characters of the shortest text that is looked at. No personal data that is detected is shorter."""
+NAMES_WITHOUT_TEXT = frozenset({"action", "code", "cursor", "id", "ids", "kind", "outcome", "role", "status", "type"})
+"""Members that hold what Baton made, not what somebody said."""
+
+IsText = Callable[[str], bool]
+"""Whether a member of this name may hold what somebody said."""
+
+
+def sees_all(scope: Scope, owner_id: str) -> bool:
+    """Return whether the caller sees the personal data in what this user said."""
+    return scope.user_id == owner_id or scope.has(Permission.PII_READ)
+
+
+def may_be_said(name: str) -> bool:
+    """Return whether a member of this name, in either spelling, may hold what somebody said."""
+    return name not in NAMES_WITHOUT_TEXT and not name.endswith(("_id", "_ids", "Id", "Ids", "Cursor", "_cursor"))
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Replaces personal data in what is shown to readers."""
+
+    detector: PiiDetector
+
+    async def shown(self, scope: Scope, owner_id: str, shape: T) -> T:
+        """Return ``shape`` as the caller may see it: the same if it is their own, or if they hold ``pii:read``."""
+        return shape if sees_all(scope, owner_id) else await self.redacted(shape)
+
+    async def each(self, scope: Scope, shapes: Sequence[T], owner_of: Callable[[T], str]) -> list[T]:
+        """Return shapes of several owners as the caller may see them, in their order."""
+        others = [shape for shape in shapes if not sees_all(scope, owner_of(shape))]
+        redacted = iter(await self.redacted(others))
+        return [shape if sees_all(scope, owner_of(shape)) else next(redacted) for shape in shapes]
+
+    async def redacted(self, shape: T) -> T:
+        """Return JSON values, models or dataclasses with placeholders for personal data. Raises as the detector does.
+
+        The content of files is left out: nobody can tell what a picture shows.
+        """
+        return await replaced(shape, Redactor(self.detector), may_be_said)
+
+
+async def replaced(shape: T, redactor: Redactor, is_text: IsText) -> T:
+    """Return ``shape`` with every text redacted that is a member, or in a member, whose name ``is_text``."""
+    texts = [text for text in dict.fromkeys(_texts(shape, is_text)) if len(text) >= SHORTEST]
+    clean: dict[str, str] = {}
+    for start in range(0, len(texts), AT_ONCE):
+        some = texts[start : start + AT_ONCE]
+        found = await asyncio.gather(*(redactor.redact(text) for text in some))
+        clean.update((text, new) for text, new in zip(some, found, strict=True) if new is not None)
+    redacted: T = _replaced(shape, clean, is_text)
+    return redacted
+
+
+def _texts(value: Any, is_text: IsText) -> Iterator[str]:
+    """Yield the texts in a value that stands under a name that ``is_text``."""
+    if isinstance(value, str):
+        if not isinstance(value, Enum):
+            yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _texts(each, is_text)
+    else:
+        for name, each in _members(value).items():
+            if is_text(name):
+                yield from _texts(each, is_text)
+
+
+def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else clean.get(value, value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_replaced(each, clean, is_text) for each in value)
+    members = _members(value)
+    new = {name: _replaced(each, clean, is_text) for name, each in members.items() if is_text(name)}
+    if members.get("type") == "data" and isinstance(members.get("value"), str):
+        new["value"] = ""  # the content of a file
+    changed = {name: each for name, each in new.items() if each is not members[name]}
+    if not changed:
+        return value
+    if isinstance(value, dict):
+        return {**value, **changed}
+    if isinstance(value, BaseModel):
+        return value.model_copy(update=changed)
+    return replace(value, **changed)
+
+
+def _members(value: Any) -> Mapping[str, Any]:
+    """Return the members of an object by their names; nothing for numbers, times and the like."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, BaseModel):
+        return {**value.__dict__, **(value.__pydantic_extra__ or {})}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return {}

@@ -1,0 +1,229 @@
+"""The ports of a dry run: recorded results in place of tools and agents, and nothing that is stored or sent."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.run_context import EmitAgentEvent
+from baton.agents.tool_calls import Question, agent_source
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.procedure_set import ProcedureSet
+from baton.domain.remote_task import RemoteTask
+from baton.domain.task import Task, TaskStatus
+from baton.domain.tool_call import ToolCallRecord
+from baton.memory.episodes.episode_documents import SUMMARY
+from baton.memory.recall.recall import Recall
+from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentTask
+from baton.ports.audit import AuditRecord, Once
+from baton.ports.chat_model import TextDelta
+from baton.ports.thread_store import Lease
+from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult, Tools
+
+NOT_EXECUTED = (
+    "Not executed: this is a dry run, and the turn that it repeats made no such call. Go on without the result, and "
+    "say what you would have done with it."
+)
+NOT_ASKED = "(Not asked: this is a dry run, and {name} works in another system.)"
+
+
+class RecordedCalls:
+    """The calls of a run, by tool and arguments. Equal calls are answered in the order in which they were made."""
+
+    def __init__(self, calls: Iterable[ToolCallRecord]) -> None:
+        self._left: dict[tuple[str, str], deque[ToolCallRecord]] = defaultdict(deque)
+        for call in calls:
+            self._left[call.tool_name, _as_compared(call.input)].append(call)
+        self._answered: set[str] = set()
+
+    def take(self, call_id: str, tool_name: str, arguments: Mapping[str, Any] | str) -> ToolCallRecord | None:
+        """Return what answers the call ``call_id``; None if the run made no such call. The last one serves again."""
+        left = self._left.get((tool_name, _as_compared(arguments)))
+        if left is None:
+            return None
+        self._answered.add(call_id)
+        return left.popleft() if len(left) > 1 else left[0]
+
+    def has_answered(self, call_id: str) -> bool:
+        """Return whether a record answered this call."""
+        return call_id in self._answered
+
+
+class RecordedTools:
+    """``ports.tools.Tools`` whose calls are answered from the records of a run; none is executed."""
+
+    def __init__(self, tools: Tools, recorded: RecordedCalls) -> None:
+        self._tools = tools
+        self._recorded = recorded
+
+    async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
+        return await self._tools.offered(agent, scope)
+
+    async def call(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        known = self._recorded.take(context.call_id, name, arguments)
+        if known is None:
+            return ToolResult(NOT_EXECUTED)
+        if not known.succeeded:
+            raise ToolFailed(known.error_message or "It failed.")
+        return ToolResult(known.output or "")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedConsultations:
+    """Answers in place of agents that are consulted."""
+
+    recorded: RecordedCalls
+
+    async def ask(self, question: Question, emit: EmitAgentEvent) -> CallOutcome:
+        """Return what the agent answered the same question in the run."""
+        call = question.call
+        known = self.recorded.take(call.id, call.name, call.parsed() or call.arguments)
+        if known is None:
+            return CallOutcome(NOT_EXECUTED)
+        if not known.succeeded:
+            return CallOutcome.failed(f"Error: {known.error_message or 'it failed.'}")
+        status = TaskStatus.COMPLETED.value if known.task_id else None
+        sources = (agent_source(question.agent),)
+        return CallOutcome(known.output or "", task_id=known.task_id, task_status=status, sources=sources)
+
+
+class UnaskedAgents:
+    """``ports.agent_client.AgentClient`` that reaches nobody."""
+
+    async def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
+        yield TextDelta(NOT_ASKED.format(name=agent.name))
+        yield AgentDone()
+
+    async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
+        """There is nothing to cancel."""
+
+
+class UnstoredRecords:
+    """``ports.run_records.RunRecords`` that keeps the calls of a dry run for its answer, and has nothing else."""
+
+    def __init__(self) -> None:
+        self.made: list[ToolCallRecord] = []
+
+    async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
+        self.made.append(call)
+
+    async def calls_of_run(
+        self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        return ()
+
+    async def calls_between(
+        self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        return ()
+
+    async def calls(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[ToolCallRecord], str | None]:
+        return (), None
+
+    async def put_task(self, lease: Lease, task: Task) -> None:
+        """No task is stored."""
+
+    async def tasks(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Task], str | None]:
+        return (), None
+
+    async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
+        return None
+
+    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
+        """No task is stored."""
+
+    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+        return ()
+
+
+class UnkeptAudit:
+    """``ports.audit.AuditLog`` for what happens within a dry run, which is audited as a whole."""
+
+    async def record(
+        self,
+        scope: Scope,
+        action: str,
+        *,
+        thread_id: str | None,
+        outcome: str,
+        detail: dict[str, Any],
+        once: Once | None = None,
+    ) -> None:
+        """Nothing has happened that a record could tell."""
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[AuditRecord], str | None]:
+        return (), None
+
+    async def of_tenant(
+        self,
+        scope: Scope,
+        wanted: Mapping[str, str],
+        *,
+        limit: int,
+        cursor: str | None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> tuple[Sequence[AuditRecord], str | None]:
+        return (), None
+
+
+class PastRecall(Recall):
+    """Recall as of today, without items that are left out, and without what was said at ``asked_at`` or later."""
+
+    def __init__(self, recall: Recall, *, without: Collection[str], thread_id: str, asked_at: datetime) -> None:
+        self._recall = recall
+        self._without = frozenset(without)
+        self._thread_id = thread_id
+        self._asked_at = asked_at
+
+    async def recall(
+        self,
+        scope: Scope,
+        agent: AgentDefinition,
+        text: str,
+        *,
+        procedures: Callable[[], Coroutine[Any, Any, ProcedureSet]] | None = None,
+        earlier: Found = NOTHING_FOUND,
+        with_episodes: bool = True,
+    ) -> Found:
+        found = await self._recall.recall(
+            scope, agent, text, procedures=procedures, earlier=earlier, with_episodes=with_episodes
+        )
+        matches = tuple(each for each in found.procedure.matches if each.procedure.id not in self._without)
+        knowledge = tuple(each for each in found.knowledge.items if each.id not in self._without)
+        episodes = tuple(each for each in found.episodes.items if self._was_known(each))
+        return replace(
+            found,
+            procedure=replace(found.procedure, matches=matches),
+            knowledge=replace(found.knowledge, items=knowledge),
+            episodes=replace(found.episodes, items=episodes),
+        )
+
+    def _was_known(self, item: FoundItem) -> bool:
+        """Return whether the item was known then. A summary tells when its session began, but also how it went on."""
+        if item.id in self._without or item.at >= self._asked_at:
+            return False
+        return item.kind != SUMMARY or item.thread_id != self._thread_id
+
+
+def _as_compared(arguments: Mapping[str, Any] | str) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,141 @@
+"""Turns that have ended, with their conversation as it was when their message came."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.conversation_state import ConversationState
+from baton.domain.errors import NotFound, RerunUnavailable
+from baton.domain.handoff import ContextMode
+from baton.domain.identity import Scope
+from baton.domain.message import Role, StoredMessage
+from baton.domain.running_conversation import RunningConversation
+from baton.domain.thread import Thread
+from baton.domain.thread_state import Describe
+from baton.domain.workflow import Workflow
+from baton.handoffs.conversation_states import ConversationStates
+from baton.ports.thread_store import ThreadStore, TurnRecord
+from baton.turns.branch_points import BranchPoints
+
+PAGE = 100
+MAX_PAGES = 200
+"""Pages that are looked through for a turn whose message is not named: the newest 20,000 messages."""
+UNKNOWN = (
+    "This conversation has no such turn. It may never have had it, or retention may have removed it. A turn before the "
+    "newest 20,000 messages is found by its messageId."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """A turn that began with a message and has ended."""
+
+    thread: Thread
+    """The thread as the message found it: its path ends before the message, and its state is that of then."""
+    question: StoredMessage
+    record: TurnRecord | None
+    """The accepted message; None if the turn was imported."""
+
+
+class PastTurns:
+    """Finds turns that have ended."""
+
+    def __init__(self, store: ThreadStore, conversations: ConversationStates) -> None:
+        self._store = store
+        self._conversations = conversations
+        self._points = BranchPoints(store, conversations)
+
+    async def find(self, scope: Scope, thread: Thread, run_id: str, message_id: str | None) -> PastTurn:
+        """Return the turn of a run; ``message_id`` spares the search for its message.
+
+        Raises ``NotFound``, and ``RerunUnavailable`` for a turn that has not ended or began with no message.
+        """
+        if thread.run is not None and thread.run.run_id == run_id:
+            raise RerunUnavailable("This turn has not ended yet.")
+        question = await self._first_message(scope, thread, run_id, message_id)
+        if question is None:
+            raise NotFound(UNKNOWN)
+        if question.role is not Role.USER:
+            raise RerunUnavailable(
+                "This turn began with no message: it went on after an approval or a tool of the user's application, or "
+                "carried out an action."
+            )
+        then = await self._points.state_before(scope, thread, question.ordinal)
+        record = await self._store.get_turn(scope, thread.id, question.id)
+        return PastTurn(then, question, record)
+
+    async def conversation(
+        self, scope: Scope, turn: PastTurn, main: AgentDefinition, describe: Describe
+    ) -> RunningConversation:
+        """Return the conversation as it was, with agents as ``describe`` has them.
+
+        Raises ``RerunUnavailable`` where the specialist of then is gone or keeps what was said in a place of its own.
+        """
+        thread, state = turn.thread, turn.thread.conversation
+        if state.handoff is None:
+            return RunningConversation(thread, main, main, describe)
+        agent = describe(state.agent_id)
+        handoff = await self._conversations.handoff(thread, scope, None)
+        if agent is None or handoff is None:
+            raise RerunUnavailable("The agent that was active in this turn is there no more.")
+        if agent.remote is not None or handoff.context_mode is ContextMode.FORKED:
+            raise RerunUnavailable(
+                "The agent that was active in this turn keeps what was said in a place of its own: in another system, "
+                "or in a fork. A dry run cannot go back there."
+            )
+        return RunningConversation(
+            thread,
+            main,
+            agent,
+            describe,
+            handoff=replace(handoff, outcome=None, ended_at=None),
+            workflow=await self._with_data(scope, thread, state),
+        )
+
+    async def _first_message(
+        self, scope: Scope, thread: Thread, run_id: str, message_id: str | None
+    ) -> StoredMessage | None:
+        if message_id is not None:
+            record = await self._store.get_turn(scope, thread.id, message_id)
+            if record is not None and record.run_id == run_id and record.first_ordinal < thread.next_ordinal:
+                first = record.first_ordinal
+                stored = await self._store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
+                return next((each for each in stored if each.run_id == run_id), None)
+        found: StoredMessage | None = None
+        async for messages in self._pages(scope, thread.unbranched, MAX_PAGES):
+            for message in reversed(messages):
+                if message.run_id == run_id:
+                    found = message
+                elif found is not None:
+                    return found
+        return found
+
+    async def _with_data(self, scope: Scope, thread: Thread, state: ConversationState) -> Workflow | None:
+        """Return the workflow of then with the data that it had, as the run that last changed it has stored it."""
+        if state.workflow is None:
+            return None
+        async for messages in self._pages(scope, thread, MAX_PAGES):
+            for message in reversed(messages):
+                change = message.end.change if message.end is not None else None
+                for workflow in change.workflows if change is not None else ():
+                    if workflow.id == state.workflow.id:
+                        return workflow
+        return state.workflow
+
+    async def _pages(self, scope: Scope, thread: Thread, most: int) -> AsyncIterator[Sequence[StoredMessage]]:
+        """Yield pages of messages, the newest first, up to a bound."""
+        before: int | None = None
+        for _ in range(most):
+            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+            yield page.messages
+            before = page.next_before
+            if before is None:
+                return
+
+
+def without_turns(messages: Sequence[StoredMessage], left_out: Collection[str]) -> list[StoredMessage]:
+    """Return the messages without those turns of which one is left out: a call and its result are never parted."""
+    runs = {message.run_id for message in messages if message.id in left_out or message.shown_id in left_out}
+    return [message for message in messages if message.run_id not in runs]

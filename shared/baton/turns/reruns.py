@@ -1,0 +1,313 @@
+"""Dry runs: a turn is answered again, with today's memory, and nothing is stored, sent or carried out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, Writes
+from baton.agents.transcript import Transcript
+from baton.catalog.agent_directory import AgentDirectory
+from baton.catalog.agent_editing import AgentEditing
+from baton.catalog.own_agents import OwnAgents
+from baton.dialogue.dialogue import Dialogue, DialogueResult
+from baton.dialogue.dialogue_input import DialogueInput
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import ModelNotOffered, RerunUnavailable, UnknownAgent, UnknownAgentVersion
+from baton.domain.identity import Scope, ThreadRef
+from baton.domain.message import OutcomeType, Role
+from baton.domain.running_conversation import RunningConversation
+from baton.domain.thread import Run, Thread
+from baton.domain.tool_call import ToolCallRecord, is_shown
+from baton.domain.usage import Usage
+from baton.gather_all import gather_all
+from baton.handoffs.conversation_tracker import ConversationTracker
+from baton.memory.inspection.inspection import Inspection
+from baton.ports.thread_store import Lease
+from baton.requests.turn_requests import MessageRequest
+from baton.turns.dry_run_ports import (
+    PastRecall,
+    RecordedCalls,
+    RecordedConsultations,
+    RecordedTools,
+    UnaskedAgents,
+    UnkeptAudit,
+    UnstoredRecords,
+)
+from baton.turns.past_turns import PastTurn, PastTurns, without_turns
+from baton.turns.reading import CLOCK_SKEW, history_before, recall_for
+from baton.turns.turn_services import TurnServices
+
+MAX_SECONDS = 240.0
+"""The longest dry run. Its answer is one body, and a gateway ends a connection that is silent for five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RerunWish:
+    """What is to be other than it was."""
+
+    model: str | None = None
+    """The model of the agents that answer; None: their own."""
+    agent_version: int | None = None
+    """The version of the agent that was active; None: today's."""
+    without: Collection[str] = field(default_factory=frozenset)
+    """Ids of items that are left out of the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryCall:
+    """A call that a model of a dry run has made."""
+
+    agent_id: str
+    tool_name: str
+    input: object
+    outcome: str
+    """``recorded``: the turn's own result answered it; ``not_executed``; ``wanted``: a handoff or another move of the
+    conversation, which was not stored; ``waiting``: a person or the user's application would have to act."""
+    output: str | None
+    """What the model was told."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the turn's own result answered it."""
+        return self.outcome == "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What came of a dry run."""
+
+    answer: str
+    inspection: Inspection
+    calls: Sequence[DryCall]
+    usage: Usage
+    model: str | None
+    agent_id: str | None
+    """Who spoke last."""
+    agent_version: int | None
+    """The version of the agent that was active; None: it ships with the deployment."""
+    outcome: OutcomeType
+    duration: timedelta
+
+
+class Reruns:
+    """Answers turns again, through the same dialogue as turns, with ports that leave nothing behind."""
+
+    def __init__(
+        self,
+        services: TurnServices,
+        editing: AgentEditing,
+        own_agents: OwnAgents,
+        offered_models: Collection[str],
+    ) -> None:
+        self._services = services
+        self._editing = editing
+        self._own_agents = own_agents
+        self._offered = offered_models
+        self._turns = PastTurns(services.store, services.conversations)
+
+    async def find(self, owner: Scope, thread: Thread, run_id: str, message_id: str | None) -> PastTurn:
+        """Return the turn of a run. Raises ``NotFound``, ``RerunUnavailable`` and ``StoreUnavailable``."""
+        return await self._turns.find(owner, thread, run_id, message_id)
+
+    async def run(self, caller: Scope, turn: PastTurn, wish: RerunWish) -> DryRun:
+        """Answer the turn's message again, as its user would be answered now.
+
+        Raises ``ModelNotOffered``, ``UnknownAgentVersion``, ``RerunUnavailable``, and the error that the answer ends
+        with: ``ModelError``, ``TurnTimeout`` or another one.
+        """
+        services, thread = self._services, turn.thread
+        permissions = frozenset(turn.record.permissions) if turn.record is not None else frozenset()
+        scope = Scope(caller.tenant_id, thread.user_id, permissions)
+        if wish.model is not None and wish.model not in self._offered:
+            raise ModelNotOffered(f"This deployment offers: {', '.join(sorted(self._offered))}.")
+        agents = await self._wished(caller, turn, wish)
+        conversation = await self._turns.conversation(scope, turn, agents.main(thread), agents.describe)
+        recorded = RecordedCalls(
+            await services.agents.records.calls_of_run(
+                scope, thread.id, turn.question.run_id, first_ordinal=turn.question.ordinal
+            )
+        )
+        attempt = _Attempt(services, scope, turn, agents, conversation, recorded, wish)
+        return await attempt.answer()
+
+    async def _wished(self, caller: Scope, turn: PastTurn, wish: RerunWish) -> AgentDirectory:
+        """Return today's agents, with the model and the version that are asked for."""
+        agents = await self._services.agents.registry.current(caller)
+        active = turn.thread.active_agent_id
+        chosen = await self._version(caller, active, wish.agent_version) if wish.agent_version is not None else None
+
+        def changed(agent: AgentDefinition) -> AgentDefinition:
+            if chosen is not None and agent.id == active:
+                agent = chosen
+            if wish.model is None or agent.remote is not None:
+                return agent
+            model = agent.model.model_copy(update={"name": wish.model})
+            return agent.model_copy(update={"model": model})
+
+        if chosen is not None and agents.describe(active) is None:
+            raise RerunUnavailable("The agent that was active in this turn is there no more.")
+        return agents.changed(changed)
+
+    async def _version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
+        try:
+            version = await self._editing.version(caller, agent_id, number)
+        except UnknownAgent:
+            raise UnknownAgentVersion(
+                "Only agents that a tenant has made have versions; this one ships with the deployment."
+            ) from None
+        definition = self._own_agents.usable(caller.tenant_id, version) if version.values is not None else None
+        if definition is None:
+            raise UnknownAgentVersion("This version is a deletion, or today's rules do not allow it.")
+        return definition
+
+
+class _Attempt:
+    """One dry run."""
+
+    def __init__(
+        self,
+        services: TurnServices,
+        scope: Scope,
+        turn: PastTurn,
+        agents: AgentDirectory,
+        conversation: RunningConversation,
+        recorded: RecordedCalls,
+        wish: RerunWish,
+    ) -> None:
+        thread, question = turn.thread, turn.question
+        self._records = UnstoredRecords()
+        self._recorded = recorded
+        own = services.agents
+        recall = PastRecall(own.recall, without=wish.without, thread_id=thread.id, asked_at=question.timestamp)
+        dry = replace(
+            own,
+            recall=recall,
+            tools=RecordedTools(own.tools, recorded),
+            agent_client=UnaskedAgents(),
+            records=self._records,
+            audit=UnkeptAudit(),
+        )
+        self._services = replace(services, agents=dry)
+        self._scope = scope
+        self._question = question
+        self._agents = agents
+        self._conversation = conversation
+        self._wish = wish
+        self._run = Run(question.run_id, question.id, attempt=1)
+        self._client = turn.record.client if turn.record is not None else None
+        # Procedures that were changed a moment ago count.
+        taught_at = own.clock.now() - CLOCK_SKEW
+        self._thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))
+        self._inspection = Inspection()
+        self._writes = Writes()
+
+    async def answer(self) -> DryRun:
+        """Let the agents answer. Raises the error that the answer ends with."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        seconds = min(MAX_SECONDS, self._conversation.agent.timeouts.turn_seconds)
+        history, found = await gather_all(
+            history_before(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
+            recall_for(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
+        )
+        history = replace(history, messages=without_turns(history.messages, self._wish.without))
+        opened = asyncio.Event()
+        opened.set()
+        self._writes.begin()
+        transcript = Transcript(
+            self._thread.id,
+            self._run,
+            first_ordinal=self._question.ordinal + 1,
+            clock=self._services.agents.clock,
+            counter=self._services.agents.counter,
+        )
+        context = RunContext(
+            services=self._services.agents,
+            agents=self._agents,
+            scope=self._scope,
+            thread_id=self._thread.id,
+            run=self._run,
+            lease=self._no_lease,
+            files=self._services.agents.files.of_thread(self._scope, self._thread.id),
+            deadline=began + seconds,
+            reserve_seconds=min(MAX_RESERVE_SECONDS, RESERVED_SHARE * seconds),
+            stop=asyncio.Event(),
+            opened=opened,
+            writes=self._writes,
+            inspection=self._inspection,
+        )
+        dialogue = Dialogue(
+            DialogueInput(
+                context=context,
+                services=self._services.dialogue,
+                thread=self._thread,
+                agent=self._conversation.agent,
+                tracker=ConversationTracker(replace(self._conversation, thread=self._thread)),
+                request=MessageRequest(
+                    ThreadRef(self._thread.id, may_create=False),
+                    self._question.id,
+                    self._run.run_id,
+                    self._question.content,
+                    client=self._client,
+                ),
+                opening=self._question,
+                history=history,
+                unfinished=(),
+                transcript=transcript,
+                found=found,
+                answered=None,
+                previous_seq=None,
+                client=self._client,
+                consult=RecordedConsultations(self._recorded).ask,
+            )
+        )
+        try:
+            async for _ in dialogue.events():
+                pass  # nobody watches
+            await self._writes.done()
+        finally:
+            self._writes.stop()
+        result = dialogue.finish()
+        if result.error is not None:
+            raise result.error
+        return self._told(result, timedelta(seconds=loop.time() - began))
+
+    def _told(self, result: DialogueResult, duration: timedelta) -> DryRun:
+        said = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
+        speaker = result.agent or self._conversation.agent
+        waiting = [
+            DryCall(speaker.id, call.name, call.parsed() or call.arguments, "waiting", None) for call in result.waiting
+        ]
+        return DryRun(
+            answer="\n\n".join(said),
+            inspection=self._inspection,
+            calls=[*map(self._call, self._records.made), *waiting],
+            usage=result.usage,
+            model=result.model,
+            agent_id=result.agent.id if result.agent is not None else None,
+            agent_version=self._conversation.agent.version,
+            outcome=result.outcome,
+            duration=duration,
+        )
+
+    def _call(self, made: ToolCallRecord) -> DryCall:
+        outcome = "recorded" if self._recorded.has_answered(made.id) else "not_executed"
+        if not is_shown(made.tool_name):
+            outcome = "wanted"
+        output = made.output if made.succeeded else made.error_message
+        return DryCall(made.agent_id, made.tool_name, made.input, outcome, output)
+
+    def _no_lease(self) -> Lease:
+        """Return a lease that gives no right to write: no store issues the fence 0."""
+        return Lease(
+            self._scope,
+            self._thread,
+            owner="",
+            fence=0,
+            until=self._services.agents.clock.now(),
+            first_seq=0,
+            end_seq=0,
+        )
