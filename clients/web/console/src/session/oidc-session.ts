@@ -138,7 +138,7 @@ export class OidcSession implements Session {
       response_type: "code",
       client_id: clientId,
       redirect_uri: this.#page,
-      scope,
+      scope: scope.trim().replace(/\s+/g, " "),
       state: pending.state,
       nonce: pending.nonce,
       code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
