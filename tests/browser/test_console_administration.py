@@ -70,6 +70,13 @@ async def eventually(read: Callable[[], Any]) -> Any:
             await asyncio.sleep(0.2)
 
 
+async def faults(console: Console) -> list[str]:
+    """What axe finds against the page. The link of the frame that skips its navigation is of another test."""
+    await console.page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
+    found = await console.page.evaluate("axe.run('baton-console', {rules: {'skip-link': {enabled: false}}})")
+    return [f"{each['id']}: {place['html']}" for each in found["violations"] for place in each["nodes"]]
+
+
 async def write(console: Console, text: str) -> None:
     """Replace what is in the editor."""
     editor = console.main.get_by_role("textbox", name="Definition of")
@@ -96,6 +103,7 @@ async def test_an_agent_is_made_edited_and_answers_as_it_was_edited(
     await expect(main.get_by_role("button", name="Line 9")).to_be_visible()
     await expect(main.get_by_role("button", name="Save", exact=True)).to_be_disabled()
     await expect(main.locator(".cm-lint-marker-error")).to_have_count(1)
+    assert await faults(console) == []
     await write(console, "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n")
     await expect(main.get_by_text("aliases (*name) are not allowed")).to_be_visible()
 
@@ -207,7 +215,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     console = Console(office, examples.url)
     main = console.main
     await console.open("/procedures")
-    await console.sign_in("demo", "grace", "procedure:approve")
+    await console.sign_in("demo", "grace", "procedure:approve", "context:inspect", "thread:read_all")
     await main.get_by_role("link", name="Report an outage").click()
 
     # The draft stands beside the task that it was made of, without what is personal.
@@ -219,6 +227,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     await expect(source).to_contain_text("Calls open_ticket")
     await expect(source).to_contain_text("Personal data is replaced")
     await expect(main.get_by_text("berta@miller.example")).to_have_count(0)
+    assert await faults(console) == []
 
     # Somebody else changes it meanwhile: who approves what they have read is told, and approves nothing.
     path = f"/agents/operator/procedures/{captured['id']}"
@@ -269,8 +278,12 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     blocks = (await eventually(record))["blocks"]
     [followed] = [item for block in blocks if block["kind"] == "procedure" for item in block["items"]]
     assert (followed["title"].startswith("Report an outage"), followed["included"]) == (True, True)
+    await expect(main.get_by_role("heading", name="Report an outage")).to_be_visible()
     await office.reload()
     await expect(main.get_by_text("1, 1 went well").first).to_be_visible()
+    await console.open(f"/threads/{thread}/turns/{run}")
+    await main.locator("summary").filter(has_text="Procedure").click()
+    await expect(main.get_by_text("Report an outage").first).to_be_visible()
 
     # A message is tried, and the procedure is retired with a reason.
     await console.open("/procedures?status=approved")
@@ -316,6 +329,7 @@ async def test_a_pdf_is_uploaded_followed_found_and_deleted(
     found = main.get_by_role("list", name="Try retrieval").get_by_role("listitem")
     await expect(found.filter(has_text="blue valve").first).to_contain_text("Page 2")
     await expect(found.filter(has_text="blue valve").first).to_contain_text("chunk.words")
+    assert await faults(console) == []
 
     # A new version needs a permission that ada lacks: it is not found for her any more.
     await main.get_by_label("Permission that users need").first.fill("hr:read")

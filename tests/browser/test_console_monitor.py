@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from local import web
 from tests.browser.console import Console
@@ -109,3 +110,43 @@ async def test_two_runs_are_compared_side_by_side(page: Page, cloud: RunningClou
     await right.get_by_role("button", name="Show").click()
     await expect(right).to_contain_text("A much longer question")
     await expect(right.get_by_text("(differs)").first).to_be_attached()
+
+
+async def test_thousands_of_items_are_found_by_a_link_and_only_the_visible_ones_are_drawn(
+    page: Page, cloud: RunningCloud, model: FaultModel
+) -> None:
+    tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
+    run_id = await say(cloud, tenant, "ada", session, "Hello")
+
+    async def calls(route: Route) -> None:
+        first = int(parse_qs(urlsplit(route.request.url).query).get("cursor", ["0"])[0])
+        items = [
+            {
+                "id": f"c{number}",
+                "runId": run_id,
+                "taskId": None,
+                "agentId": f"agent{number % 7}",
+                "toolName": HOSTILE,
+                "input": {"number": number},
+                "output": "x" * 200,
+                "succeeded": number % 50 != 0,
+                "errorMessage": None,
+                "calledAt": f"2020-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}.000Z",
+                "durationMs": number,
+            }
+            for number in range(4_999 - first, 4_899 - first, -1)
+        ]
+        following = str(first + 100) if first < 4_900 else None
+        await route.fulfill(json={"items": items, "nextCursor": following})
+
+    await page.route("**/tool-calls?*", calls)
+    console = Console(page, cloud.url)
+    await console.open(f"/threads/{session}?at=call:c0")
+    await console.sign_in(tenant)
+    chosen = console.main.get_by_role("option", selected=True)
+    await expect(chosen).to_have_attribute("aria-setsize", "5003")
+    await expect(chosen).to_have_attribute("aria-posinset", "1")
+    assert await console.main.get_by_role("option").count() < 100
+    await console.main.get_by_role("listbox").press("End")
+    await expect(chosen).to_have_attribute("aria-posinset", "5003")
+    assert await console.main.get_by_role("option").count() < 100

@@ -39,6 +39,7 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.identity import Permission, Scope, is_printable
+from baton.off_loop import LARGE, off_loop
 
 router = APIRouter(prefix="/agents", tags=["agents"])
 
@@ -119,9 +120,9 @@ async def get_agent(
         agent = (await services.agents.current(scope)).get(scope, agent_id)
         if as_yaml and agent.version is not None:
             stored = await services.agent_editing.version(scope, agent_id, agent.version)
-            return cast("Agent", _yaml(agent_id, stored.values or {}, agent.version))
+            return cast("Agent", await _yaml(agent_id, stored.values or {}, agent.version))
     if as_yaml:
-        return cast("Agent", _yaml(agent_id, agent.model_dump(mode="json", exclude_unset=True), None))
+        return cast("Agent", await _yaml(agent_id, agent.model_dump(mode="json", exclude_unset=True), None))
     if agent.version is not None:
         response.headers["ETag"] = etag(agent.version)
     return _shown(scope, agent)
@@ -248,7 +249,7 @@ async def get_version(
     async with _denials_audited(services, scope, agent_id, READ_VERSIONS):
         found = await services.agent_editing.version(scope, agent_id, number)
     if wants_yaml(request) and found.values is not None:
-        return cast("WholeAgentVersion", _yaml(agent_id, found.values, number))
+        return cast("WholeAgentVersion", await _yaml(agent_id, found.values, number))
     return WholeAgentVersion.of(found, is_deletion=found.values is None, agent=_definition(found))
 
 
@@ -318,9 +319,10 @@ def _changed(response: Response, change: EditedAgent) -> AgentChange:
     return AgentChange.of(change, agent=shown)
 
 
-def _yaml(agent_id: str, values: Mapping[str, Any], version: int | None) -> Response:
+async def _yaml(agent_id: str, values: Mapping[str, Any], version: int | None) -> Response:
+    text = await off_loop(LARGE, agent_yaml, agent_id, values)
     headers = {"ETag": etag(version)} if version is not None else {}
-    return Response(agent_yaml(agent_id, values), media_type=YAML, headers=headers)
+    return Response(text, media_type=YAML, headers=headers)
 
 
 def _definition(version: VersionRecord) -> dict[str, Any] | None:

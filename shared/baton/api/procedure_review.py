@@ -75,7 +75,7 @@ async def get_source(
         version=found.shown.version,
         thread_id=source.thread_id if source is not None else None,
         run_id=source.run_id if source is not None else None,
-        messages=[ProcedureSourceMessage.shown(each) for each in turns.messages],
+        messages=[ProcedureSourceMessage.of(each) for each in turns.messages],
         missing=turns.missing,
         redacted=turns.is_redacted,
     )

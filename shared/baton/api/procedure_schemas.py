@@ -14,7 +14,6 @@ from baton.domain.procedure import ProcedureScope, ProcedureStatus
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.tool_call import CallEnd
 from baton.domain.triggers import MAX_TRIGGER
-from baton.procedures.procedure_sources import SourceMessage
 
 MAX_REASON = 500
 
@@ -119,24 +118,6 @@ class ProcedureSourceMessage(Served):
     outcome: CallEnd | None = Field(description="How the call ended.", examples=[None])
     cut: bool = Field(description="Whether only the beginning of a text is shown.", examples=[False])
     said_at: Timestamp = Field(examples=[TIMESTAMP])
-
-    @classmethod
-    def shown(cls, found: SourceMessage) -> ProcedureSourceMessage:
-        """Return the served form of a message."""
-        message = found.message
-        return cls(
-            id=message.id,
-            role=message.role,
-            run_id=message.run_id,
-            agent_id=message.agent_id,
-            text=found.text,
-            tool_calls=[ProcedureSourceCall.of(call) for call in found.tool_calls],
-            tool_call_id=message.tool_call_id,
-            tool_name=message.tool_name,
-            outcome=message.outcome,
-            cut=found.is_cut,
-            said_at=message.timestamp,
-        )
 
 
 class ProcedureSourceTurns(Served):

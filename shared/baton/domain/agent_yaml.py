@@ -8,6 +8,8 @@ from typing import Any
 import yaml
 
 WIDTH = 120
+_BREAKS = "\x85\u2028\u2029"
+"""Ends of lines in YAML, which would be read back as spaces: they are written as escapes."""
 
 
 def agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
@@ -27,7 +29,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+    style = "|" if "\n" in value else None
+    if any(character in value for character in _BREAKS):
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
 _Dumper.add_representer(str, _text)

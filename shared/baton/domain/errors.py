@@ -197,8 +197,8 @@ class InvalidAgent(BatonError):
         """Return the error with the line of each problem, for a definition that was sent as a text."""
         if not self.problems:
             return self
-        placed = [each if not each.place else replace(each, line=line_of(each.place)) for each in self._found]
-        return type(self)(placed)
+        told, rest = self._found[:MAX_TOLD], self._found[MAX_TOLD:]
+        return type(self)([*(replace(each, line=line_of(each.place)) if each.place else each for each in told), *rest])
 
 
 class AgentIdTaken(BatonError):

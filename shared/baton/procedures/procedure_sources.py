@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from baton.domain.capture import MAX_MESSAGES
 from baton.domain.errors import ThreadUnavailable
@@ -11,14 +12,20 @@ from baton.domain.identity import Permission, Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure import ProcedureSource
 from baton.domain.thread import Thread
-from baton.domain.tool_call import ToolCall, is_shown
-from baton.memory.message_range import messages_between
+from baton.domain.tool_call import CallEnd, ToolCall, is_shown
+from baton.memory.message_range import message_windows
 from baton.ports.audit import AuditLog
 from baton.ports.thread_store import ThreadStore
 from baton.privacy.readers import Readers, sees_all
 
 MAX_TEXT = 10_000
-"""Characters of one message or of one call's arguments. Of a longer text, the beginning is shown."""
+"""Characters of one message, or of one call's arguments. Of a longer text, the beginning is shown."""
+MAX_TEXTS = 500_000
+"""Characters of all of them together."""
+MAX_READ = 100_000
+"""Characters of one text that are looked at for personal data."""
+UNSURE = 300
+"""Characters before the end of such a text, where a value may have been cut in the middle."""
 READ = "procedure.source"
 
 
@@ -26,11 +33,18 @@ READ = "procedure.source"
 class SourceMessage:
     """One message of the task, with the calls that it makes."""
 
-    message: StoredMessage
+    id: str
+    role: Role
+    run_id: str
+    agent_id: str | None
     text: str
     tool_calls: tuple[ToolCall, ...]
-    is_cut: bool
-    """Whether a text was longer than ``MAX_TEXT``."""
+    tool_call_id: str | None
+    tool_name: str | None
+    outcome: CallEnd | None
+    said_at: datetime
+    cut: bool
+    """Whether a text is not whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +90,22 @@ class ProcedureSources:
             await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
         found = await self._messages(reader, thread, source.message_ids)
         missing = len(set(source.message_ids) - {each.id for each in found})
-        # Whole texts are redacted: what is cut might end in the middle of a value.
-        shown = await self.readers.shown(scope, thread.user_id, [_shown(each) for each in found])
-        return SourceTurns([_cut(each) for each in shown], missing, not sees_all(scope, thread.user_id))
+        shown = await self.readers.shown(scope, thread.user_id, found)
+        return SourceTurns(list(_cut(shown)), missing, not sees_all(scope, thread.user_id))
 
-    async def _messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[StoredMessage]:
+    async def _messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:
         """Return the named messages and the calls between the first and the last of them."""
         last = await self.store.find_message(scope, thread, named[-1])
         if last is None:
             return []
         end = last.ordinal + 1
-        first = max(0, end - MAX_MESSAGES)
         branch = thread.continued_from(last.ordinal)
-        messages = await messages_between(self.store, scope, branch, first, end)
-        wanted = set(named)
-        start = next((place for place, each in enumerate(messages) if each.id in wanted), len(messages))
-        return [each for each in messages[start:] if each.id in wanted or _is_a_call(each)]
+        wanted, found = set(named), list[SourceMessage]()
+        async for window in message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
+            for each in window:
+                if each.id in wanted or (found and _is_a_call(each)):
+                    found.append(_read(each))
+        return found
 
 
 def _is_a_call(message: StoredMessage) -> bool:
@@ -100,14 +114,35 @@ def _is_a_call(message: StoredMessage) -> bool:
     return not message.is_said and any(is_shown(call.name) for call in message.tool_calls)
 
 
-def _shown(message: StoredMessage) -> SourceMessage:
-    calls = tuple(call for call in message.tool_calls if is_shown(call.name))
-    return SourceMessage(message, message.text, calls, is_cut=False)
+def _read(message: StoredMessage) -> SourceMessage:
+    calls = [call for call in message.tool_calls if is_shown(call.name)]
+    return SourceMessage(
+        id=message.id,
+        role=message.role,
+        run_id=message.run_id,
+        agent_id=message.agent_id,
+        text=message.text[:MAX_READ],
+        tool_calls=tuple(replace(call, arguments=call.arguments[:MAX_READ]) for call in calls),
+        tool_call_id=message.tool_call_id,
+        tool_name=message.tool_name,
+        outcome=message.outcome,
+        said_at=message.timestamp,
+        cut=any(len(text) > MAX_READ for text in (message.text, *(call.arguments for call in calls))),
+    )
 
 
-def _cut(shown: SourceMessage) -> SourceMessage:
-    texts = [shown.text, *(call.arguments for call in shown.tool_calls)]
-    if all(len(text) <= MAX_TEXT for text in texts):
-        return shown
-    calls = tuple(replace(call, arguments=call.arguments[:MAX_TEXT]) for call in shown.tool_calls)
-    return replace(shown, text=shown.text[:MAX_TEXT], tool_calls=calls, is_cut=True)
+def _cut(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
+    """Yield the messages with their texts as long as they are shown."""
+    room = MAX_TEXTS
+
+    def shown(text: str, is_whole: bool) -> str:
+        nonlocal room
+        text = (text if is_whole else text[:-UNSURE])[: min(MAX_TEXT, room)]
+        room -= len(text)
+        return text
+
+    for each in messages:
+        text = shown(each.text, not each.cut)
+        calls = tuple(replace(call, arguments=shown(call.arguments, not each.cut)) for call in each.tool_calls)
+        is_cut = each.cut or (text, calls) != (each.text, each.tool_calls)
+        yield replace(each, text=text, tool_calls=calls, cut=is_cut)

@@ -513,3 +513,10 @@ async def test_an_agent_exists_for_its_tenant_only(
 def test_an_owner_is_no_field_of_a_definition() -> None:
     definition = AgentDefinition.model_validate({"id": "a", "name": "A", "description": "d", "system_prompt": "p"})
     assert "tenantId" not in definition.of_tenant("acme", 1).model_dump(by_alias=True)
+
+
+async def test_many_problems_of_a_definition_are_told_up_to_a_limit(authors: Authors) -> None:
+    text = "name: T\ndescription: d\nsystem_prompt: p\n" + "".join(f"x{number}: 1\n" for number in range(5_000))
+    refused = (await authors.put("tutor", text)).json()
+    assert [each["line"] for each in refused["errors"]] == list(range(4, 24))
+    assert refused["detail"].endswith("and 4980 more.")

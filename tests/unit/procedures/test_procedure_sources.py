@@ -83,3 +83,15 @@ async def test_a_source_that_is_gone_leaves_the_procedure_readable(served: Serve
 def _of(found: Procedure, description: str, made_of: ProcedureSource | None) -> Procedure:
     assert found.draft.name == DRAFT["name"]
     return replace(found, draft=replace(found.draft, description=description), source=made_of)
+
+
+async def test_long_texts_are_shown_from_their_beginning_and_no_value_is_cut_open() -> None:
+    harness = equip(Harness(assistant=OPERATOR), result="r" * 30_000)
+    mails = " ".join(f"{'a' * 50}{number}@miller.example" for number in range(2_000))
+    await complete_task(harness, asked=f"Please report an outage. {mails}")
+    harness.model.script(IS_TASK, drafted())
+    assert await capture(harness) is not None
+    messages = (await source(Served(harness), APPROVE))["messages"]
+    assert [len(each["text"]) for each in messages if each["role"] == "tool"] == [10_000] * 3
+    assert all(each["cut"] for each in messages if each["role"] in ("user", "tool"))
+    assert "aaaa" not in messages[0]["text"]

@@ -91,12 +91,12 @@ export class AgentVersions extends LitElement {
       cell: ({ createdAt }) => html`<time datetime=${createdAt}>${WHEN.format(new Date(createdAt))}</time>`,
     },
     {
-      head: say.about,
+      head: say.why,
       cell: ({ comment, isDeletion, restores }) =>
         [isDeletion && say.deleted, restores && say.restores(restores), comment].filter(Boolean).join(" · "),
     },
     {
-      head: "",
+      head: say.acts,
       cell: (each) =>
         each.isDeletion
           ? nothing

@@ -43,6 +43,8 @@ export const agentTexts = {
   at: "When",
   deleted: "Deleted",
   restores: (version: number) => `Repeats version ${version}`,
+  why: "Why",
+  acts: "Actions",
   compare: "Compare",
   comparing: (version: number) => `Version ${version} and what is saved now`,
   now: "Now",

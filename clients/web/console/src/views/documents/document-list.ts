@@ -44,8 +44,9 @@ export class DocumentList extends LitElement {
       ul { margin: 4px 0; padding-inline-start: 20px; }
       .uploads { list-style: none; padding: 0; }
       .act { display: flex; gap: 8px; flex-wrap: wrap; }
-      label.file { display: inline-block; }
-      input[type=file] { max-inline-size: 16rem; }
+      label.file { position: relative; color: var(--text); font-size: inherit; background: var(--raised); border: 1px solid var(--border); border-radius: 8px; padding: 6px 12px; cursor: pointer; }
+      label.file:hover { background: var(--surface); }
+      label.file:focus-within { outline: 2px solid var(--accent); outline-offset: 2px; }
     `,
   ];
   declare context: ViewContext;
@@ -121,7 +122,7 @@ export class DocumentList extends LitElement {
   }
 
   #table(): TemplateResult {
-    const heads = [say.title, say.status, say.needs, say.by, ""];
+    const heads = [say.title, say.status, say.needs, say.by, say.acts];
     return html`<div class="frame" tabindex="0" role="region" aria-label=${texts.documents}><table aria-label=${texts.documents}>
       <thead><tr>${heads.map((each) => html`<th scope="col">${each}</th>`)}</tr></thead>
       <tbody>${repeat(
@@ -155,7 +156,9 @@ export class DocumentList extends LitElement {
     activeVersion,
     version,
   }: Document) {
-    const size = pages !== null ? say.pages(pages, chunks ?? 0) : chunks !== null ? say.passages(chunks) : "";
+    const size = [pages !== null && say.pages(pages), chunks !== null && say.passages(chunks)]
+      .filter(Boolean)
+      .join(", ");
     return html`
       <span class=${status === "ready" ? "good" : status === "failed" ? "bad" : ""}>${say.statuses[status]}</span>
       ${status === "processing" ? html`<br /><progress max="100" value=${progress} aria-label=${say.statuses.processing}></progress> <small>${say.step(step ?? "", progress)}</small>` : nothing}
@@ -168,7 +171,7 @@ export class DocumentList extends LitElement {
 
   #acts(each: Document): TemplateResult {
     return html`<div class="act">
-      <label class="file">${say.replace}<input type="file" accept=${ENDINGS} aria-label=${say.replaceFile(each.name)} @change=${(event: Event) => this.#replaced(event, each)} /></label>
+      <label class="file">${say.replace}<input class="unseen" type="file" accept=${ENDINGS} aria-label=${say.replaceFile(each.name)} @change=${(event: Event) => this.#replaced(event, each)} /></label>
       <confirm-button label=${say.remove} question=${say.removeSure(each.title)} @confirmed=${() => this.#delete(each)}></confirm-button>
     </div>`;
   }

@@ -92,7 +92,7 @@ export class DocumentSources extends LitElement {
   }
 
   #table(): TemplateResult {
-    const heads = [say.title, say.status, say.documents, say.lastRefresh, say.needs, ""];
+    const heads = [say.title, say.status, say.documents, say.lastRefresh, say.needs, say.acts];
     return html`<div class="frame" tabindex="0" role="region" aria-label=${say.sources}><table aria-label=${say.sources}>
       <thead><tr>${heads.map((each) => html`<th scope="col">${each}</th>`)}</tr></thead>
       <tbody>${this.sources.map((each) => this.#line(each))}</tbody>

@@ -13,7 +13,7 @@ import "./knowledge-trial.ts";
 
 const COLUMNS: readonly Column<Agent>[] = [
   { head: texts.agents, cell: ({ id, name }) => html`<a href=${hrefOf(["documents", id])}>${name}</a>` },
-  { head: "", cell: ({ description }) => description },
+  { head: say.about, cell: ({ description }) => description },
 ];
 
 /** The documents of one agent, the sources that keep some, and what is found in them. */
