@@ -1,9 +1,13 @@
-"""A local cloud of its own, whose agents work with real servers in other processes."""
+"""Two local clouds, whose agents work with real servers in other processes, and those of one with those of the other.
+
+One consults, uses tools and asks for approval; the agents of the other, ``specialist_cloud``, hand over.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -35,16 +39,54 @@ def peers() -> Iterator[Peers]:
         yield Peers(files, echo, doomed, doomed_echo)
 
 
+@dataclass(frozen=True)
+class Specialists:
+    """One agent that stays, one that is stopped in its work, and two for a test to kill."""
+
+    echo: Peer
+    slow: Peer
+    doomed: Peer
+    dead: Peer
+
+
 @pytest.fixture(scope="session")
-def cloud(
-    fault_model_server: FaultModel, peers: Peers, tmp_path_factory: pytest.TempPathFactory
+def specialists() -> Iterator[Specialists]:
+    """Whom the agents of ``specialist_cloud`` hand over to."""
+    with remote_agent() as echo, remote_agent() as slow, remote_agent() as doomed, remote_agent() as dead:
+        yield Specialists(echo, slow, doomed, dead)
+
+
+@pytest.fixture(scope="session")
+def specialist_cloud(
+    fault_model_server: FaultModel, peers: Peers, specialists: Specialists, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningCloud]:
-    """The product with agents that consult, use tools, and ask for approval."""
-    folder = tmp_path_factory.mktemp("agents")
-    for definition in definitions(peers):
-        (folder / f"{definition['id']}.yaml").write_text(yaml.safe_dump(definition))
+    """The product with an agent that hands over, and one that asks a person before it counts, for itself and others."""
+    targets = vars(specialists)
+    folder = written(
+        tmp_path_factory.mktemp("specialists"),
+        agent("host", handoffs=[{"agent": name, "context_mode": "recent"} for name in targets]),
+        *(remote(name, peer) for name, peer in targets.items()),
+        careful(peers),
+    )
     with RunningCloud(fault_model_server.base_url, agents=folder) as running:
         keep_credentials(running)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cloud(
+    fault_model_server: FaultModel,
+    peers: Peers,
+    specialist_cloud: RunningCloud,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[RunningCloud]:
+    """The product with agents that consult, use tools, and ask for approval."""
+    folder = written(tmp_path_factory.mktemp("agents"), *definitions(peers), *partners(specialist_cloud))
+    with RunningCloud(fault_model_server.base_url, agents=folder) as running:
+        keep_credentials(running)
+        secrets = client("secretsmanager", running.environment["AWS_ENDPOINT_URL"])
+        put_secret(secrets, "baton/local/agents/partner", specialist_cloud.token("ours", "baton"))
+        secrets.close()
         yield running
 
 
@@ -81,10 +123,32 @@ def definitions(peers: Peers) -> list[dict[str, Any]]:
     return [
         agent("conductor", sub_agents=["echo", "knowledge"], tools=[mcp(peers.files, ["add", "files.search"])]),
         agent("unlucky", sub_agents=["doomed-echo"], tools=[mcp(peers.doomed_files, ["die", "add"])]),
-        agent("careful", tools=[mcp(peers.files, ["next_number", "add"], requires_approval=["next_number"])]),
+        careful(peers),
         remote("echo", peers.echo),
         remote("doomed-echo", peers.doomed_echo),
     ]
+
+
+def partners(elsewhere: RunningCloud) -> list[dict[str, Any]]:
+    """An agent, and the one of another cloud that it consults and hands over to."""
+    where = {
+        "card_url": f"{elsewhere.url}/a2a/careful",
+        "headers": {"Authorization": {"secret": "baton/{stage}/agents/partner", "format": "Bearer {}"}},
+    }
+    partner = {"id": "partner", "name": "Partner", "description": "Counts.", "remote": where}
+    return [agent("host", sub_agents=["partner"], handoffs=["partner"]), partner]
+
+
+def careful(peers: Peers) -> dict[str, Any]:
+    """An agent that asks a person before it counts."""
+    return agent("careful", tools=[mcp(peers.files, ["next_number", "add"], requires_approval=["next_number"])])
+
+
+def written(folder: Path, *agents: dict[str, Any]) -> Path:
+    """Write the agents' files; return their folder."""
+    for definition in agents:
+        (folder / f"{definition['id']}.yaml").write_text(yaml.safe_dump(definition))
+    return folder
 
 
 def agent(agent_id: str, **more: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ Json = dict[str, Any]
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 
+@cache
 def shipped() -> Engine:
-    """The script that ships."""
+    """The script that ships. It keeps nothing of what it was asked, and takes long to read."""
     return Engine(Script.read(SCRIPT))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from baton.adapters.token_counter import TiktokenCounter
 from local.demo_model.app import create_app
@@ -23,9 +24,14 @@ BYE: dict[str, Any] = {
 CALLED = {"id": "c1", "type": "function", "function": {"name": "end_conversation", "arguments": "{}"}}
 
 
+@pytest.fixture(scope="module")
+def app() -> FastAPI:
+    return create_app({"BATON_DEMO_DELAY_MS": "0"})
+
+
 @pytest.fixture
-async def api() -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(create_app({"BATON_DEMO_DELAY_MS": "0"}))
+async def api(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://demo") as client:
         yield client
 
