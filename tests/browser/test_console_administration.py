@@ -215,7 +215,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     console = Console(office, examples.url)
     main = console.main
     await console.open("/procedures")
-    await console.sign_in("demo", "grace", "procedure:approve")
+    await console.sign_in("demo", "grace", "procedure:approve", "context:inspect", "thread:read_all")
     await main.get_by_role("link", name="Report an outage").click()
 
     # The draft stands beside the task that it was made of, without what is personal.
@@ -278,8 +278,12 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     blocks = (await eventually(record))["blocks"]
     [followed] = [item for block in blocks if block["kind"] == "procedure" for item in block["items"]]
     assert (followed["title"].startswith("Report an outage"), followed["included"]) == (True, True)
+    await expect(main.get_by_role("heading", name="Report an outage")).to_be_visible()
     await office.reload()
     await expect(main.get_by_text("1, 1 went well").first).to_be_visible()
+    await console.open(f"/threads/{thread}/turns/{run}")
+    await main.locator("summary").filter(has_text="Procedure").click()
+    await expect(main.get_by_text("Report an outage").first).to_be_visible()
 
     # A message is tried, and the procedure is retired with a reason.
     await console.open("/procedures?status=approved")

@@ -61,7 +61,7 @@ async def test_a_turn_is_inspected_compared_with_the_one_before_and_run_again(
     await main.get_by_role("checkbox", name="Run again without this").first.wait_for(state="hidden")
     await main.locator("summary").filter(has_text="History").click()
     await main.get_by_role("checkbox", name="Run again without this").first.check()
-    await expect(main.get_by_text("1 items are left out")).to_be_visible()
+    await expect(main.get_by_text("1 item is left out")).to_be_visible()
     await main.get_by_role("button", name="Run again").click()
     await expect(main.get_by_role("heading", name="Answer of now")).to_be_visible()
     await expect(main.locator("run-again context-diff").get_by_text("went").first).to_be_visible()

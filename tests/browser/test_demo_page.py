@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 
 import pytest
 from playwright.async_api import FilePayload, Page, Route, expect
@@ -179,6 +180,15 @@ async def test_nothing_of_the_person_before_is_left_on_the_page(page: Page) -> N
     await expect(page.locator("#events li")).to_have_count(0)
     await expect(page.get_by_role("textbox", name="Your message")).to_have_value("")
     assert "Ada's" not in await page.evaluate("JSON.stringify([{...sessionStorage}, {...localStorage}])")
+
+
+async def test_a_picture_that_is_uploaded_is_seen_at_once(widget: Widget, model: FaultModel) -> None:
+    pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+    large = base64.b64decode(pixel) + bytes(30_000)
+    file: FilePayload = {"name": "large.png", "mimeType": "image/png", "buffer": large}
+    await widget.page.locator("input.chooser").set_input_files(file)
+    await widget.say("What is this?")
+    await expect(widget.page.locator("article.user img[alt='large.png'][src^='blob:']")).to_be_visible()
 
 
 async def kept_session(page: Page) -> str:

@@ -202,6 +202,14 @@ async def test_files_are_pasted_and_dropped_seen_before_and_opened_after(widget:
         await expect(link).to_have_attribute("href", address)
 
 
+async def test_the_widget_speaks_the_language_of_the_page_when_that_changes(widget: Widget) -> None:
+    page = widget.page
+    await page.evaluate("document.documentElement.lang = 'de'")
+    await expect(page.get_by_role("button", name="Senden")).to_be_visible()
+    await page.evaluate("document.documentElement.lang = 'en'")
+    await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+
+
 async def test_who_signs_out_signs_out_in_every_tab(widget: Widget, site: HostApplication, model: FaultModel) -> None:
     model.script(answers("Hello."))
     await widget.say("Hi")

@@ -1,6 +1,7 @@
 import { Api } from "./api.ts";
 import { Chat, scopeOf } from "./chat.ts";
 import { uuid } from "./clock.ts";
+import { forgetPreviews } from "./files.ts";
 import type { Known } from "./history.ts";
 import { type ClientTool, type ContextSource, Offer } from "./offer.ts";
 import { type KeyValueStore, SafeStore } from "./storage.ts";
@@ -135,6 +136,7 @@ export class BatonClient {
   }
 
   #forget(): void {
+    forgetPreviews();
     for (const key of this.#store.keys(KEPT)) this.#store.remove(key);
     this.#store.forgetMemory();
     this.#tokens.discard();

@@ -31,11 +31,38 @@ export async function contentOf(
     const isInline = file.size <= room && file.size > 0;
     if (isInline) room -= file.size;
     const contentType = contentTypeOf(file);
-    parts.push(
-      isInline ? await inlined(file) : await api.upload(threadId, file, { contentType, ...(signal && { signal }) }),
-    );
+    const part = isInline
+      ? await inlined(file)
+      : await api.upload(threadId, file, { contentType, ...(signal && { signal }) });
+    if (!isInline && part.type === "image") remember(part, file);
+    parts.push(part);
   }
   return parts;
+}
+
+/** Pictures that were uploaded from this page, by their ids: the server tells their addresses to those who read later. */
+const previews = new Map<string, string>();
+const MOST_PREVIEWS = 50;
+
+/** The address of a picture that was uploaded from this page; undefined for others. */
+export function previewOf({ source }: FilePart): string | undefined {
+  return source?.type === "file" ? previews.get(source.value) : undefined;
+}
+
+/** Forgets them: another person may use the page now. */
+export function forgetPreviews(): void {
+  for (const address of previews.values()) URL.revokeObjectURL(address);
+  previews.clear();
+}
+
+function remember({ source }: FilePart, file: File): void {
+  const [oldest] = previews.keys();
+  if (source?.type !== "file") return;
+  if (oldest !== undefined && previews.size >= MOST_PREVIEWS) {
+    URL.revokeObjectURL(previews.get(oldest) ?? "");
+    previews.delete(oldest);
+  }
+  previews.set(source.value, URL.createObjectURL(file));
 }
 
 async function inlined(file: File): Promise<FilePart> {

@@ -6,7 +6,7 @@ export { BatonClient, type ClientOptions, type Seen } from "./client.ts";
 export type { ConnectionState } from "./connection.ts";
 export type { Run } from "./conversation.ts";
 export { BatonError, NetworkError, TokenError } from "./errors.ts";
-export { contentTypeOf, LARGEST_FILE_BYTES } from "./files.ts";
+export { contentTypeOf, LARGEST_FILE_BYTES, previewOf } from "./files.ts";
 export * from "./items.ts";
 export type { ClientCall, ClientTool, ContextItem, ContextSource } from "./offer.ts";
 export type { ChatEvents, ChatOptions, ChatSnapshot } from "./snapshot.ts";

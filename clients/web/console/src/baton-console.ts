@@ -3,15 +3,20 @@ import { html as staticHtml, unsafeStatic } from "lit/static-html.js";
 import { ConsoleApi } from "./api/console-api.ts";
 import { problemOf } from "./api/problem.ts";
 import { hrefOf, type Place, placeOf } from "./routes.ts";
+import { thisBrowser } from "./session/issuer.ts";
 import { type LocalIdentity, LocalSession } from "./session/local-session.ts";
+import type { OidcSession } from "./session/oidc-session.ts";
 import { type Config, may, type Person, readConfig, type Session } from "./session/session.ts";
 import { base } from "./styles/base.ts";
 import { texts } from "./texts.ts";
 import { VIEWS, type ViewKind, viewAt } from "./views/index.ts";
 import type { ViewContext } from "./views/view.ts";
+import "./components/issuer-sign-in.ts";
 import "./components/sign-in.ts";
 
 const TOAST_MS = 5_000;
+/** The longest wait of a browser's timers. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
 
 /** The console: who is signed in, the navigation that their permissions allow, and the view of the address. */
 export class BatonConsole extends LitElement {
@@ -59,6 +64,8 @@ export class BatonConsole extends LitElement {
   #context: ViewContext | null = null;
   #config: Config = {};
   #toastTimer: ReturnType<typeof setTimeout> | undefined;
+  #expiryTimer: ReturnType<typeof setTimeout> | undefined;
+  #asking: Promise<void> | null = null;
 
   constructor() {
     super();
@@ -80,6 +87,12 @@ export class BatonConsole extends LitElement {
     super.disconnectedCallback();
     window.removeEventListener("hashchange", this.#moved);
     clearTimeout(this.#toastTimer);
+    clearTimeout(this.#expiryTimer);
+  }
+
+  protected override updated(): void {
+    const label = this.person ? viewAt(this.place)?.label : undefined;
+    document.title = label ? `${texts[label]} · ${texts.console}` : texts.console;
   }
 
   protected override render(): TemplateResult | typeof nothing {
@@ -104,6 +117,10 @@ export class BatonConsole extends LitElement {
   }
 
   #signIn(): TemplateResult {
+    const { oidc } = this.#config;
+    if (oidc)
+      return html`<issuer-sign-in .issuer=${oidc.issuer} .problem=${this.problem} @sign-in=${this.#leaveForIssuer}></issuer-sign-in>`;
+    if (!this.#config.local) return html`<p role="alert">${this.problem}</p>`;
     return html`<sign-in .problem=${this.problem} @identity=${this.#chosen}></sign-in>`;
   }
 
@@ -135,13 +152,21 @@ export class BatonConsole extends LitElement {
   async #begin(): Promise<void> {
     try {
       this.#config = await readConfig();
-      this.#session = new LocalSession();
+      this.#session = await this.#sessionOf(this.#config);
       await this.#session.begin();
+      this.place = placeOf(location.hash); // a sign-in that was completed has brought it back
+      if (this.#session.isLeaving) return;
       if (this.#session.isSignedIn) await this.#enter();
     } catch (error) {
       this.problem = problemOf(error).message;
     }
     this.isReady = true;
+  }
+
+  async #sessionOf({ oidc }: Config): Promise<Session> {
+    if (!oidc) return new LocalSession();
+    const { OidcSession } = await import("./session/oidc-session.ts");
+    return new OidcSession(oidc, thisBrowser);
   }
 
   #chosen = async (event: CustomEvent<LocalIdentity>): Promise<void> => {
@@ -154,36 +179,97 @@ export class BatonConsole extends LitElement {
     }
   };
 
+  #leaveForIssuer = async (): Promise<void> => {
+    this.problem = "";
+    try {
+      await (this.#session as OidcSession).signIn();
+    } catch (error) {
+      this.problem = problemOf(error).message;
+    }
+  };
+
   /** Asks the server who the token names, and shows what that person may see. */
   async #enter(): Promise<void> {
     const session = this.#session;
     if (!session) return;
-    const holder = { token: () => session.token(), refused: () => this.#refused() };
-    const api = new ConsoleApi(this.#config.apiUrl ?? location.origin, holder);
-    const person = await api.get<Person>(["users", "me"]);
+    const api = new ConsoleApi(this.#config.apiUrl ?? location.origin, {
+      token: () => session.token(),
+      refused: (token) => this.#refused(session, token),
+      ended: () => this.#expire(),
+      forbidden: () => void this.#askAgain(api),
+    });
+    this.#show(api, await api.get<Person>(["users", "me"]));
+  }
+
+  #show(api: ConsoleApi, person: Person): void {
     this.#context = { api, person, notify: (message) => this.#notify(message) };
     this.person = person;
+    clearTimeout(this.#expiryTimer);
+    const wait = Math.min(Math.max(0, Date.parse(person.expiresAt) - Date.now()), MAX_WAIT_MS);
+    this.#expiryTimer = setTimeout(() => void this.#expired(api), wait);
   }
 
-  /** The token is no longer accepted: nothing of the person stays on the page. */
-  #refused(): void {
+  /** Gets a newer token for one that was refused; without one, nothing of the person stays on the page. */
+  async #refused(session: Session, token: string): Promise<boolean> {
+    if (session !== this.#session || !session.isSignedIn) return false;
+    if ((await session.token()) !== token || (await session.renew())) return true;
+    this.#expire();
+    return false;
+  }
+
+  /** The token has ended while the page was open: the server says whether the session has gone on. */
+  async #expired(api: ConsoleApi): Promise<void> {
+    try {
+      const isRenewed = await this.#session?.renew();
+      if (!isRenewed) return this.#expire();
+      this.#show(api, await api.get<Person>(["users", "me"]));
+    } catch {
+      this.#expire();
+    }
+  }
+
+  /** A permission was missing that the page had counted on: it shows what the token allows now. */
+  #askAgain(api: ConsoleApi): Promise<void> {
+    this.#asking ??= this.#compare(api).finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  async #compare(api: ConsoleApi): Promise<void> {
+    const person = await api.get<Person>(["users", "me"]).catch(() => null);
+    if (!person || this.#context?.api !== api) return;
+    if (String(person.permissions) === String(this.person?.permissions)) return;
+    this.#show(api, person);
+    this.#notify(texts.changedPermissions);
+  }
+
+  #expire(): void {
     this.problem = texts.signedOut;
-    void this.#leave();
+    this.#session?.expire();
+    this.#clear();
   }
 
-  #signOut = (): void => {
+  #signOut = async (): Promise<void> => {
     this.problem = "";
-    void this.#leave();
+    this.#clear();
+    await this.#session?.signOut();
   };
 
-  async #leave(): Promise<void> {
+  /** Removes what was shown to the person. */
+  #clear(): void {
+    clearTimeout(this.#expiryTimer);
     this.person = null;
     this.#context = null;
-    await this.#session?.signOut();
+    this.toast = "";
   }
 
-  #moved = (): void => {
+  #moved = async (): Promise<void> => {
+    const before = this.place.path.join("/");
     this.place = placeOf(location.hash);
+    if (this.place.path.join("/") === before) return;
+    await this.updateComplete;
+    this.renderRoot.querySelector<HTMLElement>("main")?.focus({ preventScroll: true });
   };
 
   #remember = (event: CustomEvent<Record<string, string | null>>): void => {

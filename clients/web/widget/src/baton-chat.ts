@@ -181,12 +181,14 @@ export class BatonChat extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     document.addEventListener("visibilitychange", this.#count);
+    this.#languages.observe(document, { attributes: true, attributeFilter: ["lang"], subtree: true });
     if (this.hasUpdated && this.#isWanted) void this.#started();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     document.removeEventListener("visibilitychange", this.#count);
+    this.#languages.disconnect();
     this.#end();
   }
 
@@ -401,11 +403,16 @@ export class BatonChat extends LitElement {
     if (this.ui.chat) this.ui = { ...this.ui, chat: null };
   }
 
+  /** Speaks the language of the attribute, else of the page, also when that changes. */
   async #speak(): Promise<void> {
     const wanted = this.locale ?? this.closest("[lang]")?.getAttribute("lang") ?? navigator.language;
+    if (wanted === this.#spoken) return;
+    this.#spoken = wanted;
     const locale = await loadLocale(wanted).catch(() => new Locale());
-    this.ui = { ...this.ui, locale };
+    if (wanted === this.#spoken) this.ui = { ...this.ui, locale };
   }
+  #spoken: string | null = null;
+  readonly #languages = new MutationObserver(() => void this.#speak());
 
   #tell<Name extends keyof BatonChatEvents>(name: Name, detail: BatonChatEvents[Name]): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));

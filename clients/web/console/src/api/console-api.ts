@@ -26,10 +26,15 @@ export interface Answer<T> {
   readonly etag: string | null;
 }
 
-/** Gives the access token of the person who is signed in, and hears that it was refused. */
+/** Gives the access token of the person who is signed in, and hears what the server says of it. */
 export interface TokenHolder {
   token(): Promise<string>;
-  refused(): void;
+  /** The token was refused. Resolves to whether there is a newer one to try. */
+  refused(token: string): Promise<boolean>;
+  /** The newer one was refused as well: nobody is signed in any more. */
+  ended(): void;
+  /** The token lacks a permission. */
+  forbidden(): void;
 }
 
 const READ_MS = 60_000;
@@ -63,22 +68,43 @@ export class ConsoleApi {
     return { value: parsed(text) as T, status: answer.status, etag: answer.headers.get("ETag") };
   }
 
-  /** Sends a request and returns the answer, unread, for streams and downloads. */
+  /**
+   * Sends a request and returns the answer, unread, for streams and downloads.
+   *
+   * A request that was refused for its token has done nothing, so it is sent again with a newer one.
+   */
   async send(path: readonly string[], options: RequestOptions = {}): Promise<Response> {
+    let token = await this.#token();
+    let answer = await this.#fetch(path, options, token);
+    if (answer.status === 401 && (await this.#holder.refused(token).catch(() => false))) {
+      token = await this.#token();
+      answer = await this.#fetch(path, options, token);
+      if (answer.status === 401) this.#holder.ended();
+    }
+    if (answer.ok) return answer;
+    const problem = parsed(await answer.text().catch(() => ""));
+    const fields = typeof problem === "object" && problem !== null ? (problem as Record<string, unknown>) : {};
+    if (answer.status === 403) this.#holder.forbidden();
+    throw new Problem(answer.status, fields, answer.statusText || `HTTP ${answer.status}`);
+  }
+
+  async #token(): Promise<string> {
+    return this.#holder.token().catch((error: unknown) => {
+      throw new Problem(0, { code: "signed_out" }, error instanceof Error ? error.message : String(error));
+    });
+  }
+
+  async #fetch(path: readonly string[], options: RequestOptions, token: string): Promise<Response> {
     const { method = "GET", parameters = {}, body, text, signal } = options;
-    const headers: Record<string, string> = {
-      ...options.headers,
-      Authorization: `Bearer ${await this.#holder.token()}`,
-    };
+    const headers: Record<string, string> = { ...options.headers, Authorization: `Bearer ${token}` };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     if (text !== undefined) headers["Content-Type"] = text.type;
     const url = `${this.endpoint}/v1/${path.map(encodeURIComponent).join("/")}${query(parameters)}`;
     const content = text?.content ?? (body === undefined ? undefined : JSON.stringify(body));
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), options.timeoutMs ?? READ_MS);
-    let answer: Response;
     try {
-      answer = await fetch(url, {
+      return await fetch(url, {
         method,
         headers,
         credentials: "omit",
@@ -96,11 +122,6 @@ export class ConsoleApi {
     } finally {
       clearTimeout(timer);
     }
-    if (answer.ok) return answer;
-    if (answer.status === 401) this.#holder.refused();
-    const problem = parsed(await answer.text().catch(() => ""));
-    const fields = typeof problem === "object" && problem !== null ? (problem as Record<string, unknown>) : {};
-    throw new Problem(answer.status, fields, answer.statusText || `HTTP ${answer.status}`);
   }
 }
 

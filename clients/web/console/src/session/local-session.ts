@@ -1,3 +1,4 @@
+import { texts } from "../texts.ts";
 import type { Session } from "./session.ts";
 
 /** What a token of the local cloud is asked for. */
@@ -12,6 +13,7 @@ const KEY = "baton-console:local";
 /** Signs anybody in, as the local cloud allows. The identity is kept for the tab, so that reloading keeps it. */
 export class LocalSession implements Session {
   readonly kind = "local";
+  readonly isLeaving = false;
   #identity: LocalIdentity | null = null;
   #token: string | null = null;
 
@@ -40,7 +42,7 @@ export class LocalSession implements Session {
   }
 
   token(): Promise<string> {
-    return this.#token === null ? Promise.reject(new Error("Nobody is signed in.")) : Promise.resolve(this.#token);
+    return this.#token === null ? Promise.reject(new Error(texts.nobody)) : Promise.resolve(this.#token);
   }
 
   async renew(): Promise<boolean> {
@@ -49,10 +51,14 @@ export class LocalSession implements Session {
     return true;
   }
 
-  signOut(): Promise<void> {
+  expire(): void {
     this.#identity = null;
     this.#token = null;
     sessionStorage.removeItem(KEY);
+  }
+
+  signOut(): Promise<void> {
+    this.expire();
     return Promise.resolve();
   }
 }

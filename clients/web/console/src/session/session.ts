@@ -1,4 +1,5 @@
 import type { Permission } from "../permissions.ts";
+import type { OidcConfig } from "./issuer.ts";
 
 /** Where the console runs: `config.json` beside the page. */
 export interface Config {
@@ -6,7 +7,7 @@ export interface Config {
   readonly apiUrl?: string;
   /** The local cloud gives tokens to anybody. */
   readonly local?: boolean;
-  readonly oidc?: { readonly issuer: string; readonly clientId: string; readonly scope?: string };
+  readonly oidc?: OidcConfig;
 }
 
 /** The person who is signed in, as the server reads the token (`GET /v1/users/me`). */
@@ -21,12 +22,17 @@ export interface Person {
 export interface Session {
   readonly kind: "local" | "oidc";
   readonly isSignedIn: boolean;
+  /** Whether the browser is on its way to another page, so that nothing need be shown any more. */
+  readonly isLeaving: boolean;
   /** Goes on where an earlier page of this tab was, or completes a sign-in. Rejects when that fails. */
   begin(): Promise<void>;
   /** Returns an access token. Rejects when nobody is signed in. */
   token(): Promise<string>;
-  /** Gets a newer token without asking the person; false if that is impossible. */
+  /** Gets a newer token without asking the person; false if that is impossible. Rejects when it failed this time. */
   renew(): Promise<boolean>;
+  /** Forgets who was signed in, and stays on the page. */
+  expire(): void;
+  /** Ends the session, at the issuer too; may leave the page. */
   signOut(): Promise<void>;
 }
 
@@ -38,5 +44,8 @@ export function may(person: Person | null, permission: Permission | null): boole
 export async function readConfig(): Promise<Config> {
   const answer = await fetch("config.json", { cache: "no-store" });
   if (!answer.ok) throw new Error("The console is not configured: config.json is missing.");
-  return (await answer.json()) as Config;
+  const config = (await answer.json()) as Config;
+  if (!config.local && !config.oidc?.issuer)
+    throw new Error("The console is not configured: config.json names no issuer.");
+  return config;
 }

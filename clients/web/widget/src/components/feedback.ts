@@ -15,6 +15,11 @@ export class BatonFeedback extends Piece {
     this.busy = false;
   }
 
+  /** It opens below the answer, which may end where the screen does. */
+  protected override firstUpdated(): void {
+    this.scrollIntoView({ block: "nearest" });
+  }
+
   protected override render(): TemplateResult {
     const label = this.say("comment");
     return html`<form class="editor" part="feedback" @submit=${this.#submit} @keydown=${this.#keyed}>

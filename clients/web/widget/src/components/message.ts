@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { type Branch, type FilePart, type MessageItem, type Source, textOf } from "#client";
+import { type Branch, type FilePart, type MessageItem, previewOf, type Source, textOf } from "#client";
 import { icons } from "../icons.ts";
 import { define, isIdle, Piece } from "../ui.ts";
 import "./actions.ts";
@@ -100,9 +100,10 @@ export class BatonMessage extends Piece {
     return content.map((part) => (part.type === "text" ? html`<p>${part.text}</p>` : this.#file(part)));
   }
 
-  #file({ type, source, metadata }: FilePart): TemplateResult {
+  #file(part: FilePart): TemplateResult {
+    const { type, source, metadata } = part;
     const name = metadata?.name ?? (source?.type === "url" ? source.value : type);
-    const address = addressOf(source, metadata?.downloadUrl);
+    const address = addressOf(source, metadata?.downloadUrl) ?? previewOf(part) ?? null;
     if (type === "image" && address && source?.type !== "url") {
       return html`<a class="picture" href=${address} target="_blank" rel="noopener noreferrer" download=${name}><img src=${address} alt=${name} loading="lazy" /></a>`;
     }

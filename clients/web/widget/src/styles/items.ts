@@ -34,7 +34,7 @@ export const items = css`
   .items:not([data-idle]) .when-idle { visibility: hidden; }
   [dir="rtl"] .versions .icon { transform: scaleX(-1); }
   .versions { display: flex; align-items: center; font-variant-numeric: tabular-nums; }
-  .editor { display: grid; gap: 8px; inline-size: 100%; }
+  .editor { display: grid; gap: 8px; inline-size: 100%; padding: 4px; }
   .editor textarea { inline-size: 100%; padding: 9px 12px; border: 1px solid var(--_border); border-radius: 12px; background: var(--_raised); color: inherit; font: inherit; resize: vertical; }
   .editor .buttons { display: flex; justify-content: flex-end; gap: 8px; }
 

@@ -121,7 +121,7 @@ export class InspectorView extends View {
           <prompt-blocks .prompt=${prompt} .budget=${prompt === prompts.find(({ taskId }) => taskId === null) ? record.budget : null} .chosen=${this.without} .canChoose=${prompt.taskId === null} @choose=${this.#chosen}></prompt-blocks>
         </section>`,
       )}
-      <section aria-labelledby="calls"><h2 id="calls">${say.calls}</h2>
+      <section><h2>${say.calls}</h2>
         <model-calls .calls=${record.calls}></model-calls>
         ${record.callsLeftOut ? html`<p class="note">${say.callsLeftOut(record.callsLeftOut)}</p>` : nothing}
       </section>

@@ -114,7 +114,7 @@ export class PromptBlocks extends LitElement {
         ${item.masked ? html`<span class="muted">${say.masked}</span>` : nothing}
         ${item.ambiguous ? html`<span class="muted">${say.ambiguous}</span>` : nothing}
         ${links(kind, agentId, item)}
-        ${this.canChoose && item.id ? html`<label><input type="checkbox" .checked=${this.chosen.has(item.id)} @change=${() => this.#choose(item.id)} />${say.without}</label>` : nothing}
+        ${this.canChoose && item.id ? html`<label><input type="checkbox" .checked=${this.chosen.has(item.id)} @change=${() => this.#choose(item.id)} />${kind === "history" ? say.withoutTurn : say.without}</label>` : nothing}
       </div>
       <text-viewer .value=${item.text}></text-viewer>
     </li>`;

@@ -24,6 +24,7 @@ export const inspectorTexts = {
   summary: "Summary of earlier messages",
   score: "Score",
   without: "Run again without this",
+  withoutTurn: "Run again without this turn",
   document: "Document",
   procedure: "Procedure",
   conversation: "Conversation",
@@ -58,7 +59,10 @@ export const inspectorTexts = {
   ownModel: "its own",
   version: "Version of the agent",
   today: "today's",
-  items: (count: number) => (count ? `${count} items are left out` : "No item is left out: choose them in the prompt"),
+  items: (count: number) =>
+    count
+      ? `${count} ${count === 1 ? "item is" : "items are"} left out`
+      : "No item is left out: choose them in the prompt",
   run: "Run again",
   running: "The turn is being run again …",
   earlier: "Answer of then",
