@@ -152,7 +152,7 @@ export const texts = {
     day: "Day",
     firstToken: (percent: number) => `First word, p${percent}`,
     longer: "over a minute",
-    unpriced: (turns: number) => `without ${turns.toLocaleString("en")} turns whose cost is not known`,
+    unpriced: (turns: number) => `turns whose cost is not known: ${turns.toLocaleString("en")}`,
     turnsADay: "Turns and failures a day",
     tokensADay: "Tokens a day",
     turnsOf: (day: string, turns: string, failures: string) => `${day}: ${turns} turns, ${failures} failed`,

@@ -237,7 +237,8 @@ def _estimate(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentConte
     total, rest = REPLY_TOKENS, call.prompts
     for each in begun:
         prompts = each.context.prompts
-        if len(prompts) <= len(rest) and all(map(is_, prompts, rest)):
+        # The prompt of a consulted agent is not counted when it is made: nothing is cut from it.
+        if each.context.tokens and len(prompts) <= len(rest) and all(map(is_, prompts, rest)):
             total, rest = each.context.tokens, rest[len(prompts) :]
             break
     for prompt in rest:

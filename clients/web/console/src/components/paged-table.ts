@@ -38,7 +38,7 @@ export class PagedTable<T> extends LitElement {
       th { text-align: start; font-weight: 550; color: var(--muted); font-size: 12.5px; white-space: nowrap; background: var(--surface); }
       th, td { padding: 8px 12px; border-block-end: 1px solid var(--border); vertical-align: top; }
       tr:last-child td { border-block-end: 0; }
-      td { overflow-wrap: anywhere; }
+      td { overflow-wrap: break-word; max-inline-size: 560px; }
       .number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
       .foot { display: flex; gap: 12px; align-items: center; padding-block: 8px; }
     `,
