@@ -16,10 +16,10 @@ from tests.unit.api.served import Served
 from tests.unit.api.sweep import UNKNOWN_ID
 
 SOURCES = web.SOURCES / "console" / "src"
-EVERYTHING = frozenset({*Permission, "tenant:manage"})
+EVERYTHING = frozenset(Permission)
 PROBLEM = {"type", "title", "status", "detail", "code", "retryable", "requestId", "permission"}
 REFUSED = [(call, missing) for call in CALLS for missing in call.needs]
-ARRAY = re.compile(r"(?<!hrefOf\()\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
+ARRAY = re.compile(r"(?<!hrefOf\()(?<!const NAMES = )\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
 HELPER = re.compile(r"const (\w+) = \([^)]*\)[^=]*=> \[([^\]]*)\]")
 
 
