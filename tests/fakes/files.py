@@ -6,7 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from baton.adapters.s3_files import MAX_FILE_BYTES, VALID_FOR, check_upload
+from baton.adapters.s3_files import MAX_FILE_BYTES, VALID_FOR, check_upload, kept_file_id
 from baton.domain.errors import MessageTooLarge, NotFound
 from baton.domain.identity import Scope
 from baton.ports.files import ThreadFiles, Upload
@@ -32,9 +32,10 @@ class FakeFiles:
         return f"https://files.invalid/{file_id}?download"
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
-        upload = await self.presign_upload(scope, thread_id, name, content_type, len(body))
-        self.put(upload, body)
-        return upload.file_id
+        check_upload(name, content_type, len(body))
+        file_id = kept_file_id(name, content_type, body)
+        self.bodies[scope.tenant_id, thread_id, file_id] = body
+        return file_id
 
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
         return _FakeThreadFiles(self, scope.tenant_id, thread_id)

@@ -6,6 +6,7 @@ as metadata of the object.
 
 from __future__ import annotations
 
+import hashlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -75,9 +76,9 @@ class S3Files:
         return Upload(file_id, url, "PUT", headers, expires_at)
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
-        """Keep a file that an agent has given, and return its id. Raises as ``presign_upload`` does."""
+        """Keep a file that an agent has given, and return its id: one that is kept again is the same. See the port."""
         check_upload(name, content_type, len(body))
-        file_id = f"file_{self._clock.new_id().replace('-', '')}"
+        file_id = kept_file_id(name, content_type, body)
         await aws.call(
             self._client.put_object,
             Bucket=self._bucket,
@@ -133,6 +134,12 @@ class _S3ThreadFiles:
             if answer["ContentLength"] > MAX_FILE_BYTES:
                 raise _too_large()
             return body.read()
+
+
+def kept_file_id(name: str, content_type: str, body: bytes) -> str:
+    """Return the id in its thread of a file that an agent has given, which an attempt that is repeated gives again."""
+    digest = hashlib.sha256(f"{name}\0{content_type}\0".encode() + body)
+    return f"file_{digest.hexdigest()[:32]}"
 
 
 def check_upload(name: str, content_type: str, size: int) -> None:

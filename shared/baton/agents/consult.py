@@ -16,7 +16,7 @@ from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_services import AgentServices
 from baton.agents.attachments import attachments
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.remote_answers import ReturnedFiles, in_words
+from baton.agents.remote_answers import ReturnedFiles, counted_by_type, in_words
 from baton.agents.run_context import EmitAgentEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question, agent_source
 from baton.agents.tool_kit import tool_kit
@@ -47,6 +47,7 @@ from baton.ports.agent_client import (
     AgentProgress,
     AgentStarted,
     AgentTask,
+    Attachment,
     NotSent,
     TaskLost,
 )
@@ -97,7 +98,7 @@ class _Work:
     """The remote agent's own task, if it waits for more input."""
     note: str = ""
     """What the asking agent is told besides the answer."""
-    not_passed_on: list[str] = field(default_factory=list)
+    not_passed_on: list[Attachment] = field(default_factory=list)
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
     """Files of a remote agent's answer, as sources."""
@@ -288,7 +289,7 @@ class Consultations:
                     case AgentProgress(label):
                         question.report(label)
                     case NotSent(attachment):
-                        work.not_passed_on.append(in_words(replace(attachment, url=None)))
+                        work.not_passed_on.append(attachment)
                     case AgentData(value):
                         has_data = True
                         extras.append(DATA.format(json.dumps(value, ensure_ascii=False)))
@@ -322,7 +323,7 @@ class Consultations:
         await begun
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
         if work.not_passed_on:
-            detail["notPassedOn"] = work.not_passed_on
+            detail["notPassedOn"] = counted_by_type(work.not_passed_on)
         audited = services.audit.record(
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
@@ -330,7 +331,8 @@ class Consultations:
 
 
 def _missed(work: _Work) -> str:
-    return NOT_PASSED_ON.format("; ".join(work.not_passed_on)) if work.not_passed_on else ""
+    files = "; ".join(in_words(replace(each, url=None)) for each in work.not_passed_on)
+    return NOT_PASSED_ON.format(files) if files else ""
 
 
 def task_id(thread_id: str, call: ToolCall) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -88,3 +89,8 @@ def in_words(file: Attachment) -> str:
     """Return a file in words: its name, type and address."""
     about = (file.name or "without a name", file.media_type, file.url)
     return ", ".join(each for each in about if each)
+
+
+def counted_by_type(files: Sequence[Attachment]) -> dict[str, int]:
+    """Return how many files there are of each media type: names may be personal data, which audits do not keep."""
+    return dict(Counter(file.media_type or UNKNOWN_TYPE for file in files))

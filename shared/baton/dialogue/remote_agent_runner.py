@@ -7,14 +7,13 @@ import contextlib
 import json
 import uuid
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ag_ui.core import BaseEvent, TextPart
 
 from baton.agents.agent_result import AgentResult
 from baton.agents.attachments import attachments
-from baton.agents.remote_answers import ReturnedFiles, in_words
+from baton.agents.remote_answers import ReturnedFiles, counted_by_type
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
 from baton.dialogue.remote_data import SPOKEN, answered_data, as_words
@@ -38,6 +37,7 @@ from baton.ports.agent_client import (
     AgentReport,
     AgentStarted,
     AgentTask,
+    Attachment,
     HandedOver,
     NotSent,
     TaskLost,
@@ -71,7 +71,7 @@ class RemoteAgentRunner:
         self._usage = Usage()
         self._returns: AgentReport | None = None
         self._has_answered = False
-        self._not_passed_on: list[str] = []
+        self._not_passed_on: list[Attachment] = []
         """The user's files that the agent does not take."""
         self._files = ReturnedFiles(context, agent)
         self._remote_task_id: str | None = None
@@ -169,7 +169,7 @@ class RemoteAgentRunner:
                     case AgentStarted():
                         await self._keep_task(task, chunk)
                     case NotSent(attachment):
-                        self._not_passed_on.append(in_words(replace(attachment, url=None)))
+                        self._not_passed_on.append(attachment)
                     case AgentData(value):
                         extras.append((value, isinstance(value, dict) and frozenset(value) in SPOKEN))
                     case AgentFile(file):
@@ -268,7 +268,7 @@ class RemoteAgentRunner:
             "runId": context.run.run_id,
         }
         if self._not_passed_on:
-            detail["notPassedOn"] = self._not_passed_on
+            detail["notPassedOn"] = counted_by_type(self._not_passed_on)
         context.writes.add(
             context.services.audit.record(
                 context.scope, "agent.relay", thread_id=context.thread_id, outcome=outcome, detail=detail

@@ -43,6 +43,7 @@ class Files(Protocol):
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
         """Keep a file that an agent has given, and return its id.
 
+        The same file has the same id in a thread, so that an attempt that is repeated keeps it once.
         Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` as ``presign_upload`` does.
         """
         ...

@@ -375,7 +375,7 @@ async def test_files_of_the_message_go_along_and_what_cannot_is_told_and_audited
     assert told.startswith("No file, no answer.")
     assert "did not get: menu.pdf, application/pdf" in told
     records, _ = await harness.audit.of_thread(harness.ada, harness.thread_id, limit=10, cursor=None)
-    assert records[0].detail["notPassedOn"] == ["menu.pdf, application/pdf"]
+    assert records[0].detail["notPassedOn"] == {"application/pdf": 1}
 
 
 async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answer(harness: Harness) -> None:

@@ -34,11 +34,12 @@ def conversation_in(message: Message) -> dict[str, Any]:
 def delegation_in(message: Message) -> ClientOffer | None:
     """Return the parent task and the handoff that the message names; None if it names neither.
 
-    Long texts are cut: agents that hand over a long conversation need not know the limits here. Tenant and user of the
-    handoff count for nothing. Raises ``InvalidParamsError`` for what is of another shape.
+    Fields may be in camel case too, which clients of A2A 1.0 use everywhere. Long texts are cut: agents that hand over a
+    long conversation need not know the limits here. Tenant and user of the handoff count for nothing. Raises
+    ``InvalidParamsError`` for what is of another shape.
     """
     told = conversation_in(message)
-    parent, handoff = told.get("parent_task_id"), told.get("handoff")
+    parent, handoff = told.get("parent_task_id", told.get("parentTaskId")), told.get("handoff")
     if parent is not None and not (isinstance(parent, str) and is_printable(parent, MAX_PARENT)):
         raise InvalidParamsError("metadata: parent_task_id must be the id of a task.")
     if handoff is not None and not isinstance(handoff, dict):
@@ -66,10 +67,10 @@ def plain_json(value: Any) -> Any:
 
 def _handoff(told: dict[str, Any]) -> IncomingHandoff:
     return IncomingHandoff(
-        source_agent_id=_text(told, MAX_NAME, "source_agent_id"),
-        reason=_text(told, MAX_REASON, "handoff_reason", "reason"),
-        summary=_text(told, MAX_SUMMARY, "context_summary", "summary"),
-        recent=_recent(told.get("recent_messages")),
+        source_agent_id=_text(told, MAX_NAME, "source_agent_id", "sourceAgentId"),
+        reason=_text(told, MAX_REASON, "handoff_reason", "handoffReason", "reason"),
+        summary=_text(told, MAX_SUMMARY, "context_summary", "contextSummary", "summary"),
+        recent=_recent(told.get("recent_messages", told.get("recentMessages"))),
     )
 
 
