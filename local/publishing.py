@@ -1,8 +1,8 @@
 """``python -m local.publishing STAGE``: put the built widget and console where a stage serves them from.
 
-Each build of the widget has a folder of its own, named after its version and content, whose files never change. ``latest/`` has one
-small module for each entry, which imports that of the newest folder: so a release is switched to by writing one object,
-and pages that have begun with an older one still find its parts.
+Each build of the widget has a folder of its own, named after its version and content, whose files never change.
+``latest/`` has one small module for each entry, which imports that of the newest folder: so a release is switched to by
+writing one object, and pages that have begun with an older one still find its parts.
 """
 
 import base64

@@ -59,7 +59,9 @@ class FirstTokens(Served):
         description="Upper bounds of the counts, in milliseconds. They never change within an overview.",
         examples=[[50, 100, 150]],
     )
-    counts: list[int] = Field(description="One more than there are bounds: the last is of longer times.")
+    counts: list[int] = Field(
+        description="One more than there are bounds: the last is of longer times.", examples=[[3, 12, 4, 0]]
+    )
 
 
 class SlowTurn(Served):

@@ -26,7 +26,7 @@ export interface Thread {
   readonly lastActivityAt: string;
   /** Null where the deployment states no prices. */
   readonly cost?: number | null;
-  /** The code of the failure that the last run ended with. */
+  /** The code of the last failure that a run has ended with. */
   readonly lastError?: string | null;
   readonly isSandbox?: boolean;
 }

@@ -1,11 +1,202 @@
-import { html, type TemplateResult } from "lit";
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { count, when } from "../../components/numbers.ts";
+import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
+import "../../components/problem-note.ts";
 
+const NAMES = ["agents", "documentsPerAgent", "capturesPerDay", "threadTokens"] as const;
+type Name = (typeof NAMES)[number];
+type Amounts = Readonly<Record<Name, number | null>>;
+
+interface Limits {
+  readonly limits: Amounts;
+  readonly deployment: Amounts;
+  readonly effective: Amounts;
+  readonly changedBy: string | null;
+  readonly changedAt: string | null;
+}
+
+interface Read {
+  readonly value: Limits;
+  readonly etag: string | null;
+}
+
+const words = texts.inLimits;
+
+/** What the tenant may have. Nobody's change replaces another's that its author has not seen. */
 export class LimitsView extends View {
-  protected override render(): TemplateResult {
-    return html`<h1>${texts.limits}</h1>`;
+  static override properties = {
+    ...View.properties,
+    read: { state: true },
+    entered: { state: true },
+    problem: { state: true },
+    theirs: { state: true },
+    isBusy: { state: true },
+  };
+  static override styles = [
+    base,
+    css`
+      form { display: grid; gap: 16px; max-inline-size: 640px; }
+      .limit { border: 1px solid var(--border); border-radius: var(--radius); padding: 12px 14px; display: grid; gap: 4px; }
+      input { inline-size: 14em; }
+      .changed { border: 1px solid var(--warning); border-radius: var(--radius); padding: 12px 14px; margin-block: 12px; max-inline-size: 640px; }
+      dl { display: grid; grid-template-columns: auto auto; gap: 2px 16px; justify-content: start; }
+      dd { margin: 0; }
+    `,
+  ];
+  protected declare read: Read | null;
+  /** What the person has entered, by name; what they have not touched is not in it. */
+  protected declare entered: Readonly<Partial<Record<Name, string>>>;
+  protected declare problem: Problem | null;
+  /** What somebody else has set meanwhile. */
+  protected declare theirs: Read | null;
+  protected declare isBusy: boolean;
+
+  constructor() {
+    super();
+    this.read = null;
+    this.entered = {};
+    this.problem = null;
+    this.theirs = null;
+    this.isBusy = false;
   }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has("context") && this.context && !this.read) void this.#load();
+  }
+
+  protected override render(): TemplateResult {
+    return html`
+      <h1>${texts.limits}</h1>
+      <p class="muted">${words.about}</p>
+      <problem-note .problem=${this.problem} ?canRetry=${!this.read} @retry=${() => this.#load()}></problem-note>
+      ${this.theirs ? this.#conflict(this.theirs.value) : nothing}
+      ${this.read ? this.#form(this.read.value) : this.problem ? nothing : html`<p class="muted" role="status">${texts.loading}</p>`}
+    `;
+  }
+
+  #form({ limits, deployment, effective, changedBy, changedAt }: Limits): TemplateResult {
+    return html`<form @submit=${this.#submitted}>
+      ${NAMES.map((name) => {
+        const most = deployment[name];
+        return html`<div class="limit">
+          <label>${words.names[name]}
+            <input name=${name} type="number" min="0" max=${most ?? nothing} step="1" aria-describedby="about-${name}"
+              .value=${this.entered[name] ?? String(limits[name] ?? "")} placeholder=${words.placeholder(amount(most))} @input=${this.#typed} />
+          </label>
+          <small class="muted" id="about-${name}">${words.holds(amount(effective[name]), amount(most))}</small>
+        </div>`;
+      })}
+      <div class="row">
+        <button class="primary" type="submit" ?disabled=${this.isBusy}>${words.save}</button>
+        ${Object.keys(this.entered).length ? html`<button type="button" @click=${this.#discard}>${words.discard}</button>` : nothing}
+        <small class="muted">${changedBy ? words.changed(changedBy, when(changedAt)) : words.never}</small>
+      </div>
+    </form>`;
+  }
+
+  #conflict({ limits, changedBy, changedAt }: Limits): TemplateResult {
+    return html`<section class="changed" role="alert" aria-label=${words.conflict}>
+      <p>${words.conflictOf(changedBy ?? "", when(changedAt))}</p>
+      <dl>${NAMES.map((name) => html`<dt>${words.names[name]}</dt><dd>${words.versus(amountOf(this.#wanted()[name]), amountOf(limits[name]))}</dd>`)}</dl>
+      <div class="row">
+        <button type="button" @click=${this.#keepMine}>${words.mine}</button>
+        <button type="button" @click=${this.#takeTheirs}>${words.theirs}</button>
+      </div>
+    </section>`;
+  }
+
+  #typed = (event: Event): void => {
+    const field = event.target as HTMLInputElement;
+    this.entered = { ...this.entered, [field.name]: field.value };
+  };
+
+  #discard = (): void => {
+    this.entered = {};
+    this.theirs = null;
+    this.problem = null;
+  };
+
+  /** Goes on with what was entered, now that the other change was seen. It is saved with the next press of the button. */
+  #keepMine = (): void => {
+    const mine = this.#wanted();
+    this.read = this.theirs;
+    this.entered = Object.fromEntries(NAMES.map((name) => [name, String(mine[name] ?? "")]));
+    this.theirs = null;
+  };
+
+  #takeTheirs = (): void => {
+    this.read = this.theirs;
+    this.#discard();
+  };
+
+  #submitted = (event: Event): void => {
+    event.preventDefault();
+    void this.#save();
+  };
+
+  #wanted(): Amounts {
+    const { read, entered } = this;
+    const pairs = NAMES.map((name) => {
+      const text = entered[name];
+      if (text === undefined) return [name, read?.value.limits[name] ?? null];
+      return [name, text.trim() === "" ? null : Number(text)];
+    });
+    return Object.fromEntries(pairs) as Amounts;
+  }
+
+  async #load(): Promise<void> {
+    this.problem = null;
+    try {
+      this.read = await this.#ask();
+    } catch (error) {
+      if (!isAborted(error)) this.problem = problemOf(error);
+    }
+  }
+
+  async #ask(): Promise<Read> {
+    return await this.api.request<Limits>(["tenant", "limits"], { signal: this.left });
+  }
+
+  async #save(): Promise<void> {
+    if (!this.read || this.isBusy) return;
+    this.isBusy = true;
+    this.problem = null;
+    const headers: Record<string, string> = this.read.etag ? { "If-Match": this.read.etag } : {};
+    try {
+      this.read = await this.api.request<Limits>(["tenant", "limits"], {
+        method: "PUT",
+        body: this.#wanted(),
+        headers,
+      });
+      this.entered = {};
+      this.theirs = null;
+      this.context.notify(words.saved);
+    } catch (error) {
+      const problem = problemOf(error);
+      if (problem.status === 412) await this.#showTheirs(problem);
+      else this.problem = problem;
+    }
+    this.isBusy = false;
+  }
+
+  async #showTheirs(problem: Problem): Promise<void> {
+    try {
+      this.theirs = await this.#ask();
+    } catch {
+      this.problem = problem;
+    }
+  }
+}
+
+function amount(value: number | null): string {
+  return value === null ? words.unlimited : count(value);
+}
+
+function amountOf(value: number | null): string {
+  return value === null ? words.deployments : count(value);
 }
 
 customElements.define("console-limits", LimitsView);

@@ -1,0 +1,74 @@
+"""The overview, which is counted page by page, and the limits of a tenant."""
+
+from __future__ import annotations
+
+import uuid
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+
+from local import web
+from tests.browser.console import Console
+from tests.e2e.cloud import RunningCloud
+
+expect.set_options(timeout=60_000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """What the local cloud serves is what the sources say."""
+    web.build()
+
+
+async def test_an_administrator_sees_what_happened_and_goes_on_to_the_conversations(
+    page: Page, cloud: RunningCloud
+) -> None:
+    tenant = f"t{uuid.uuid4().hex[:8]}"
+    session = str(uuid.uuid4())
+    headers = {"Authorization": f"Bearer {cloud.token(tenant, 'ada')}"}
+    async with httpx.AsyncClient(base_url=cloud.url, timeout=60, headers=headers) as client:
+        for number in range(2):
+            body = {"sessionId": session, "messageId": f"m{number}", "message": "Hello"}
+            assert (await client.post("/v1/messages", json=body)).status_code == 200
+    console = Console(page, cloud.url)
+    await console.open()
+    await console.sign_in(tenant)
+    await expect(console.main.get_by_role("status").first).to_contain_text("Covers 1 conversation. These are all.")
+    await expect(console.main.locator("dl")).to_contain_text("Turns2")
+    agents = console.main.get_by_role("table", name="By agent")
+    await expect(agents.locator("tbody tr")).to_have_count(1)
+    await expect(console.main.get_by_role("img", name="Turns and failures a day")).to_be_visible()
+    await console.main.get_by_label("Period").select_option("30")
+    await expect(page).to_have_url(f"{cloud.url}/monitor/#/?days=30")
+    await expect(console.main.get_by_role("table", name="Slowest turns").get_by_role("link")).to_have_text([session])
+    await agents.get_by_role("link").click()
+    await expect(console.main.get_by_role("table", name="Conversations").locator("tbody tr")).to_have_count(1)
+
+
+async def test_of_two_administrators_the_later_one_is_told_and_loses_nothing(page: Page, cloud: RunningCloud) -> None:
+    tenant = f"t{uuid.uuid4().hex[:8]}"
+    console = Console(page, cloud.url)
+    await console.open("/limits")
+    await console.sign_in(tenant)
+    tokens = console.main.get_by_label("Tokens of one conversation")
+    await tokens.fill("5000")
+    chief = {"Authorization": f"Bearer {cloud.token(tenant, 'chief', 'tenant:manage')}"}
+    async with httpx.AsyncClient(base_url=cloud.url, headers=chief) as client:
+        assert (await client.put("/v1/tenant/limits", json={"agents": 7})).status_code == 200
+    await console.main.get_by_role("button", name="Save limits").click()
+    conflict = console.main.get_by_role("alert", name="Somebody else has changed the limits")
+    await expect(conflict).to_contain_text("chief has changed the limits")
+    await expect(conflict).to_contain_text("yours: 5,000; theirs: as deployed")
+    await expect(conflict).to_contain_text("yours: as deployed; theirs: 7")
+    await conflict.get_by_role("button", name="Go on with mine").click()
+    await console.main.get_by_label("Agents of your own").fill("7")
+    await console.main.get_by_role("button", name="Save limits").click()
+    await expect(page.get_by_text("The limits are saved.")).to_be_visible()
+    await expect(console.main.get_by_text("Changed by admin")).to_be_visible()
+    async with httpx.AsyncClient(base_url=cloud.url, headers=chief) as client:
+        limits = (await client.get("/v1/tenant/limits")).json()["limits"]
+    assert limits == {"agents": 7, "documentsPerAgent": None, "capturesPerDay": None, "threadTokens": 5000}
+    await console.main.get_by_label("Agents of your own").fill("51")
+    await console.main.get_by_role("button", name="Save limits").click()
+    assert await console.main.get_by_label("Agents of your own").evaluate("field => field.validity.rangeOverflow")
