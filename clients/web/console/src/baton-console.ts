@@ -100,9 +100,9 @@ export class BatonConsole extends LitElement {
     if (!this.person) return this.#signIn();
     const kind = viewAt(this.place);
     return html`
-      <a class="skip" href="#main" @click=${this.#skip}>${texts.skip}</a>
       <div class="frame">
         <nav aria-label=${texts.views}>
+          <button type="button" class="skip" @click=${this.#skip}>${texts.skip}</button>
           <strong>${texts.console}</strong>
           ${VIEWS.filter((each) => each.label && may(this.person, each.permission)).map((each) => this.#link(each, kind))}
           <div class="who">
@@ -279,8 +279,7 @@ export class BatonConsole extends LitElement {
     this.place = placeOf(address);
   };
 
-  #skip = (event: Event): void => {
-    event.preventDefault();
+  #skip = (): void => {
     this.renderRoot.querySelector<HTMLElement>("main")?.focus();
   };
 
