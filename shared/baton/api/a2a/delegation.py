@@ -34,8 +34,8 @@ def conversation_in(message: Message) -> dict[str, Any]:
 def delegation_in(message: Message) -> ClientOffer | None:
     """Return the parent task and the handoff that the message names; None if it names neither.
 
-    Fields may be in camel case too, which clients of A2A 1.0 use everywhere. Long texts are cut: agents that hand over a
-    long conversation need not know the limits here. Tenant and user of the handoff count for nothing. Raises
+    Fields may be in camel case too, as clients of A2A 1.0 write them. Long texts are cut: agents that hand over a long
+    conversation need not know the limits here. Tenant and user of the handoff count for nothing. Raises
     ``InvalidParamsError`` for what is of another shape.
     """
     told = conversation_in(message)
