@@ -35,7 +35,8 @@ async def talk(cloud: RunningCloud) -> str:
     first = ""
     for user, texts in TALKS.items():
         headers = {"Authorization": f"Bearer {cloud.token('demo', user, 'skill:create')}"}
-        async with httpx.AsyncClient(base_url=f"{cloud.url}/v1", headers=headers, timeout=60, trust_env=False) as client:
+        base_url = f"{cloud.url}/v1"
+        async with httpx.AsyncClient(base_url=base_url, headers=headers, timeout=60, trust_env=False) as client:
             for text in texts:
                 answer = await client.post("/messages", json={"sessionId": f"of-{user}", "message": text})
                 first = first or answer.raise_for_status().json()["sessionId"]

@@ -45,6 +45,8 @@ async def test_a_thread_tells_what_it_is(alice: User, model: FaultModel) -> None
         "run": None,
         "interrupts": [],
         "lastSeq": 12,
+        "cost": None,
+        "lastError": None,
     }
 
 

@@ -23,6 +23,7 @@ OF_ONE_STACK = {
     "AWS::ApiGatewayV2::Route",
     "AWS::ApiGatewayV2::Stage",
     "AWS::CloudFront::Distribution",
+    "AWS::CloudFront::Function",  # a hundred in an account; a stack that serves the console has one
     "AWS::CloudFront::OriginAccessControl",
     "AWS::CloudFront::ResponseHeadersPolicy",  # twenty in an account; a stack that serves the widget has one
     "AWS::CloudWatch::Alarm",
@@ -63,6 +64,7 @@ def identities(template: dict[str, Any], stack_name: str) -> dict[Identity, str]
     """The resources to which the template gives names, of a stack of this name; -> their logical ids."""
     parameters = {name: item.get("Default", "given") for name, item in template.get("Parameters", {}).items()}
     parameters["AWS::StackName"] = stack_name
+    parameters["AWS::StackId"] = f"arn:aws:cloudformation:us-east-1:123456789012:stack/{stack_name}/id-of-{stack_name}"
     # Names that CloudFormation makes up, and attributes, belong to the stack.
     resolver = Intrinsics(
         template, parameters, lambda logical_id, attribute: f"<{stack_name} {logical_id} {attribute}>"

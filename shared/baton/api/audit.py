@@ -31,6 +31,8 @@ JSON_LINES = "application/jsonl"
 EXPORT_PAGE = 100
 MAX_EXPORTED = 10_000
 """Records of one export. Its last line says where the next one goes on."""
+MAX_EXPORT_PAGES = 200
+"""Pages that one export reads. With filters, a page may hold no record at all."""
 
 router = APIRouter(tags=["audit"])
 
@@ -115,11 +117,10 @@ async def tenant_audit(
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
     records, next_cursor = await _page(services, caller, filters, limit, cursor)
-    if cursor is None:
-        once = repeated_read(caller, f"audit {json.dumps(filters.detail)}", services.clock.now())
-        await services.audit.record(
-            caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
-        )
+    once = repeated_read(caller, f"audit {json.dumps(filters.detail)}", services.clock.now())
+    await services.audit.record(
+        caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
+    )
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)
 
 
@@ -154,13 +155,14 @@ async def _exported(
     services: ApiServices, caller: Scope, filters: AuditFilters, page: tuple[Sequence[StoredRecord], str | None]
 ) -> AsyncGenerator[str, None]:
     """Yield the lines of an export that begins with ``page``."""
-    written = 0
+    written = pages = 0
     while True:
         records, cursor = page
         for record in records:
             yield f"{json.dumps(AuditRecord.of(record).wire(), ensure_ascii=False)}\n"
         written += len(records)
-        if cursor is None or written >= MAX_EXPORTED:
+        pages += 1
+        if cursor is None or written >= MAX_EXPORTED or pages >= MAX_EXPORT_PAGES:
             break
         page = await _page(services, caller, filters, EXPORT_PAGE, cursor)
     yield f"{json.dumps({'type': 'end', 'records': written, 'nextCursor': cursor})}\n"

@@ -13,6 +13,7 @@ from baton.api.problems import responses
 from baton.api.schemas import COST
 from baton.api.services import Services
 from baton.api.thread_filters import period
+from baton.api.threads_access import repeated_read
 from baton.domain.errors import Forbidden, InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.identity import Permission
 from baton.domain.overview import FIRST_TOKEN_BOUNDS_MS
@@ -149,7 +150,7 @@ async def get_overview(
     """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.
 
     The conversations that were active last come first. Add up the pages, for as many as you need. Needs
-    `thread:read_all`; it is audited with the first page.
+    `thread:read_all`; it is audited, once for all of its pages.
     """
     caller.require(Permission.THREAD_READ_ALL, "overview.read")
     start, end = period(start, end)
@@ -160,7 +161,8 @@ async def get_overview(
         place = Place(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
         if place.period.start > place.period.end:
             raise InvalidRequest("from must not be after to, which is now without one.")
-        detail = {"from": place.period.start.isoformat(), "to": place.period.end.isoformat()}
-        await services.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail)
+    detail = {"from": place.period.start.isoformat(), "to": place.period.end.isoformat()}
+    once = repeated_read(caller, f"overview {detail}", services.clock.now())
+    await services.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
     counts, following = await services.overviews.page(caller, place)
     return Overview.shown(counts, place.period, following.encode() if following is not None else None)

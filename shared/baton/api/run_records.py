@@ -30,7 +30,7 @@ async def list_tool_calls(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ToolCall]:
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=cursor is not None)
     calls, next_cursor = await services.records.calls(caller, thread.id, limit=limit, cursor=cursor)
     calls = await services.readers.shown(caller, thread.user_id, calls)
     return Listing[ToolCall](items=calls, next_cursor=next_cursor)
@@ -45,7 +45,7 @@ async def list_tasks(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[Task]:
     """Return the sub-tasks of this conversation, newest first, without their messages."""
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=cursor is not None)
     tasks, next_cursor = await services.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
     tasks = await services.readers.shown(caller, thread.user_id, tasks)
     return Listing[Task](items=tasks, next_cursor=next_cursor)
@@ -74,7 +74,7 @@ async def list_handoffs(
     thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[Handoff]:
     """Return the handoffs of this conversation, newest first, including refused ones."""
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=cursor is not None)
     requests, next_cursor = await services.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
     requests = await services.readers.shown(caller, thread.user_id, requests)
     return Listing[Handoff](items=requests, next_cursor=next_cursor)

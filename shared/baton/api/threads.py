@@ -178,7 +178,7 @@ async def list_messages(
     """
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=cursor is not None)
     if branch is not None:
         chosen = branch_named(thread.segments, thread.next_ordinal, branch)
         thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen))

@@ -65,7 +65,7 @@ async def list_turns(
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(services, caller, thread_id, is_repeated=cursor is not None)
     turns, next_before = await turns_of(services.store, services.feedback, caller, thread, limit=limit, before=before)
     shown = [Turn.shown(services.prices, turn) for turn in turns]
     shown = await services.readers.shown(caller, thread.user_id, shown)

@@ -54,11 +54,12 @@ class Sandboxes:
         agent = await self._agent(scope, source, turn)
         child_id = self.clock.new_id()
         shown = await self.readers.shown(scope, source.user_id, copied)
-        await self.forks.begin(scope, child_id, source.id, agent, shown, keeps_calls=True)
         title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
         title = await self.readers.shown(scope, source.user_id, title)
+        # Before the copy is there: no copy without its record.
         detail = {"sandboxThreadId": child_id, "messageId": message_id, "userId": source.user_id}
         await self.audit.record(scope, "thread.sandbox", thread_id=source.id, outcome="made", detail=detail)
+        await self.forks.begin(scope, child_id, source.id, agent, shown, keeps_calls=True)
         return await self.store.keep_made_title(scope, child_id, title=title, preview=None)
 
     async def _before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:

@@ -45,20 +45,23 @@ class ReaderEvents:
             if event.type in _BEGINNINGS:
                 self._texts[_of(event, _BEGINNINGS)] = []
             elif event.type in _ENDS:
-                ready += await self._whole(_of(event, _ENDS))
+                ready += await self._whole(_of(event, _ENDS), event)
             elif event.type in _ENDS_OF_A_RUN:
                 for text in list(self._texts):
-                    ready += await self._whole(text)
+                    ready += await self._whole(text, event)
             ready.append(await self._redacted(event))
         return [event for event in ready if event.seq is None or event.seq > self.after]
 
-    async def _whole(self, text: tuple[str, str]) -> list[Event]:
-        """Return a text that is complete as one event, numbered as its last piece."""
+    async def _whole(self, text: tuple[str, str], end: Event) -> list[Event]:
+        """Return a text that is complete as one event, for readers who do not have its end yet.
+
+        It has no number to resume after: other events may have been sent since its last piece.
+        """
         pieces = self._texts.pop(text, [])
-        if not pieces:
+        if not pieces or (end.seq is not None and end.seq <= self.after):
             return []
         whole = "".join(str(piece.body.get("delta", "")) for piece in pieces)
-        return [await self._redacted(Event({**pieces[-1].body, "delta": whole}, pieces[-1].seq))]
+        return [await self._redacted(Event({**pieces[-1].body, "delta": whole}))]
 
     async def _redacted(self, event: Event) -> Event:
         body: dict[str, Any] = await self.readers.redacted(event.body)

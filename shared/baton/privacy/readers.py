@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
@@ -20,6 +21,10 @@ AT_ONCE = 8
 """Texts that are redacted at the same time, because a detector may be a service."""
 SHORTEST = 6
 """Characters of the shortest text that is looked at. No personal data that is detected is shorter."""
+AN_ID = re.compile(r"[A-Za-z0-9_.:#-]{1,200}")
+"""What an id may look like. In JSON of tools, a member whose name says that it holds one may hold anything."""
+OWN_NAMES = frozenset({"userId", "user_id"})
+"""Ids of users are shown as they are, also where they are addresses."""
 NAMES_WITHOUT_TEXT = frozenset({"action", "code", "cursor", "id", "ids", "kind", "outcome", "role", "status", "type"})
 """Members that hold what Baton made, not what somebody said."""
 
@@ -83,8 +88,10 @@ def _texts(value: Any, is_text: IsText) -> Iterator[str]:
             yield from _texts(each, is_text)
     else:
         for name, each in _members(value).items():
-            if is_text(name):
+            if is_text(name) or _is_foreign(value, name, each):
                 yield from _texts(each, is_text)
+            if isinstance(value, dict) and not AN_ID.fullmatch(name):
+                yield name
 
 
 def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
@@ -93,17 +100,26 @@ def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_replaced(each, clean, is_text) for each in value)
     members = _members(value)
-    new = {name: _replaced(each, clean, is_text) for name, each in members.items() if is_text(name)}
+    new = {
+        name: _replaced(each, clean, is_text)
+        for name, each in members.items()
+        if is_text(name) or _is_foreign(value, name, each)
+    }
     if members.get("type") == "data" and isinstance(members.get("value"), str):
         new["value"] = ""  # the content of a file
     changed = {name: each for name, each in new.items() if each is not members[name]}
-    if not changed:
+    if not changed and not (isinstance(value, dict) and clean.keys() & value.keys()):
         return value
     if isinstance(value, dict):
-        return {**value, **changed}
+        return {clean.get(name, name): each for name, each in {**value, **changed}.items()}
     if isinstance(value, BaseModel):
         return value.model_copy(update=changed)
     return replace(value, **changed)
+
+
+def _is_foreign(value: Any, name: str, each: Any) -> bool:
+    """Return whether a member that is named like an id of Baton's holds something else, as JSON of tools may."""
+    return isinstance(value, dict) and name not in OWN_NAMES and not (isinstance(each, str) and AN_ID.fullmatch(each))
 
 
 def _members(value: Any) -> Mapping[str, Any]:

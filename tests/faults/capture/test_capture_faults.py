@@ -18,7 +18,7 @@ from tests.unit.procedures.tasks import IS_TASK, drafted, pending
 
 async def test_a_capture_makes_these_calls() -> None:
     noted = await calls_of_a_capture()
-    assert {"take_allowance", "save", "put", "of_agent", "procedure_pending", "get_thread"} <= set(noted)
+    assert {"take_allowance", "save", "put", "of_agents", "procedure_pending", "get_thread"} <= set(noted)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["in front", "after"])

@@ -49,7 +49,6 @@ from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
 from baton.domain.errors import ThreadUnavailable, TokenExpired
 from baton.domain.message import Role, StoredMessage
-from baton.domain.push_config import Line
 from baton.domain.thread import LeaseMark, Thread
 from baton.privacy.readers import sees_all
 from baton.requests.turn_requests import MessageRequest
@@ -58,9 +57,7 @@ CANCEL_SECONDS = 10.0
 """How long a cancellation waits for the run to stop."""
 POLL_SECONDS = 0.2
 MAX_POLL_SECONDS = 2.0
-"""How long a stream waits at most before it looks again whether a turn has begun."""
-RUNNING = (TaskState.SUBMITTED, TaskState.WORKING)
-"""The states of a task for which something is done without its client."""
+"""How long a stream waits at most before it looks again whether a queued message's turn has begun."""
 
 
 class A2AHandler(RequestHandler):
@@ -200,26 +197,21 @@ class A2AHandler(RequestHandler):
             raise TaskNotFoundError  # what is streamed is not redacted
         if task.state.is_terminal:
             raise UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
-        # A client of 1.0 hears the task's later turns too; for one of 0.3 the stream ends where its client has to act.
-        stays = line_of(context) is Line.CURRENT
-        async for update in self._follow(caller, task, None, stays=stays):
+        async for update in self._follow(caller, task, None):
             yield update
 
     async def _follow(
-        self, caller: A2ACaller, task: A2ATask | None, history: int | None, *, stays: bool = False
+        self, caller: A2ACaller, task: A2ATask | None, history: int | None
     ) -> AsyncGenerator[A2AEvent, None]:
-        """Yield the task, then what becomes of it until its run or queued message is done.
-
-        With ``stays``, until the task is in a terminal state, but no longer than a turn may take.
-        """
+        """Yield the task, then what becomes of it until its run or queued message is done."""
         if task is None:
             raise TaskNotFoundError
         services = caller.services
         yield await shown(task, caller.agents.describe, history=history)
         reader, until = TaskReader(services), asyncio.get_running_loop().time() + TURN_SECONDS
         pause = POLL_SECONDS
-        while not task.state.is_terminal and (stays or task.state in RUNNING):
-            updates, before = Updates(task.id, services.clock), task
+        while task.state in (TaskState.SUBMITTED, TaskState.WORKING):
+            updates = Updates(task.id, services.clock)
             run_id = task.run_id
             if run_id is not None and task.thread is not None:
                 async for update in self._run_updates(caller, task.thread, run_id, updates):
@@ -228,21 +220,15 @@ class A2AHandler(RequestHandler):
                 _check_token(caller)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, MAX_POLL_SECONDS)
-                is_same = reader.still_waits if task.state in RUNNING else reader.is_unchanged
-                if asyncio.get_running_loop().time() < until and await is_same(caller.scope, task):
+                if asyncio.get_running_loop().time() < until and await reader.still_waits(caller.scope, task):
                     continue
             current = await reader.read(caller.scope, task.id)
             if current is None or asyncio.get_running_loop().time() >= until:
                 return
-            task, pause = current, POLL_SECONDS
+            task = current
             if run_id is not None and task.run_id != run_id:
                 for update in updates.rest(task, run_id):
                     yield update
-                yield updates.end(task)
-            elif before.state not in RUNNING and task.run_id is None and task != replace(before, thread=task.thread):
-                for done in _runs_since(before, task):  # a turn that began and ended between two looks
-                    for update in updates.rest(task, done):
-                        yield update
                 yield updates.end(task)
 
     async def _run_updates(
@@ -306,12 +292,6 @@ class A2AHandler(RequestHandler):
         if caller.trusted_base_url is not None:
             card = await signed(card, caller.services, caller.trusted_base_url)
         return parse_agent_card(card)
-
-
-def _runs_since(before: A2ATask, task: A2ATask) -> list[str]:
-    """Return the task's runs that ``before`` did not have yet, in order."""
-    known = {message.run_id for message in before.messages}
-    return [each for each in dict.fromkeys(message.run_id for message in task.messages) if each and each not in known]
 
 
 async def _found(caller: A2ACaller, text: str) -> A2ATask:

@@ -173,26 +173,6 @@ class TaskReader:
             return False
         return await self.is_queued(scope, task.id, task.mark.message_id)
 
-    async def is_unchanged(self, scope: Scope, task: A2ATask) -> bool:
-        """Return whether nothing has happened in the conversation of a task that waits for its client, nor to the task.
-
-        It reads two items. False may also mean that only reading the task again tells.
-        """
-        before = task.thread
-        if before is None:
-            return False
-        try:
-            thread, mark = await gather_all(
-                self._services.store.get_thread(scope, task.id.thread_id),
-                self._services.a2a_tasks.get(scope, task.id.thread_id, task.id.root),
-            )
-        except ThreadUnavailable:
-            return False
-        if mark is not None and mark.user_id != thread.user_id:
-            mark = None
-        is_same = thread.next_ordinal == before.next_ordinal and thread.episode == before.episode
-        return is_same and thread.run is None and thread.status is before.status and mark == task.mark
-
     async def is_queued(self, scope: Scope, task_id: TaskId, message_id: str) -> bool:
         """Return whether a message to a task of an existing thread is the newest that waits in the queue."""
         turn, mark = await gather_all(

@@ -7,13 +7,11 @@ import { may } from "../../session/session.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import type { ViewContext } from "../view.ts";
+import { keepDraft } from "./drafts.ts";
 import type { Item } from "./items.ts";
 import { textOf } from "./items.ts";
 import "../../components/text-viewer.ts";
 import "./turn-bars.ts";
-
-/** Characters of a question that fit into an address. */
-const MAX_DRAFT = 2_000;
 
 type Fact = readonly [string, unknown];
 
@@ -98,7 +96,8 @@ export class ItemDetails extends LitElement {
       });
       const question = this.items.find((each) => each.key === `message:${turn.messageId}`);
       const draft = includeTurn || !question ? "" : textOf(question.record as Message);
-      location.hash = hrefOf(["threads", value.id], { draft: draft.slice(0, MAX_DRAFT) });
+      keepDraft(value.id, draft);
+      location.hash = hrefOf(["threads", value.id]);
     } catch (error) {
       this.context.notify(problemOf(error).message);
     }

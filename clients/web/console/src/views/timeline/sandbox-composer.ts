@@ -24,6 +24,8 @@ export class SandboxComposer extends LitElement {
   /** What the field holds at first. */
   declare draft: string;
   protected declare isSending: boolean;
+  /** What was sent last, with its id: sent again after a failure, it is the same message, and answered once. */
+  #sent = { message: "", messageId: "" };
 
   constructor() {
     super();
@@ -33,7 +35,7 @@ export class SandboxComposer extends LitElement {
 
   protected override render(): TemplateResult {
     return html`<form @submit=${this.#submitted}>
-      <label>${texts.sayInSandbox}<textarea name="message" required dir="auto" .value=${this.draft}></textarea></label>
+      <label>${texts.sayInSandbox}<textarea name="message" required dir="auto" ?readonly=${this.isSending} .value=${this.draft}></textarea></label>
       <button type="submit" class="primary" ?disabled=${this.isSending}>${this.isSending ? texts.answering : texts.send}</button>
     </form>`;
   }
@@ -45,8 +47,10 @@ export class SandboxComposer extends LitElement {
     if (!message) return;
     this.isSending = true;
     try {
-      const body = { sessionId: this.threadId, messageId: crypto.randomUUID(), message };
+      if (this.#sent.message !== message) this.#sent = { message, messageId: crypto.randomUUID() };
+      const body = { sessionId: this.threadId, ...this.#sent };
       await this.context.api.request(["messages"], { method: "POST", body });
+      this.#sent = { message: "", messageId: "" };
       form.reset();
       this.draft = "";
     } catch (error) {

@@ -8,6 +8,7 @@ import { hrefOf } from "../../routes.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
+import { draftFor } from "./drafts.ts";
 import { History } from "./history.ts";
 import { callItem, handoffItem, type Item, messageItem, taskItem, turnItem } from "./items.ts";
 import { LiveItems } from "./live-items.ts";
@@ -22,6 +23,10 @@ const IDLE_MS = 5_000;
 const AFTER_FAILURE_MS = 10_000;
 /** Pages that are read before the reader asks for more. */
 const FIRST_ITEMS = 200;
+/** Where an id tells its version: forks of handoffs have ids of version 5. */
+const VERSION_AT = 14;
+/** The conversation is gone, or the permission to read it. */
+const ENDS = new Set([401, 403, 404]);
 
 /** One conversation: who did what and when, as swimlanes, live. */
 export class TimelineView extends View {
@@ -88,6 +93,7 @@ export class TimelineView extends View {
       ${this.thread ? this.#header(this.thread) : html`<h1>${texts.conversation}</h1>`}
       <problem-note .problem=${this.problem} canRetry @retry=${() => this.#open()}></problem-note>
       ${this.items.length ? this.#parts(selected) : html`<p class="muted" role="status">${this.isReading ? texts.loading : this.problem ? "" : texts.none}</p>`}
+      ${this.#isOwn ? html`<sandbox-composer .context=${this.context} .threadId=${this.#threadId} .draft=${draftFor(this.#threadId)} @answered=${this.#answered}></sandbox-composer>` : nothing}
     `;
   }
 
@@ -121,15 +127,16 @@ export class TimelineView extends View {
       <div>
         ${this.#history?.isWhole ? nothing : html`<p><button type="button" ?disabled=${this.isReading} @click=${this.#readOlder}>${texts.older}</button></p>`}
         <swim-lanes .items=${this.items} .selected=${selected?.key ?? null} @select=${this.#selected} @top=${this.#readOlder}></swim-lanes>
-        ${this.#isOwn ? html`<sandbox-composer .context=${this.context} .threadId=${this.#threadId} .draft=${this.place.parameters.draft ?? ""} @answered=${this.#answered}></sandbox-composer>` : nothing}
       </div>
       ${selected ? html`<aside aria-label=${texts.details}><item-details .item=${selected} .items=${this.items} .threadId=${this.#threadId} .context=${this.context} @select=${this.#selected}></item-details></aside>` : nothing}
     </div>`;
   }
 
-  /** Whether the reader may say something: in a copy or a fork of their own. */
+  /** Whether the reader may say something: in a copy or a fork of their own, but not in one that its parent writes. */
   get #isOwn(): boolean {
-    return this.thread?.parentThreadId != null && this.thread.userId === this.context.person.userId;
+    const { thread } = this;
+    const isLed = thread?.id[VERSION_AT] === "5";
+    return thread?.parentThreadId != null && thread.userId === this.context.person.userId && !isLed;
   }
 
   #answered = async (): Promise<void> => {
@@ -206,7 +213,11 @@ export class TimelineView extends View {
       } catch (error) {
         if (signal.aborted || isAborted(error)) return;
         this.isLive = false;
-        if (problemOf(error).status === 401) return;
+        const problem = problemOf(error);
+        if (ENDS.has(problem.status)) {
+          this.problem = problem;
+          return;
+        }
         await pause(AFTER_FAILURE_MS, signal);
       }
     }
@@ -249,11 +260,13 @@ export class TimelineView extends View {
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
+    const done = () => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", done);
       resolve();
-    });
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
   });
 }
 
