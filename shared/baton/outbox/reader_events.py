@@ -49,19 +49,20 @@ class ReaderEvents:
             elif event.type in _ENDS_OF_A_RUN:
                 for text in list(self._texts):
                     ready += await self._whole(text, event)
-            ready.append(await self._redacted(event))
-        return [event for event in ready if event.seq is None or event.seq > self.after]
+            if event.seq is None or event.seq > self.after:
+                ready.append(await self._redacted(event))
+        return ready
 
     async def _whole(self, text: tuple[str, str], end: Event) -> list[Event]:
         """Return a text that is complete as one event, for readers who do not have its end yet.
 
-        It has no number to resume after: other events may have been sent since its last piece.
+        It is numbered as its last piece. A reader who resumes after that gets later events again, and drops them.
         """
         pieces = self._texts.pop(text, [])
         if not pieces or (end.seq is not None and end.seq <= self.after):
             return []
         whole = "".join(str(piece.body.get("delta", "")) for piece in pieces)
-        return [await self._redacted(Event({**pieces[-1].body, "delta": whole}))]
+        return [await self._redacted(Event({**pieces[-1].body, "delta": whole}, pieces[-1].seq))]
 
     async def _redacted(self, event: Event) -> Event:
         body: dict[str, Any] = await self.readers.redacted(event.body)
