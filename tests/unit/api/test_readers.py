@@ -7,10 +7,9 @@ import re
 
 import pytest
 
-from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.api.sse import Timing
+from baton.composition.app import build
 from baton.domain.identity import Permission
-from baton.privacy.readers import Readers
 from tests.fakes.chat_model import Answer
 from tests.unit.api.served import Served
 
@@ -82,7 +81,7 @@ async def test_a_reader_who_follows_is_audited_once_in_a_while(served: Served) -
 
 async def test_json_of_tools_is_redacted_whatever_its_members_are_called() -> None:
     found = {"customer_id": MAIL, "status": f"call {PHONE}", MAIL: [{"id": "c-1", "code": SAID}], "userId": MAIL}
-    redacted = await Readers(InProcessPiiDetector()).redacted({"input": found, "messageId": "m-1"})
+    redacted = await build(Served().harness.ports).readers.redacted({"input": found, "messageId": "m-1"})
     assert redacted["messageId"] == "m-1"
     assert redacted["input"]["userId"] == MAIL  # ids of users are shown as they are
     told = json.dumps({name: each for name, each in redacted["input"].items() if name != "userId"})
