@@ -1,5 +1,6 @@
-import { type CSSResultGroup, LitElement } from "lit";
+import type { CSSResultGroup } from "lit";
 import type { ConsoleApi } from "../api/console-api.ts";
+import { PageElement } from "../components/page-element.ts";
 import type { Permission } from "../permissions.ts";
 import type { Place } from "../routes.ts";
 import { may, type Person } from "../session/session.ts";
@@ -13,12 +14,8 @@ export interface ViewContext {
   readonly notify: (message: string) => void;
 }
 
-/**
- * A page of the console. `place` changes while it is shown, when only parameters or later segments of the hash change.
- *
- * `left` is aborted when the view is left: pass it to requests, so that nothing goes on unseen.
- */
-export abstract class View extends LitElement {
+/** A page of the console. `place` changes while it is shown, when only parameters or later segments of the hash change. */
+export abstract class View extends PageElement {
   static override properties: Record<string, object> = {
     context: { attribute: false },
     place: { attribute: false },
@@ -26,14 +23,9 @@ export abstract class View extends LitElement {
   static override styles: CSSResultGroup = base;
   declare context: ViewContext;
   declare place: Place;
-  #leaving = new AbortController();
 
   get api(): ConsoleApi {
     return this.context.api;
-  }
-
-  get left(): AbortSignal {
-    return this.#leaving.signal;
   }
 
   may(permission: Permission): boolean {
@@ -43,15 +35,5 @@ export abstract class View extends LitElement {
   /** Puts parameters of this view into the address, without a new entry in the browser's history. */
   remember(parameters: Readonly<Record<string, string | null>>): void {
     this.dispatchEvent(new CustomEvent("remember", { detail: parameters, bubbles: true, composed: true }));
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#leaving.abort();
   }
 }

@@ -1,7 +1,8 @@
-import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
 import type { ConsoleCode, LineProblem } from "../../components/code-editor.ts";
 import type { Help } from "../../components/code-setup.ts";
+import { PageElement } from "../../components/page-element.ts";
 import { hrefOf } from "../../routes.ts";
 import type { Person } from "../../session/session.ts";
 import { base } from "../../styles/base.ts";
@@ -37,7 +38,7 @@ interface Theirs {
 const drafts = new WeakMap<Person, Map<string, { text: string; saved: AgentText | null }>>();
 
 /** One agent's definition: read, checked while it is written, saved, and compared with what others have saved. */
-export class AgentEditor extends LitElement {
+export class AgentEditor extends PageElement {
   static override properties = {
     context: { attribute: false },
     agentId: { attribute: false },
@@ -81,7 +82,6 @@ export class AgentEditor extends LitElement {
   protected declare isReady: boolean;
   protected declare isBusy: boolean;
   protected declare isChecking: boolean;
-  #leaving = new AbortController();
   #check = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -103,7 +103,6 @@ export class AgentEditor extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
     window.addEventListener("beforeunload", this.#unloading);
   }
 
@@ -112,7 +111,6 @@ export class AgentEditor extends LitElement {
     window.removeEventListener("beforeunload", this.#unloading);
     clearTimeout(this.#timer);
     this.#check.abort();
-    this.#leaving.abort();
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
@@ -208,7 +206,7 @@ export class AgentEditor extends LitElement {
   }
 
   async #load(): Promise<void> {
-    const { signal } = this.#leaving;
+    const signal = this.left;
     this.isReady = false;
     this.problem = this.theirs = this.change = null;
     this.wrong = [];
@@ -229,7 +227,7 @@ export class AgentEditor extends LitElement {
   /** Returns what is stored; null if there is no such agent, or none any more. */
   async #read(): Promise<AgentText | null> {
     try {
-      return await readAgent(this.context.api, this.agentId, this.#leaving.signal);
+      return await readAgent(this.context.api, this.agentId, this.left);
     } catch (error) {
       if (!isAborted(error) && problemOf(error).code === "unknown_agent") return null;
       throw error;
@@ -238,7 +236,7 @@ export class AgentEditor extends LitElement {
 
   async #beginning(): Promise<string> {
     if (!this.from) return NEW(this.agentId);
-    const { text } = await readAgent(this.context.api, this.from, this.#leaving.signal);
+    const { text } = await readAgent(this.context.api, this.from, this.left);
     return text.replace(/^id: .*$/m, `id: ${this.agentId}`);
   }
 
@@ -315,7 +313,7 @@ export class AgentEditor extends LitElement {
       const made = await saveAgent(this.context.api, this.agentId, this.text, version, { comment: this.comment });
       this.context.notify(made.isStored ? say.saved(made.version) : say.unchanged);
       this.#forget();
-      this.saved = await readAgent(this.context.api, this.agentId, this.#leaving.signal);
+      this.saved = await readAgent(this.context.api, this.agentId, this.left);
       this.text = this.saved.text;
       this.comment = "";
       this.change = null;
@@ -354,9 +352,7 @@ export class AgentEditor extends LitElement {
     try {
       const now = await this.#read();
       if (now?.version === known?.version) return;
-      const newest = now
-        ? (await listVersions(this.context.api, this.agentId, null, this.#leaving.signal)).items[0]
-        : null;
+      const newest = now ? (await listVersions(this.context.api, this.agentId, null, this.left)).items[0] : null;
       this.saved = now;
       if (now && now.text === this.text) return;
       this.theirs = { saved: now, by: newest?.createdBy ?? "" };

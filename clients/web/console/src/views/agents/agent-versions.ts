@@ -1,5 +1,6 @@
-import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { PageElement } from "../../components/page-element.ts";
 import type { Column, PagedTable } from "../../components/paged-table.ts";
 import { base } from "../../styles/base.ts";
 import type { ViewContext } from "../view.ts";
@@ -12,7 +13,7 @@ import "../../components/problem-note.ts";
 const WHEN = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 /** The versions of an agent: compared with what is saved, and rolled back to. Tells `restored`, or `refused`. */
-export class AgentVersions extends LitElement {
+export class AgentVersions extends PageElement {
   static override properties = {
     context: { attribute: false },
     agentId: { attribute: false },
@@ -33,7 +34,6 @@ export class AgentVersions extends LitElement {
   protected declare problem: Problem | null;
   /** There is no such agent, and there never was. */
   protected declare isUnknown: boolean;
-  #leaving = new AbortController();
 
   constructor() {
     super();
@@ -43,16 +43,6 @@ export class AgentVersions extends LitElement {
     this.text = null;
     this.problem = null;
     this.isUnknown = false;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#leaving.abort();
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -117,7 +107,7 @@ export class AgentVersions extends LitElement {
   async #choose(version: AgentVersion): Promise<void> {
     this.problem = null;
     try {
-      this.text = await readVersion(this.context.api, this.agentId, version.version, this.#leaving.signal);
+      this.text = await readVersion(this.context.api, this.agentId, version.version, this.left);
       this.chosen = version;
     } catch (error) {
       if (!isAborted(error)) this.problem = problemOf(error);

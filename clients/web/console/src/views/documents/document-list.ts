@@ -1,6 +1,7 @@
-import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { PageElement } from "../../components/page-element.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import type { ViewContext } from "../view.ts";
@@ -18,7 +19,7 @@ const ENDINGS = ".pdf,.docx,.pptx,.xlsx,.html,.htm,.xhtml,.md,.markdown,.txt,.cs
 const SIZE = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 
 /** The documents of an agent: uploaded, followed until they are ready, replaced and deleted. */
-export class DocumentList extends LitElement {
+export class DocumentList extends PageElement {
   static override properties = {
     context: { attribute: false },
     agentId: { attribute: false },
@@ -57,7 +58,6 @@ export class DocumentList extends LitElement {
   protected declare problem: Problem | null;
   protected declare isLoading: boolean;
   protected declare isOver: boolean;
-  #leaving = new AbortController();
   #queue: Uploads | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #delay = POLL_MS;
@@ -75,17 +75,15 @@ export class DocumentList extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     clearTimeout(this.#timer);
-    this.#leaving.abort();
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (!changed.has("agentId")) return;
     clearTimeout(this.#timer);
-    this.#leaving.abort();
-    this.#leaving = new AbortController();
+    this.askAnew();
     this.uploads = this.documents = [];
     this.cursor = null;
-    this.#queue = new Uploads(this.context.api, this.agentId, this.#leaving.signal, {
+    this.#queue = new Uploads(this.context.api, this.agentId, this.left, {
       changed: () => {
         this.uploads = this.#queue?.all ?? [];
       },
@@ -177,7 +175,7 @@ export class DocumentList extends LitElement {
   }
 
   async #load(): Promise<void> {
-    const { signal } = this.#leaving;
+    const signal = this.left;
     this.isLoading = true;
     this.problem = null;
     try {
@@ -209,7 +207,7 @@ export class DocumentList extends LitElement {
 
   /** Asks how far the documents are that are being taken in. */
   async #poll(): Promise<void> {
-    const { signal } = this.#leaving;
+    const signal = this.left;
     const asked = this.documents.filter(isOnTheWay).slice(0, MOST_POLLED);
     const found = await Promise.allSettled(
       asked.map(({ id }) => readDocument(this.context.api, this.agentId, id, signal)),

@@ -1,5 +1,6 @@
-import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { PageElement } from "../../components/page-element.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import type { ViewContext } from "../view.ts";
@@ -13,7 +14,7 @@ const KINDS: readonly SourceKind[] = ["urls", "sitemap", "s3"];
 const WHEN = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 /** What keeps documents of an agent up to date: lists of addresses, sitemaps and S3 prefixes. */
-export class DocumentSources extends LitElement {
+export class DocumentSources extends PageElement {
   static override properties = {
     context: { attribute: false },
     agentId: { attribute: false },
@@ -42,7 +43,6 @@ export class DocumentSources extends LitElement {
   protected declare kind: SourceKind;
   protected declare problem: Problem | null;
   protected declare isBusy: boolean;
-  #leaving = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
@@ -57,13 +57,11 @@ export class DocumentSources extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     clearTimeout(this.#timer);
-    this.#leaving.abort();
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (!changed.has("agentId")) return;
-    this.#leaving.abort();
-    this.#leaving = new AbortController();
+    this.askAnew();
     this.sources = [];
     void this.#load();
   }
@@ -118,7 +116,7 @@ export class DocumentSources extends LitElement {
   }
 
   async #load(cursor: string | null = null): Promise<void> {
-    const { signal } = this.#leaving;
+    const signal = this.left;
     clearTimeout(this.#timer);
     try {
       const page = await listSources(this.context.api, this.agentId, cursor, signal);

@@ -1,5 +1,6 @@
-import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { PageElement } from "../../components/page-element.ts";
 import { base } from "../../styles/base.ts";
 import type { ViewContext } from "../view.ts";
 import { type FoundItem, search } from "./documents-api.ts";
@@ -7,7 +8,7 @@ import { documentTexts as say } from "./texts.ts";
 import "../../components/problem-note.ts";
 
 /** Tries what an agent finds in its documents for a question. */
-export class KnowledgeTrial extends LitElement {
+export class KnowledgeTrial extends PageElement {
   static override properties = {
     context: { attribute: false },
     agentId: { attribute: false },
@@ -31,7 +32,6 @@ export class KnowledgeTrial extends LitElement {
   protected declare note: string | null;
   protected declare problem: Problem | null;
   protected declare isBusy: boolean;
-  #leaving = new AbortController();
 
   constructor() {
     super();
@@ -39,16 +39,6 @@ export class KnowledgeTrial extends LitElement {
     this.note = null;
     this.problem = null;
     this.isBusy = false;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#leaving.abort();
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
@@ -94,7 +84,7 @@ export class KnowledgeTrial extends LitElement {
     this.isBusy = true;
     this.problem = null;
     try {
-      const { items, note } = await search(this.context.api, this.agentId, query, this.#leaving.signal);
+      const { items, note } = await search(this.context.api, this.agentId, query, this.left);
       this.items = items;
       this.note = note;
     } catch (error) {

@@ -1,8 +1,9 @@
-import { css, html, LitElement, nothing, type TemplateResult } from "lit";
+import { css, html, nothing, type TemplateResult } from "lit";
 import type { Page } from "../../api/console-api.ts";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
 import type { Message } from "../../api/shapes.ts";
 import { count, duration } from "../../components/numbers.ts";
+import { PageElement } from "../../components/page-element.ts";
 import { base } from "../../styles/base.ts";
 import type { ViewContext } from "../view.ts";
 import { type AgentPrompt, type ContextRecord, promptsOf, type Rerun } from "./context-record.ts";
@@ -18,7 +19,7 @@ const RERUN_MS = 250_000;
 const MESSAGES = 100;
 
 /** Runs a turn again as a dry run, and shows both answers beside each other and what differs in the prompts. */
-export class RunAgain extends LitElement {
+export class RunAgain extends PageElement {
   static override properties = {
     context: { attribute: false },
     threadId: { attribute: false },
@@ -50,7 +51,6 @@ export class RunAgain extends LitElement {
   protected declare answered: string | null;
   protected declare problem: Problem | null;
   protected declare isRunning: boolean;
-  #leaving = new AbortController();
 
   constructor() {
     super();
@@ -65,20 +65,9 @@ export class RunAgain extends LitElement {
     this.isRunning = false;
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#leaving.abort();
-  }
-
   protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
     if (!changed.has("runId") && !changed.has("threadId")) return;
-    this.#leaving.abort();
-    this.#leaving = new AbortController();
+    this.askAnew();
     this.rerun = null;
     this.answered = null;
     this.problem = null;
@@ -133,7 +122,7 @@ export class RunAgain extends LitElement {
     const form = new FormData(event.target as HTMLFormElement);
     const model = String(form.get("model") ?? "").trim();
     const version = Number(form.get("version") || 0);
-    const { signal } = this.#leaving;
+    const signal = this.left;
     this.isRunning = true;
     this.problem = null;
     this.rerun = null;

@@ -1,5 +1,6 @@
-import { css, html, LitElement, nothing, type TemplateResult } from "lit";
+import { css, html, nothing, type TemplateResult } from "lit";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { PageElement } from "../../components/page-element.ts";
 import { hrefOf } from "../../routes.ts";
 import { base } from "../../styles/base.ts";
 import { listAgents } from "../agents/agents-api.ts";
@@ -9,7 +10,7 @@ import { procedureTexts as say } from "./texts.ts";
 import "../../components/problem-note.ts";
 
 /** Tries which procedure an agent would follow for a message. */
-export class ProcedureMatch extends LitElement {
+export class ProcedureMatch extends PageElement {
   static override properties = {
     context: { attribute: false },
     agents: { state: true },
@@ -32,7 +33,6 @@ export class ProcedureMatch extends LitElement {
   protected declare note: string | null;
   protected declare problem: Problem | null;
   protected declare isBusy: boolean;
-  #leaving = new AbortController();
 
   constructor() {
     super();
@@ -41,16 +41,6 @@ export class ProcedureMatch extends LitElement {
     this.note = null;
     this.problem = null;
     this.isBusy = false;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#leaving.abort();
   }
 
   protected override firstUpdated(): void {
@@ -90,7 +80,7 @@ export class ProcedureMatch extends LitElement {
 
   async #loadAgents(): Promise<void> {
     try {
-      this.agents = (await listAgents(this.context.api, this.#leaving.signal)).items.map(({ id }) => id);
+      this.agents = (await listAgents(this.context.api, this.left)).items.map(({ id }) => id);
     } catch (error) {
       if (!isAborted(error)) this.problem = problemOf(error);
     }
@@ -105,7 +95,7 @@ export class ProcedureMatch extends LitElement {
     this.isBusy = true;
     this.problem = null;
     try {
-      const { items, error } = await tryMessage(this.context.api, agentId, query, this.#leaving.signal);
+      const { items, error } = await tryMessage(this.context.api, agentId, query, this.left);
       this.found = { agentId, items };
       this.note = error;
     } catch (error) {

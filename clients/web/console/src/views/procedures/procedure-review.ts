@@ -1,5 +1,6 @@
-import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { PageElement } from "../../components/page-element.ts";
 import { hrefOf } from "../../routes.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
@@ -22,7 +23,7 @@ import "./procedure-source.ts";
 const CHANGED = new Set(["procedure_changed", "procedure_version_mismatch"]);
 
 /** One procedure: read beside the task that it was made of, decided on, edited, and its versions. */
-export class ProcedureReview extends LitElement {
+export class ProcedureReview extends PageElement {
   static override properties = {
     context: { attribute: false },
     agentId: { attribute: false },
@@ -60,7 +61,6 @@ export class ProcedureReview extends LitElement {
   protected declare theirs: { readonly text: string; readonly procedure: Procedure } | null;
   protected declare problem: Problem | null;
   protected declare isBusy: boolean;
-  #leaving = new AbortController();
   #reading = new AbortController();
 
   constructor() {
@@ -77,7 +77,6 @@ export class ProcedureReview extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
     window.addEventListener("beforeunload", this.#unloading);
   }
 
@@ -85,7 +84,6 @@ export class ProcedureReview extends LitElement {
     super.disconnectedCallback();
     window.removeEventListener("beforeunload", this.#unloading);
     this.#reading.abort();
-    this.#leaving.abort();
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
@@ -203,13 +201,7 @@ export class ProcedureReview extends LitElement {
     const { cursor } = this;
     if (!cursor) return;
     try {
-      const page = await readProcedure(
-        this.context.api,
-        this.agentId,
-        this.procedureId,
-        { cursor },
-        this.#leaving.signal,
-      );
+      const page = await readProcedure(this.context.api, this.agentId, this.procedureId, { cursor }, this.left);
       this.versions = [...this.versions, ...page.versions];
       this.cursor = page.nextCursor;
     } catch (error) {
@@ -251,7 +243,7 @@ export class ProcedureReview extends LitElement {
   }
 
   #textOf({ version }: Procedure): Promise<string> {
-    return readSkill(this.context.api, this.agentId, this.procedureId, version, this.#leaving.signal);
+    return readSkill(this.context.api, this.agentId, this.procedureId, version, this.left);
   }
 
   #loadEditor(): Promise<unknown> {
@@ -290,7 +282,7 @@ export class ProcedureReview extends LitElement {
   /** Reads what others have made of the procedure, to be compared with what is written here. */
   async #meet(): Promise<void> {
     try {
-      const now = await readProcedure(this.context.api, this.agentId, this.procedureId, {}, this.#leaving.signal);
+      const now = await readProcedure(this.context.api, this.agentId, this.procedureId, {}, this.left);
       this.theirs = { text: await this.#textOf(now), procedure: now };
       this.versions = now.versions;
       this.cursor = now.nextCursor;
