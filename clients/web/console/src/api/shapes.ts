@@ -28,7 +28,6 @@ export interface Thread {
   readonly cost?: number | null;
   /** The code of the last failure that a run has ended with. */
   readonly lastError?: string | null;
-  readonly isSandbox?: boolean;
 }
 
 export interface Turn {

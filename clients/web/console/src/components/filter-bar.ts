@@ -12,6 +12,15 @@ export interface Filter {
   readonly maxLength?: number;
 }
 
+/** Returns what the address narrows a list to: the parameters that are filters and not empty. */
+export function chosen(
+  filters: readonly Filter[],
+  parameters: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const given = filters.flatMap(({ name }) => (parameters[name] ? [[name, parameters[name]]] : []));
+  return Object.fromEntries(given);
+}
+
 /** Fields that narrow a list; fires `change` with all values, null for empty ones, when it is submitted. */
 export class FilterBar extends LitElement {
   static override properties = { filters: { attribute: false }, values: { attribute: false } };

@@ -1,7 +1,7 @@
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { problemOf } from "../../api/problem.ts";
 import type { AuditRecord } from "../../api/shapes.ts";
-import type { Filter } from "../../components/filter-bar.ts";
+import { chosen, type Filter } from "../../components/filter-bar.ts";
 import { when } from "../../components/numbers.ts";
 import type { Column, ReadPage } from "../../components/paged-table.ts";
 import { save } from "../../components/save.ts";
@@ -9,11 +9,9 @@ import { hrefOf } from "../../routes.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
-import "../../components/filter-bar.ts";
 import "../../components/paged-table.ts";
 
 const PAGE = 50;
-/** Actions that are offered; others can be typed. */
 const FILTERS: readonly Filter[] = [
   { name: "action", label: texts.action, kind: "text", maxLength: 64 },
   { name: "outcome", label: texts.outcome, kind: "text", maxLength: 64 },
@@ -86,9 +84,7 @@ export class AuditView extends View {
   }
 
   get #wanted(): Readonly<Record<string, string>> {
-    const { parameters } = this.place;
-    const names = FILTERS.map((each) => each.name).filter((name) => parameters[name]);
-    return Object.fromEntries(names.map((name) => [name, parameters[name] ?? ""]));
+    return chosen(FILTERS, this.place.parameters);
   }
 
   #filtered = (event: CustomEvent<Record<string, string | null>>): void => {

@@ -9,8 +9,7 @@ import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
 import "../../components/paged-table.ts";
-import "../../components/filter-bar.ts";
-import type { Filter } from "../../components/filter-bar.ts";
+import { chosen, type Filter } from "../../components/filter-bar.ts";
 
 const PAGE = 50;
 /** Between two looks for newer conversations. */
@@ -97,9 +96,7 @@ export class ThreadsView extends View {
   }
 
   get #wanted(): Readonly<Record<string, string>> {
-    const { parameters } = this.place;
-    const names = FILTERS.map((each) => each.name).filter((name) => parameters[name]);
-    return Object.fromEntries(names.map((name) => [name, parameters[name] ?? ""]));
+    return chosen(FILTERS, this.place.parameters);
   }
 
   #reader(): ReadPage<Thread> {

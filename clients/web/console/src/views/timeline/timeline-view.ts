@@ -21,7 +21,7 @@ const PAGE = 100;
 /** Between two looks at a conversation in which nothing goes on. */
 const IDLE_MS = 5_000;
 const AFTER_FAILURE_MS = 10_000;
-/** Pages that are read before the reader asks for more. */
+/** Items that are read before the reader asks for more. */
 const FIRST_ITEMS = 200;
 /** Where an id tells its version: forks of handoffs have ids of version 5. */
 const VERSION_AT = 14;
