@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.shards import batches, newest_first
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
@@ -96,12 +96,12 @@ class DynamoAuditLog:
         if until is not None:
             # Beyond every id of that moment: it is followed by `#`, which `~` comes after.
             before = min(filter(None, (before, f"{to_millis(until):015d}~")))
-        first = f"{to_millis(since):015d}" if since is not None else ""
+        oldest = f"{to_millis(since):015d}" if since is not None else ""
         found: list[AuditRecord] = []
         pages = 0
         listings = keys.audit_listings(scope)
         async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
-            while page := [entry for entry in await _some(entries, PAGE) if entry["listed_at"] >= first]:
+            async for page in batches(entries, PAGE, oldest):
                 pages += 1
                 items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page])
                 records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
@@ -111,16 +111,6 @@ class DynamoAuditLog:
                 if pages == MAX_PAGES:
                     return found, encode_text(page[-1]["listed_at"])
         return _page(found, limit)
-
-
-async def _some(entries: AsyncIterator[Item], most: int) -> list[Item]:
-    """Return the next entries, at most ``most``."""
-    taken: list[Item] = []
-    async for entry in entries:
-        taken.append(entry)
-        if len(taken) == most:
-            break
-    return taken
 
 
 def _record(item: Item) -> AuditRecord:

@@ -63,6 +63,20 @@ async def newest_first(
                 yield entry
 
 
+async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> AsyncGenerator[list[Item]]:
+    """Yield the entries of ``newest_first`` in lists of ``size``, until one is older than ``oldest``."""
+    batch: list[Item] = []
+    async for entry in entries:
+        if entry["listed_at"] < oldest:
+            break
+        batch.append(entry)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
 async def due_entries(table: Table, partitions: Sequence[str], before: datetime) -> AsyncGenerator[list[Item], None]:
     """Yield the entries that are due ``before`` a time: one page of every partition together.
 

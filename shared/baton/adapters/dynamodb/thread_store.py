@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC
@@ -11,7 +11,7 @@ from datetime import UTC
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.messages import Messages
-from baton.adapters.dynamodb.shards import LISTING, newest_first
+from baton.adapters.dynamodb.shards import LISTING, batches, newest_first
 from baton.adapters.dynamodb.thread_item import listed_at, tenant_listed_at, thread_from_item
 from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
@@ -124,7 +124,7 @@ class DynamoThreadStore(Messages):
         async with aclosing(
             newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
         ) as entries:
-            async for batch in _batches(entries, at_once, oldest):
+            async for batch in batches(entries, at_once, oldest):
                 places = {_listed_thread(row): row["listed_at"] for row in (batch if query else batch[:limit])}
                 loaded = await self._load(scope, list(places), None)
                 found += sorted(
@@ -157,20 +157,6 @@ class DynamoThreadStore(Messages):
             threads = [thread for thread in threads if thread.user_id == scope.user_id]
         threads.sort(key=_age, reverse=True)
         return [thread for thread in threads if below is None or _age(thread) < below]
-
-
-async def _batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> AsyncGenerator[list[Item]]:
-    """Yield the entries in lists of ``size``, until one is older than ``oldest``."""
-    batch: list[Item] = []
-    async for entry in entries:
-        if entry["listed_at"] < oldest:
-            break
-        batch.append(entry)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _listed_thread(entry: Item) -> str:
