@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baton.domain.agent import AgentDefinition
@@ -11,7 +12,6 @@ from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import MAX_COPIED, Forks
-from baton.memory.message_range import messages_between
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.thread_store import ThreadStore
@@ -19,10 +19,7 @@ from baton.privacy.readers import Readers
 
 TITLE = "Sandbox: {title}"
 MAX_TITLE = 110
-MAX_TURN = 1_000
-"""Messages of a turn: its calls are more than any agent may make."""
-MAX_LOOK_BACK = 2_000
-"""Messages that are looked through for the newest ``MAX_COPIED`` of the conversation."""
+PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +43,9 @@ class Sandboxes:
         question = await self.store.find_message(scope, source, message_id)
         if question is None:
             raise NotFound("There is no such message in this conversation, or its turn has not ended yet.")
-        below = min(source.next_ordinal, question.ordinal + MAX_TURN)
-        turn = await self.store.run_messages(scope, source.id, first_ordinal=question.ordinal, below=below)
-        turn = [each for each in turn if each.run_id == question.run_id]
+        turn = await self.store.run_messages(
+            scope, source.id, first_ordinal=question.ordinal, below=source.next_ordinal
+        )
         end = turn[-1].ordinal + 1 if is_answered and turn else question.ordinal
         copied = await self._before(scope, source, end)
         agent = await self._agent(scope, source, turn)
@@ -67,7 +64,12 @@ class Sandboxes:
         if end == 0:
             return []
         branch = source.continued_from(end - 1)
-        found = await messages_between(self.store, scope, branch, max(0, end - MAX_LOOK_BACK), end)
+        found: list[StoredMessage] = []
+        before: int | None = end
+        while before is not None and len(found) <= MAX_COPIED:
+            page = await self.store.read_messages(scope, branch, limit=PAGE, before=before)
+            found = [*page.messages, *found]
+            before = page.next_before
         kept = found[-MAX_COPIED:]
         if len(kept) < len(found):
             # A call without its result, or a result without its call, would be refused by models.
@@ -75,7 +77,7 @@ class Sandboxes:
             kept = kept[first:]
         return kept
 
-    async def _agent(self, scope: Scope, source: Thread, turn: list[StoredMessage]) -> AgentDefinition:
+    async def _agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
         spoke = next((each.agent_id for each in reversed(turn) if each.agent_id is not None), None)
         if spoke is not None and spoke != source.agent_id:
             agent = (await self.agents.of(scope)).describe(spoke)
