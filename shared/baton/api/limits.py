@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from baton.api.authentication import Caller
 from baton.api.problems import responses
@@ -99,7 +100,7 @@ async def put_limits(
     above = wanted.excess(services.current_limits.deployment)
     if above is not None:
         most = getattr(services.current_limits.deployment, above)
-        raise InvalidRequest(f"{_served_name(above)}: this deployment allows at most {most}.")
+        raise InvalidRequest(f"{to_camel(above)}: this deployment allows at most {most}.")
     if wanted == stored and stored.changed_by == caller.user_id:
         return _shown(services, stored, response)
     if not _matches(if_match, stored.revision):
@@ -108,7 +109,7 @@ async def put_limits(
     if not await services.tenant_limits.put(caller, changed):
         raise LimitsChanged
     services.current_limits.forget(caller)
-    detail = {_served_name(name): getattr(changed, name) for name in LIMITS}
+    detail = {to_camel(name): getattr(changed, name) for name in LIMITS}
     await services.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
     return _shown(services, changed, response)
 
@@ -132,8 +133,3 @@ def _matches(if_match: str | None, revision: int) -> bool:
     if re.fullmatch(r'"\d{1,18}"', given := if_match.strip(), re.ASCII) is None:
         raise InvalidRequest('If-Match: send the ETag of the limits, such as "3", or *.')
     return int(given.strip('"')) == revision
-
-
-def _served_name(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(map(str.title, rest))

@@ -381,8 +381,8 @@ def _check_limits(listed: AgentList, agent_id: str, size: int, most: int) -> Non
     ):
         raise AgentLimitReached(f"A tenant has at most {most} agents, and uses {MAX_IDS} ids over time.")
     if sum(entry.size for entry in others.values()) + size > MAX_DEFINITIONS:
-        most = MAX_DEFINITIONS // 1024
-        raise AgentLimitReached(f"The definitions of a tenant's agents are at most {most} KB together.")
+        kilobytes = MAX_DEFINITIONS // 1024
+        raise AgentLimitReached(f"The definitions of a tenant's agents are at most {kilobytes} KB together.")
 
 
 def _warnings(definition: AgentDefinition, state: _State, scope: Scope) -> Iterator[str]:
