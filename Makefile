@@ -30,10 +30,10 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 	@$(UV) sync --locked --quiet
 
 web: setup ## Build what browsers load (clients/web), if it has changed
-	@$(BIN)/python -m local.web
+	@$(BIN)/python -m baton_local.web
 
 run: setup web ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
-	@exec $(BIN)/python -m local
+	@exec $(BIN)/python -m baton_local
 
 check: setup ## Lint, types and unit tests: the daily loop, under 90 seconds on two cores
 	@failed=(); \
@@ -73,13 +73,13 @@ lint: setup ## Style, formatting and the import rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m local.web lint
+	@$(BIN)/python -m baton_local.web lint
 
 types: setup ## Types, strictly
 	@echo "== types"
 	@$(BIN)/mypy
 	@$(BIN)/mypy functions
-	@$(BIN)/python -m local.web types
+	@$(BIN)/python -m baton_local.web types
 
 faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest $(FAULTS) $(TESTS)
@@ -113,10 +113,10 @@ account: setup ## Once in an account and region: the role by which API Gateway w
 deploy: export BATON_REQUIRE_BYTECODE := 1
 deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod
 	@$(BIN)/sam deploy --config-env $(STAGE)
-	@$(BIN)/python -m local.publishing $(STAGE)
+	@$(BIN)/python -m baton_local.publishing $(STAGE)
 
 publish: setup ## Put the chat widget where a deployed stage serves it: make publish STAGE=dev|prod
-	@$(BIN)/python -m local.publishing $(STAGE)
+	@$(BIN)/python -m baton_local.publishing $(STAGE)
 
 clean: ## Remove what builds and tests leave behind; the environment stays
 	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

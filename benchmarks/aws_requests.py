@@ -16,13 +16,13 @@ from boto3.session import Session
 
 from baton.adapters.aws import CONFIG, QUICK, client
 from baton.adapters.dynamodb.attributes import read_items
+from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.resources import create_table
+from baton_local.settings import ROOT, default_cache_dir
+from baton_local.stack import read_stack
+from baton_local.template import Endpoints
 from benchmarks.report import machine, table
-from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
-from local.engines.dynamodb import DynamoDBLocal
-from local.resources import create_table
-from local.settings import ROOT, default_cache_dir
-from local.stack import read_stack
-from local.template import Endpoints
 
 PAUSES = (0.0, 0.02)
 """Seconds between requests. After a pause the processor's caches hold something else, as they do in a turn."""

@@ -17,10 +17,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from baton_local.settings import ROOT
+from baton_local.stack import FunctionDefinition, read_stack
+from baton_local.template import Endpoints
 from benchmarks.report import table
-from local.settings import ROOT
-from local.stack import FunctionDefinition, read_stack
-from local.template import Endpoints
 
 LAYERS = {"DependenciesLayer": ROOT / "layers/dependencies", "SharedLayer": ROOT / "shared"}
 ENDPOINTS = Endpoints(

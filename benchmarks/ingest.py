@@ -30,16 +30,16 @@ from baton.domain.search import Vector
 from baton.ports.clock import SystemClock
 from baton.ports.documents import ORIGINAL
 from baton.ports.embedder import Embedder
+from baton_local.engines.clients import client
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.resources import create_bucket, create_table
+from baton_local.settings import ROOT, default_cache_dir
+from baton_local.stack import read_stack
+from baton_local.template import Endpoints
 from benchmarks.document_set import Made, document_set, pdf
 from benchmarks.recall import LocalEmbedder
 from benchmarks.report import machine, table
 from benchmarks.s3_process import S3Process
-from local.engines.clients import client
-from local.engines.dynamodb import DynamoDBLocal
-from local.resources import create_bucket, create_table
-from local.settings import ROOT, default_cache_dir
-from local.stack import read_stack
-from local.template import Endpoints
 
 SCOPE = Scope("benchmark", "ada")
 AGENT = "knowledge"

@@ -40,9 +40,9 @@ from baton.memory.recalled import Found, Retrieval
 from baton.ports.documents import DocumentStore
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
+from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from benchmarks.recall import LocalEmbedder
 from benchmarks.report import machine, table
-from local.demo_model.sentence_encoder import DIMENSIONS
 
 ROOT = Path(__file__).parent.parent
 QUESTIONS = Path(__file__).parent / "knowledge_questions.yaml"

@@ -23,11 +23,11 @@ import httpx
 import websockets.asyncio.client as websocket
 from websockets.typing import Subprotocol
 
+from baton_local.settings import CONCURRENCY
 from benchmarks.frames import events_in
 from benchmarks.report import machine, table
 from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 from benchmarks.workload import ANSWER, QUESTION
-from local.settings import CONCURRENCY
 
 CONVERSATIONS = 200
 TURNS = 3

@@ -16,11 +16,11 @@ from typing import Any
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.token_counter import TiktokenCounter
 from baton.domain.agent import AgentDefinition
+from baton_local.settings import ROOT
 from benchmarks.cache_rules import PROVIDERS, Call, PromptCache, repeated
 from benchmarks.long_conversation import Player, Turn, conversation
 from benchmarks.report import table
 from benchmarks.sliding_history import SlidingPlayer
-from local.settings import ROOT
 
 COUNTED = range(2, 101)
 """The turns of the goals; all 200 are reported too."""

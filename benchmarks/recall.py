@@ -42,9 +42,9 @@ from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights,
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
 from benchmarks.chat_histories import BEGIN, History, history
 from benchmarks.report import machine, table
-from local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
 
 USERS = 6
 SESSIONS = 30

@@ -6,7 +6,7 @@ import os
 import platform
 from collections.abc import Iterable, Sequence
 
-from local.engines import dynamodb
+from baton_local.engines import dynamodb
 
 
 def machine() -> str:

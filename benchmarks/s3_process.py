@@ -6,8 +6,8 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-from local.engines.moto import MotoServer
-from local.settings import ROOT
+from baton_local.engines.moto import MotoServer
+from baton_local.settings import ROOT
 
 
 @dataclass(slots=True)

@@ -31,14 +31,14 @@ from baton.domain.times import to_millis
 from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock
 from baton.ports.thread_store import Commit, LeaseRequest, ThreadStore
+from baton_local.engines.clients import client
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.resources import create_table
+from baton_local.settings import ROOT, default_cache_dir
+from baton_local.stack import read_stack
+from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, by_operation
 from benchmarks.report import machine, table
-from local.engines.clients import client
-from local.engines.dynamodb import DynamoDBLocal
-from local.resources import create_table
-from local.settings import ROOT, default_cache_dir
-from local.stack import read_stack
-from local.template import Endpoints
 
 SCOPE = Scope("benchmark", "ada@example.com")
 WANTED = 33_000

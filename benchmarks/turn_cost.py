@@ -40,17 +40,17 @@ from baton.ports.clock import SystemClock
 from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
+from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.resources import create_bucket, create_table
+from baton_local.settings import ROOT, default_cache_dir
+from baton_local.stack import read_stack
+from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, Request, by_operation
 from benchmarks.ports import AgentsInMemory, ConnectedClient, NoClosings, NoRemoteAgents, NoTools, QueueInMemory, Record
 from benchmarks.report import machine, table
 from benchmarks.s3_process import S3Process
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
-from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
-from local.engines.dynamodb import DynamoDBLocal
-from local.resources import create_bucket, create_table
-from local.settings import ROOT, default_cache_dir
-from local.stack import read_stack
-from local.template import Endpoints
 
 TURNS = (1, 10, 100, 1_000)
 SCOPE = Scope("benchmark", "ada@example.com")

@@ -16,8 +16,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from baton_local.settings import ROOT
 from benchmarks.report import machine, table
-from local.settings import ROOT
 
 PROCESS = Path(__file__).with_name("turn_cpu_process.py")
 

@@ -86,8 +86,8 @@ async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
 
     from baton.adapters.sqlite_index import SqliteIndex
     from baton.domain.search import IndexName
+    from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME
     from benchmarks.recall import made_up
-    from local.demo_model.sentence_encoder import DIMENSIONS, NAME
 
     chance = np.random.default_rng(1)
     index = SqliteIndex(folder, DIMENSIONS)

@@ -26,11 +26,11 @@ from openai.types.chat import ChatCompletionMessageParam
 from websockets.typing import Subprotocol
 
 from baton.adapters.agent_files import AgentFiles
+from baton_local.engines.process import start_on_free_port
+from baton_local.settings import ROOT
 from benchmarks.frames import events_in
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION
-from local.engines.process import start_on_free_port
-from local.settings import ROOT
 
 TURNS = 200
 THREADS = 10
@@ -190,7 +190,7 @@ def local_cloud(model_url: str) -> Iterator[str]:
 
     def command(port: int) -> list[str]:
         settings = {"PORT": port, "OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": KEY, "BATON_CHAT_MODEL": MODEL}
-        return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "local"]
+        return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "baton_local"]
 
     child, port = start_on_free_port(
         "the local cloud", command, lambda port: _answers(f"http://127.0.0.1:{port}/local/health"), timeout=180

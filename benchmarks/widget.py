@@ -17,8 +17,8 @@ from typing import Any
 
 from playwright.async_api import Page, Route, async_playwright
 
+from baton_local import web
 from benchmarks.report import machine, table
-from local import web
 
 ORIGIN = "http://localhost:8080"
 SERVER = Path(__file__).with_name("widget_server.js")

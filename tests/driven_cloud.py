@@ -8,8 +8,8 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from local.cloud import LocalCloud
-from local.serving.asgi import AsgiApp, Receive, Scope, Send, answer
+from baton_local.cloud import LocalCloud
+from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send, answer
 
 PATIENCE_SECONDS = 30.0
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from local import resources
-from local.engines.clients import client
-from local.engines.dynamodb import DynamoDBLocal
-from local.engines.moto import MotoServer
-from local.engines.opensearch import OpenSearch
-from local.engines.queues import Queues
-from local.settings import ROOT, default_cache_dir
-from local.stack import Stack, read_stack
-from local.template import Endpoints
+from baton_local import resources
+from baton_local.engines.clients import client
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.engines.moto import MotoServer
+from baton_local.engines.opensearch import OpenSearch
+from baton_local.engines.queues import Queues
+from baton_local.settings import ROOT, default_cache_dir
+from baton_local.stack import Stack, read_stack
+from baton_local.template import Endpoints
 
 
 @dataclass(frozen=True)

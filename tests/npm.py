@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from local.settings import default_cache_dir
+from baton_local.settings import default_cache_dir
 
 MANIFESTS = ("package.json", "package-lock.json")
 

@@ -23,8 +23,8 @@ from ag_ui.core import (
 from playwright.async_api import Locator, Page, Route, WebSocketRoute, expect
 
 from baton.domain.events import bare
-from local import web
-from local.settings import ROOT
+from baton_local import web
+from baton_local.settings import ROOT
 
 Json = dict[str, Any]
 

@@ -10,8 +10,8 @@ import asyncio
 import httpx
 from playwright.async_api import Page, async_playwright, expect
 
-from local import web
-from local.settings import ROOT
+from baton_local import web
+from baton_local.settings import ROOT
 from tests.browser.console import Console
 from tests.browser.pictures import started
 from tests.e2e.cloud import RunningCloud

@@ -16,7 +16,7 @@ from typing import Protocol
 import httpx
 from playwright.async_api import Locator, Page, WebSocket, expect
 
-from local.engines.process import free_port
+from baton_local.engines.process import free_port
 from tests.e2e.fixtures import EMBED_GUIDE
 from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel

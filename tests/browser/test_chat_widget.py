@@ -11,7 +11,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, Response, Route, expect
 
-from local import web
+from baton_local import web
 from tests.browser.screens import HostApplication
 from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Page, expect
 
-from local import web
+from baton_local import web
 from tests.browser.console import Console
 from tests.e2e.cloud import RunningCloud
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from local import web
+from baton_local import web
 from tests.browser.console import Console
 from tests.browser.widget import Widget
 from tests.documents import PDF, pdf

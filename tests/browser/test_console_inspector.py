@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from local import web
+from baton_local import web
 from tests.browser.console import ADMINISTRATOR, Console
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel

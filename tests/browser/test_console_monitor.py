@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from local import web
+from baton_local import web
 from tests.browser.console import Console
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel

@@ -20,10 +20,10 @@ from starlette.staticfiles import StaticFiles
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import Unauthorized
 from baton.domain.token_issuer import OidcIssuer
-from local import web
-from local.gateway.application import CONSOLE_HEADERS
-from local.serving.asgi import AsgiApp, Receive, Scope, Send
-from local.serving.server import Server, claim
+from baton_local import web
+from baton_local.gateway.application import CONSOLE_HEADERS
+from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send
+from baton_local.serving.server import Server, claim
 from tests.browser.console import Console
 
 expect.set_options(timeout=60_000)

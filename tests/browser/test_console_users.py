@@ -8,7 +8,7 @@ import uuid
 import pytest
 from playwright.async_api import Page, expect
 
-from local import web
+from baton_local import web
 from tests.browser.console import Console
 from tests.browser.test_console_monitor import say
 from tests.e2e.cloud import RunningCloud

@@ -8,7 +8,7 @@ import base64
 import pytest
 from playwright.async_api import FilePayload, Page, Route, expect
 
-from local import web
+from baton_local import web
 from tests.browser.harness import SESSION, Harness, Json, answer, token
 from tests.browser.widget import Widget
 from tests.e2e.cloud import RunningCloud

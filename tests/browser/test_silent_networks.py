@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, WebSocket, expect
 
-from local import web
+from baton_local import web
 from tests.browser.lossy_proxy import LossyProxy
 from tests.browser.screens import Screen, half_a_story, host_application
 from tests.e2e.cloud import RunningCloud

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from local import web
+from baton_local import web
 from tests.browser.screens import HostApplication, half_a_story
 from tests.browser.test_chat_widget import violations
 from tests.browser.widget import Widget, foreign_site

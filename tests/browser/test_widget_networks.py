@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from local import web
+from baton_local import web
 from tests.browser.lossy_proxy import LossyProxy
 from tests.browser.screens import half_a_story
 from tests.browser.widget import Widget, foreign_site

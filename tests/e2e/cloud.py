@@ -15,8 +15,8 @@ from typing import Any, Self
 import jwt
 from boto3.dynamodb.types import TypeDeserializer
 
-from local.engines.clients import client
-from local.settings import ROOT
+from baton_local.engines.clients import client
+from baton_local.settings import ROOT
 
 Json = dict[str, Any]
 

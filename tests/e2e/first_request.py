@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 
 import httpx
 
-from local.functions import LambdaContext, load_module
-from local.settings import ROOT
+from baton_local.functions import LambdaContext, load_module
+from baton_local.settings import ROOT
 
 
 def main(name: str) -> None:

@@ -11,8 +11,8 @@ import sys
 
 import uvicorn
 
-from local.functions import load_module
-from local.settings import ROOT
+from baton_local.functions import load_module
+from baton_local.settings import ROOT
 
 
 def main() -> None:

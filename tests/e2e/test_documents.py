@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from local.engines.clients import client
+from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem

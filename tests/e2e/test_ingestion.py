@@ -22,7 +22,7 @@ from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVe
 from baton.domain.identity import Scope
 from baton.ports.clock import SystemClock
 from baton.ports.files import Upload
-from local.engines.clients import client
+from baton_local.engines.clients import client
 from tests import documents
 from tests.e2e.cloud import RunningCloud
 

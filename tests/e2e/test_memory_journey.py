@@ -16,7 +16,7 @@ from boto3.dynamodb.types import Binary
 
 from baton.adapters.dynamodb.codec import unpack
 from baton.domain.errors import StoreUnavailable
-from local.engines.clients import client
+from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import User

@@ -6,7 +6,7 @@ import base64
 import random
 from typing import TYPE_CHECKING, Any
 
-from local.engines.clients import client
+from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.e2e.sockets import SocketClient, new_id

@@ -20,14 +20,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from baton_local import resources
+from baton_local.engines.clients import client
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.engines.moto import MotoServer
+from baton_local.settings import ROOT, default_cache_dir
+from baton_local.stack import read_stack
+from baton_local.template import Endpoints
 from benchmarks.report import machine, table
-from local import resources
-from local.engines.clients import client
-from local.engines.dynamodb import DynamoDBLocal
-from local.engines.moto import MotoServer
-from local.settings import ROOT, default_cache_dir
-from local.stack import read_stack
-from local.template import Endpoints
 from tests.engines import TableAt
 from tests.faults.counts import summed
 from tests.faults.generated.case import Outcome, run_case

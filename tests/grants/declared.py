@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from local.account import ACCOUNT, REGION
-from local.settings import ROOT
-from local.template import Endpoints, Template
+from baton_local.account import ACCOUNT, REGION
+from baton_local.settings import ROOT
+from baton_local.template import Endpoints, Template
 from tests.grants.simulator import Asked, Json
 
 CONSUMING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")

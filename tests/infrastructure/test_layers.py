@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from local import resources
-from local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
-from local.engines.clients import client
-from local.execution import LAYER_FOLDERS
-from local.stack import FunctionDefinition, Stack
+from baton_local import resources
+from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from baton_local.engines.clients import client
+from baton_local.execution import LAYER_FOLDERS
+from baton_local.stack import FunctionDefinition, Stack
 from tests.engines import TableAt
 from tests.infrastructure.stack import PRIVATE_UV, ROOT, read_template, run
 

@@ -13,9 +13,9 @@ from baton.adapters.emf import NAMESPACE, SERVICE
 from baton.adapters.webhooks import SECONDS
 from baton.domain.metrics import Metric
 from baton.domain.push_config import MAX_RECEIVES
-from local.gateway.application import CONSOLE_HEADERS
-from local.intrinsics import Intrinsics
-from local.stack import Stack as LocalStack
+from baton_local.gateway.application import CONSOLE_HEADERS
+from baton_local.intrinsics import Intrinsics
+from baton_local.stack import Stack as LocalStack
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"

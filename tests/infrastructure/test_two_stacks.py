@@ -7,7 +7,7 @@ from typing import Any
 
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from local.intrinsics import Intrinsics
+from baton_local.intrinsics import Intrinsics
 from tests.infrastructure.stack import Stack
 
 REGION = "us-east-1"

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.settings import default_cache_dir
+from baton_local.settings import default_cache_dir
 from tests.e2e.sockets import PATIENCE_SECONDS
 from tests.e2e.users import Json, User
 

@@ -14,8 +14,8 @@ import httpx
 import pytest
 import yaml
 
-from local.engines.clients import client
-from local.resources import put_secret
+from baton_local.engines.clients import client
+from baton_local.resources import put_secret
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.consulting.peers import Peer, mcp_server, remote_agent
 from tests.e2e.sockets import PATIENCE_SECONDS

@@ -24,9 +24,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.outbox.subscriber import Subscriber
 from baton.requests.parsing import message_request
-from local.engines.clients import client
-from local.resources import create_bucket
-from local.settings import ROOT
+from baton_local.engines.clients import client
+from baton_local.resources import create_bucket
+from baton_local.settings import ROOT
 from tests.engines import TableAt
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.agent_client import ScriptedAgentClient

@@ -16,7 +16,7 @@ from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
 from baton.memory.episodes.session_closing import ClosingStep
-from local.functions import running
+from baton_local.functions import running
 from tests.faults.generated.actors import Actor, CaseClock, Killed, acting, current
 from tests.faults.generated.clients import HttpClient, SocketClient, over_http
 from tests.faults.generated.engines import Engines

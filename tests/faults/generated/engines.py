@@ -30,9 +30,9 @@ from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
 from baton.ports.workflows import WorkflowStore
-from local.engines.clients import client
-from local.resources import create_bucket
-from local.stack import Stack
+from baton_local.engines.clients import client
+from baton_local.resources import create_bucket
+from baton_local.stack import Stack
 from tests.engines import TableAt
 from tests.faults.generated.roles import BUCKET, guard_of_cases
 from tests.faults.generated.wire import Wire, answer

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from local.roles.guard import Guard, guard_of
-from local.roles.requests import Request
-from local.settings import ROOT
-from local.stack import Stack
+from baton_local.roles.guard import Guard, guard_of
+from baton_local.roles.requests import Request
+from baton_local.settings import ROOT
+from baton_local.stack import Stack
 
 BUCKET = "case-bodies"
 """Of the cases that run on real engines."""

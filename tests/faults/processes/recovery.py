@@ -27,9 +27,9 @@ from typing import Any
 import httpx
 from websockets.exceptions import ConnectionClosed
 
+from baton_local.settings import ROOT
 from benchmarks.frames import events_in
 from benchmarks.report import table
-from local.settings import ROOT
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import SUBPROTOCOL, connect_with
 from tests.e2e.users import run_input

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.engines.clients import client
+from baton_local.engines.clients import client
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
 from tests.faults.processes.killed_workers import queued_body

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from baton.adapters.sqlite_index import SqliteIndex
-from local.engines.clients import client
-from local.resources import create_bucket
+from baton_local.engines.clients import client
+from baton_local.resources import create_bucket
 from tests.engines import TableAt
 from tests.fakes.embedder import DIMENSIONS
 from tests.faults import counts

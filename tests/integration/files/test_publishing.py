@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from mypy_boto3_s3 import S3Client
 
-from local import publishing
-from local.engines.clients import client
-from local.errors import LocalCloudError
-from local.publishing import Release, place_of, publish, read_release, tag
-from local.publishing_console import ConsolePlace, console_place_of, publish_console, read_console
-from local.publishing_objects import FOR_EVER
+from baton_local import publishing
+from baton_local.engines.clients import client
+from baton_local.errors import LocalCloudError
+from baton_local.publishing import Release, place_of, publish, read_release, tag
+from baton_local.publishing_console import ConsolePlace, console_place_of, publish_console, read_console
+from baton_local.publishing_objects import FOR_EVER
 
 ENTRY = "export const chat = 1;"
 

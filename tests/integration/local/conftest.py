@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from local.gateway.websocket import SocketLimits
+from baton_local.gateway.websocket import SocketLimits
 from tests.driven_cloud import DrivenCloud
 
 STAND_INS = Path(__file__).parent / "cloud" / "template.yaml"

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from local.cloud import LocalCloud
-from local.engines.clients import client
+from baton_local.cloud import LocalCloud
+from baton_local.engines.clients import client
 
 
 def open_socket(cloud: LocalCloud, word: str = "good", query: str = "") -> connect:

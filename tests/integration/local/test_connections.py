@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from websockets.exceptions import ConnectionClosed
 
-from local.cloud import LocalCloud
-from local.gateway.identifiers import connection_id
+from baton_local.cloud import LocalCloud
+from baton_local.gateway.identifiers import connection_id
 from tests.driven_cloud import DrivenCloud
 from tests.integration.local.sockets import eventually, exchange, management, open_socket
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import httpx
 
-from local.cloud import PAGE
-from local.gateway.application import Application
-from local.serving.hosts import LocalHosts
-from local.tokens import EmbedKey
+from baton_local.cloud import PAGE
+from baton_local.gateway.application import Application
+from baton_local.serving.hosts import LocalHosts
+from baton_local.tokens import EmbedKey
 
 
 async def ask(widget: Path, path: str) -> httpx.Response:

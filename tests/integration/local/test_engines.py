@@ -16,14 +16,14 @@ from typing import Any
 import psutil
 import pytest
 
-from local.engines.clients import client
-from local.engines.dynamodb import DynamoDBLocal
-from local.engines.kept_objects import KeptObjects
-from local.engines.moto import MotoServer
-from local.engines.opensearch import OpenSearch
-from local.engines.process import ChildProcess, start_on_free_port
-from local.errors import EngineFailed
-from local.settings import default_cache_dir
+from baton_local.engines.clients import client
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.engines.kept_objects import KeptObjects
+from baton_local.engines.moto import MotoServer
+from baton_local.engines.opensearch import OpenSearch
+from baton_local.engines.process import ChildProcess, start_on_free_port
+from baton_local.errors import EngineFailed
+from baton_local.settings import default_cache_dir
 from tests.engines import TableAt
 
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
@@ -122,7 +122,7 @@ def test_a_stopped_child_is_gone() -> None:
 
 STARTS_A_CHILD = """
 import sys, time
-from local.engines.process import ChildProcess
+from baton_local.engines.process import ChildProcess
 sleeper = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 child = ChildProcess("A sleeper", [sys.executable, "-c", sleeper])
 child.wait_until(lambda: bool(child.log_tail()), 10)

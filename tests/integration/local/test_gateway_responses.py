@@ -8,9 +8,9 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from local.functions import Function
-from local.gateway.http import MAX_BODY, RestGateway
-from local.stack import Stack
+from baton_local.functions import Function
+from baton_local.gateway.http import MAX_BODY, RestGateway
+from baton_local.stack import Stack
 
 
 class Behind:

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from local.cloud import LocalCloud
-from local.serving.hosts import LocalHosts
+from baton_local.cloud import LocalCloud
+from baton_local.serving.hosts import LocalHosts
 
 WANTED = {"tenant": "demo", "user": "me"}
 

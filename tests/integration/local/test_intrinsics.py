@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from local.errors import TemplateProblem
-from local.intrinsics import Intrinsics
+from baton_local.errors import TemplateProblem
+from baton_local.intrinsics import Intrinsics
 
 TEMPLATE = {
     "Conditions": {

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from aws_lambda_powertools import Logger
 
-from local import log_lines
-from local.functions import Function, LambdaContext
-from local.stack import FunctionDefinition
+from baton_local import log_lines
+from baton_local.functions import Function, LambdaContext
+from baton_local.stack import FunctionDefinition
 
 SERVICE = "test-log-lines"
 HANDLER = f'''

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from local.engines.clients import client
-from local.engines.moto import MotoServer
-from local.object_events import ObjectEvents
-from local.stack import ObjectRule
+from baton_local.engines.clients import client
+from baton_local.engines.moto import MotoServer
+from baton_local.object_events import ObjectEvents
+from baton_local.stack import ObjectRule
 
 RULE = ObjectRule("Ingest", ("files",), ("*/~documents/*/original", "exactly"))
 SECONDS = 10

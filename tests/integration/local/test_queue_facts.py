@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from local.engines.clients import client
-from local.engines.queues import Queues
-from local.engines.queues.fifo import DEDUPLICATION_SECONDS
-from local.engines.queues.journal import Journal
-from local.engines.queues.service import SqsService
-from local.errors import EngineFailed
-from local.settings import ROOT
+from baton_local.engines.clients import client
+from baton_local.engines.queues import Queues
+from baton_local.engines.queues.fifo import DEDUPLICATION_SECONDS
+from baton_local.engines.queues.journal import Journal
+from baton_local.engines.queues.service import SqsService
+from baton_local.errors import EngineFailed
+from baton_local.settings import ROOT
 from tests.engines import QueueAt
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def test_what_is_missing_or_unknown_is_an_error(sqs: "SQSClient", new_queue: Cal
 SERVES_QUEUES = """
 import resource, sys
 from pathlib import Path
-from local.engines.queues import Queues
+from baton_local.engines.queues import Queues
 print(Queues(Path(sys.argv[1])).start(), flush=True)
 for most_bytes in sys.stdin:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(most_bytes), resource.RLIM_INFINITY))

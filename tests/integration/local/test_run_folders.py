@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local.run_folders import YOUNG_SECONDS, RunFolder, remove_left
+from baton_local.run_folders import YOUNG_SECONDS, RunFolder, remove_left
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_a_folder_is_removed_with_what_is_in_it() -> None:
 
 
 def test_a_killed_run_leaves_a_folder_that_the_next_one_removes(temporary: Path) -> None:
-    killed = "import os; from local.run_folders import RunFolder; RunFolder('search'); os.kill(os.getpid(), 9)"
+    killed = "import os; from baton_local.run_folders import RunFolder; RunFolder('search'); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", killed], env={**os.environ, "TMPDIR": str(temporary)}, check=False)
     [left] = temporary.iterdir()
     grow_old(left)

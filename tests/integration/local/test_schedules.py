@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from local.errors import TemplateProblem
-from local.schedules import Scheduler
-from local.settings import ROOT
-from local.stack import ScheduleDefinition, Stack, read_stack
-from local.template import Endpoints
+from baton_local.errors import TemplateProblem
+from baton_local.schedules import Scheduler
+from baton_local.settings import ROOT
+from baton_local.stack import ScheduleDefinition, Stack, read_stack
+from baton_local.template import Endpoints
 from tests.driven_cloud import DrivenCloud
 
 NOWHERE = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")

@@ -7,9 +7,9 @@ from http.client import HTTPConnection
 
 import pytest
 
-from local.serving.asgi import Receive, Scope, Send, answer, read_body
-from local.serving.server import Server, claim
-from local.serving.wire import BoundedHttp
+from baton_local.serving.asgi import Receive, Scope, Send, answer, read_body
+from baton_local.serving.server import Server, claim
+from baton_local.serving.wire import BoundedHttp
 
 UPGRADE = (
     "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

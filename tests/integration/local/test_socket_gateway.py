@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from local.cloud import LocalCloud
-from local.gateway.identifiers import CONNECTION_ID
+from baton_local.cloud import LocalCloud
+from baton_local.gateway.identifiers import CONNECTION_ID
 from tests.integration.local.sockets import eventually, exchange, management, open_socket, receive, recorded
 
 
@@ -186,8 +186,8 @@ async def test_a_slow_reader_does_not_hold_up_another(cloud: LocalCloud) -> None
 
 
 async def test_idle_connections_and_old_ones_are_closed(cloud: LocalCloud) -> None:
-    from local.gateway.connections import Close
-    from local.gateway.websocket import SocketGateway, SocketLimits
+    from baton_local.gateway.connections import Close
+    from baton_local.gateway.websocket import SocketGateway, SocketLimits
 
     for limits in (SocketLimits(idle=0.05), SocketLimits(lifetime=0.05)):
         gateway = SocketGateway(cloud.stack.sockets, {}, cloud.connections, limits)

@@ -8,14 +8,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from local.cloud import LocalCloud
-from local.engines import supervision
-from local.engines.clients import client
-from local.engines.dynamodb import DynamoDBLocal
-from local.engines.process import ChildProcess
-from local.engines.supervision import Supervisor
-from local.errors import EngineFailed
-from local.settings import default_cache_dir
+from baton_local.cloud import LocalCloud
+from baton_local.engines import supervision
+from baton_local.engines.clients import client
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.engines.process import ChildProcess
+from baton_local.engines.supervision import Supervisor
+from baton_local.errors import EngineFailed
+from baton_local.settings import default_cache_dir
 
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
 DYING = [sys.executable, "-c", "print('no memory')"]
@@ -34,7 +34,7 @@ def started(command: list[str]) -> ChildProcess:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "local.engines"]
+    return [record.getMessage() for record in caplog.records if record.name == "baton_local.engines"]
 
 
 def test_an_engine_that_ends_is_started_again_and_each_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

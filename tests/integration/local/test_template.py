@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from local.errors import TemplateProblem
-from local.stack import RestRoute, Stack, read_stack
-from local.template import Endpoints
+from baton_local.errors import TemplateProblem
+from baton_local.stack import RestRoute, Stack, read_stack
+from baton_local.template import Endpoints
 
 HERE = Endpoints(
     gateway="http://127.0.0.1:8080",

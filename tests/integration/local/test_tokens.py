@@ -9,9 +9,9 @@ import httpx
 import jwt
 import pytest
 
-from local.cloud import LocalCloud
-from local.errors import LocalCloudError
-from local.tokens import EmbedKey
+from baton_local.cloud import LocalCloud
+from baton_local.errors import LocalCloudError
+from baton_local.tokens import EmbedKey
 
 WANTED = {"tenant": "demo", "user": "me"}
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}

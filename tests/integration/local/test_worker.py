@@ -15,13 +15,13 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from baton.composition import event_loop
-from local.cloud import LocalCloud
-from local.engines.clients import client
-from local.engines.queues import Queues
-from local.pressure import Pressure
-from local.settings import ROOT
-from local.stack import Stack
-from local.worker import Worker, failed_ids
+from baton_local.cloud import LocalCloud
+from baton_local.engines.clients import client
+from baton_local.engines.queues import Queues
+from baton_local.pressure import Pressure
+from baton_local.settings import ROOT
+from baton_local.stack import Stack
+from baton_local.worker import Worker, failed_ids
 from tests.engines import QueueAt
 from tests.integration.local.sockets import eventually, exchange, open_socket, receive
 
@@ -55,7 +55,7 @@ async def test_a_message_that_keeps_failing_reaches_the_dead_letter_function(clo
 @pytest.fixture
 def worker_process(cloud: LocalCloud) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
-        [sys.executable, "-m", "local.worker"],
+        [sys.executable, "-m", "baton_local.worker"],
         env={**os.environ, **cloud.environment},
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -84,7 +84,12 @@ async def test_a_worker_runs_as_a_process_of_its_own(
 def test_a_worker_without_a_cloud_says_what_it_needs() -> None:
     environment = {**os.environ, "AWS_ENDPOINT_URL_SQS": ""}
     result = subprocess.run(
-        [sys.executable, "-m", "local.worker"], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "baton_local.worker"],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 1
     assert "in the environment of a running local cloud" in result.stderr
@@ -143,7 +148,7 @@ def test_with_more_busy_conversations_than_places_everyone_is_served(
 def test_a_queue_that_does_not_answer_is_told_once_and_when_it_is_back(
     product_stack: Stack, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("local.worker.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("baton_local.worker.RETRY_SECONDS", 0.01)
     engine = Queues()
     url = engine.start()
     sqs = client("sqs", url)
@@ -167,7 +172,7 @@ def test_a_queue_that_does_not_answer_is_told_once_and_when_it_is_back(
     worker.stop()
     sqs.close()
     engine.stop()
-    told = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "local.worker"]
+    told = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "baton_local.worker"]
     assert told == ["Cannot poll turns.fifo, and keep trying", "Poll turns.fifo again."]
 
 

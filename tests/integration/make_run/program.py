@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.settings import ROOT, default_cache_dir
+from baton_local.settings import ROOT, default_cache_dir
 
 
 def environment(template: Path, **settings: str) -> dict[str, str]:
@@ -22,7 +22,7 @@ def running(
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Start it; yield the process and the URL that it prints, once it has printed a line that begins with ``until``."""
     with subprocess.Popen(
-        [sys.executable, "-m", "local"],
+        [sys.executable, "-m", "baton_local"],
         env=environment(template, PORT="0", **settings),
         cwd=ROOT,
         stdout=subprocess.PIPE,

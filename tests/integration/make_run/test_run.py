@@ -1,4 +1,4 @@
-"""``python -m local`` as a developer meets it."""
+"""``python -m baton_local`` as a developer meets it."""
 
 import json
 import signal
@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from local.settings import ROOT
+from baton_local.settings import ROOT
 from tests.frames import events_in
 from tests.integration.make_run.program import environment, running
 
@@ -24,7 +24,7 @@ STAND_INS = Path(__file__).parents[1] / "local" / "cloud" / "template.yaml"
 def refused(template: Path, **settings: str) -> tuple[int, str]:
     """Start it with settings that it refuses; return exit code and what it says."""
     result = subprocess.run(
-        [sys.executable, "-m", "local"],
+        [sys.executable, "-m", "baton_local"],
         env=environment(template, **settings),
         cwd=ROOT,
         capture_output=True,

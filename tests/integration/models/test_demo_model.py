@@ -13,7 +13,7 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta, ToolSpec
-from local.demo_model.app import create_app
+from baton_local.demo_model.app import create_app
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import ThreadedServer
 

@@ -11,7 +11,7 @@ from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 from baton.adapters.dynamodb.retentions import DynamoRetentions
 from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
-from local.engines.clients import client
+from baton_local.engines.clients import client
 from tests.contracts.erasure import Erasing, ErasureContract, ObjectErasureContract
 from tests.contracts.forgetting import Forgotten, RequestContract, RetentionContract
 from tests.contracts.stores import answered, said

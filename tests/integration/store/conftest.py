@@ -32,8 +32,8 @@ from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
-from local.engines.clients import client
-from local.resources import create_bucket
+from baton_local.engines.clients import client
+from baton_local.resources import create_bucket
 from tests.contracts.stores import Stores
 from tests.engines import TableAt
 from tests.fakes.clock import FakeClock

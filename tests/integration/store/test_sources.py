@@ -9,7 +9,7 @@ import pytest
 from baton.adapters.dynamodb.sources import DynamoSources
 from baton.adapters.s3_sources import S3SourceObjects
 from baton.ports.sources import PageUnavailable
-from local.resources import create_bucket
+from baton_local.resources import create_bucket
 from tests.contracts.sources import SourceRooms, SourceStoreContract
 from tests.integration.store.conftest import Engine
 

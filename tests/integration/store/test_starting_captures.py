@@ -10,8 +10,8 @@ import pytest
 from baton.adapters.step_functions import StepFunctionsCaptures
 from baton.domain.capture import CaptureRef
 from baton.domain.identity import Scope
-from local.account import ACCOUNT
-from local.engines.clients import client
+from baton_local.account import ACCOUNT
+from baton_local.engines.clients import client
 from tests.contracts.stores import new_thread_id
 
 ADA = Scope("acme", "ada")

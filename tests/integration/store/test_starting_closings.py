@@ -10,8 +10,8 @@ import pytest
 from baton.adapters.step_functions import StepFunctionsClosings
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.identity import Scope
-from local.account import ACCOUNT
-from local.engines.clients import client
+from baton_local.account import ACCOUNT
+from baton_local.engines.clients import client
 from tests.contracts.stores import new_thread_id
 
 ADA = Scope("acme", "ada")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from baton.domain.identity import Permission
-from local import web
+from baton_local import web
 from tests.unit.api.console_calls import CALLS, Call
 from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served

@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local.demo_model.app import SCRIPT
-from local.demo_model.engine import Call, Engine, Reply
-from local.demo_model.script import Script
-from local.demo_model.situation import Situation
-from local.demo_model.wire import ChatRequest
+from baton_local.demo_model.app import SCRIPT
+from baton_local.demo_model.engine import Call, Engine, Reply
+from baton_local.demo_model.script import Script
+from baton_local.demo_model.situation import Situation
+from baton_local.demo_model.wire import ChatRequest
 
 Json = dict[str, Any]
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from baton.adapters.token_counter import TiktokenCounter
-from local.demo_model.app import create_app
+from baton_local.demo_model.app import create_app
 
 COUNTER = TiktokenCounter(Path(__file__).parents[3] / "layers" / "tokenizer")
 HELLO: dict[str, Any] = {"model": "baton-demo", "messages": [{"role": "user", "content": "Say one two three"}]}

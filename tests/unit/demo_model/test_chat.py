@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from local.demo_model.engine import Call
+from baton_local.demo_model.engine import Call
 from tests.unit.demo_model.playing import Json, answered, ask, called, shipped
 
 DEMO = shipped()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.demo_model.engine import Call, Engine
-from local.demo_model.script import ScriptError
+from baton_local.demo_model.engine import Call, Engine
+from baton_local.demo_model.script import ScriptError
 from tests.unit.demo_model.playing import answered, ask, called, engine
 
 

@@ -23,8 +23,8 @@ from baton.domain.thread_state import thread_state
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton.requests.parsing import continue_request
-from local.demo_model.app import create_app
-from local.settings import ROOT
+from baton_local.demo_model.app import create_app
+from baton_local.settings import ROOT
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fault_model import ThreadedServer
 from tests.harness.handoffs import texts

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.demo_model.quoting import quotes
+from baton_local.demo_model.quoting import quotes
 from tests.unit.demo_model.playing import answered, ask, called, shipped
 
 DEMO = shipped()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from local.demo_model.app import SCRIPT, create_app
-from local.demo_model.engine import Call
-from local.demo_model.script import VARIABLES, Rule, Script, ScriptError
+from baton_local.demo_model.app import SCRIPT, create_app
+from baton_local.demo_model.engine import Call
+from baton_local.demo_model.script import VARIABLES, Rule, Script, ScriptError
 from tests.unit.demo_model.playing import answered, ask, called, engine, shipped
 from tests.unit.docs.pages import ROOT, blocks, table
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from local.demo_model.sentence_network import SentenceNetwork
+from baton_local.demo_model.sentence_network import SentenceNetwork
 
 LAYERS, HEADS, WIDTH, INNER, WORDS, PLACES, EPSILON = 2, 4, 16, 48, 60, 300, 1e-12
 

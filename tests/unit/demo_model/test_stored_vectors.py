@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local.demo_model.stored_vectors import StoredVectors
+from baton_local.demo_model.stored_vectors import StoredVectors
 
 ROW, OTHER = (101, 7, 102), (101, 8, 102)
 

@@ -29,8 +29,8 @@ from baton.domain.secret import SecretReference
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
-from local.environment import DEVELOPERS_CHOICE
-from local.settings import LocalSettings
+from baton_local.environment import DEVELOPERS_CHOICE
+from baton_local.settings import LocalSettings
 from tests.unit.docs.pages import ROOT, blocks, table
 
 REFERENCE = ROOT / "docs" / "reference"

@@ -10,8 +10,8 @@ import pytest
 
 from baton.domain.document import Document, VersionStatus
 from baton.domain.identity import Scope
-from local.demo_model.sentence_encoder import SentenceEncoder
-from local.documentation import Documentation
+from baton_local.demo_model.sentence_encoder import SentenceEncoder
+from baton_local.documentation import Documentation
 from tests.fakes.agent_catalog import FakeAgentCatalog
 from tests.fakes.clock import FakeClock
 from tests.fakes.documents import FakeDocumentFiles, FakeDocuments

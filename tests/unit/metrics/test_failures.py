@@ -55,7 +55,7 @@ from baton.ports.clock import SystemClock
 from baton.ports.connections import ConnectionBusy
 from baton.ports.tools import ToolFailed
 from baton.requests.parsing import message_request
-from local.engines.process import free_port
+from baton_local.engines.process import free_port
 from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer
 from tests.fakes.clock import FakeClock

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from baton.composition import event_loop
 from baton.composition.environment import cache
-from local.execution import Variables, views
-from local.functions import running
-from local.stack import FunctionDefinition
+from baton_local.execution import Variables, views
+from baton_local.functions import running
+from baton_local.stack import FunctionDefinition
 
 
 def function(name: str, layers: set[str], **variables: str) -> FunctionDefinition:

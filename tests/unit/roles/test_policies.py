@@ -10,11 +10,11 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from local.functions import running
-from local.roles.guard import Guard, guarded
-from local.roles.policies import Policies
-from local.roles.recorder import Recorder
-from local.roles.requests import Names, Request
+from baton_local.functions import running
+from baton_local.roles.guard import Guard, guarded
+from baton_local.roles.policies import Policies
+from baton_local.roles.recorder import Recorder
+from baton_local.roles.requests import Names, Request
 
 
 def allows(request: Request, *statements: dict[str, Any]) -> bool:

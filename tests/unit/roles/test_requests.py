@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.roles.requests import Names, Request, bucket_of, requests
+from baton_local.roles.requests import Names, Request, bucket_of, requests
 
 NAMES = Names("api/local", "PK", {"test-1": "baton-Table"})
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/baton-Table"

@@ -15,7 +15,7 @@ from baton.adapters.opensearch.engine import REFUSALS, Engine, EngineError, regi
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.ports.clock import SystemClock
-from local.engines.process import free_port
+from baton_local.engines.process import free_port
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, WORDS, document, ids, new_scope, query
 
 VERSION = {

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from local.errors import LocalCloudError
-from local.settings import check_function_settings
+from baton_local.errors import LocalCloudError
+from baton_local.settings import check_function_settings
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from baton.api.application import create_app
-from local import web
+from baton_local import web
 
 API = web.SOURCES / "client" / "src" / "api.ts"
 METHOD = re.compile(r"^  (?:async )?(\w+)\((.*?)^  }$", re.MULTILINE | re.DOTALL)

@@ -1,0 +1,88 @@
+"""``make run``: start the local cloud and print its address."""
+
+import logging
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from baton_local.errors import LocalCloudError
+
+if TYPE_CHECKING:
+    from baton_local.cloud import LocalCloud
+
+ONE_CTRL_C_SECONDS = 1.0
+"""A second Ctrl-C within this time is the same one, passed on by ``uv run``."""
+
+
+def main() -> int:
+    """Run until Ctrl-C or SIGTERM; return the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    asked_at: list[float] = []
+    running = False
+
+    def stop(*_: object) -> None:
+        asked_at.append(time.monotonic())
+        if len(asked_at) == 1:
+            raise KeyboardInterrupt
+        if asked_at[-1] - asked_at[0] > ONE_CTRL_C_SECONDS:
+            os._exit(130)  # a second request; the engines end with this process
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    try:
+        from baton_local.cloud import LocalCloud  # this takes a second; Ctrl-C is handled from here on
+
+        cloud = LocalCloud(progress=_say)
+        try:
+            cloud.start()
+            _say(_welcome(cloud))
+            running = True
+            cloud.wait()
+        except KeyboardInterrupt:
+            logging.disable(logging.CRITICAL)  # interrupted calls fail now, and need no log
+            _say("\nStopping ...")
+        finally:
+            cloud.stop()
+    except LocalCloudError as problem:
+        print(f"Baton {'stops' if running else 'cannot start'}. {problem}", file=sys.stderr, flush=True)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    _say("Stopped.")
+    return 0
+
+
+def _welcome(cloud: "LocalCloud") -> str:
+    settings = cloud.settings
+    kept = f"kept in {settings.data_dir}" if settings.data_dir else "in memory; BATON_DATA_DIR=folder keeps it"
+    return "\n".join(
+        [
+            "",
+            f"Baton is running at {cloud.url}  (Ctrl-C stops it)",
+            f"  Page       {_page(cloud, '/')}",
+            f"  Console    {_page(cloud, '/monitor/')}",
+            f"  WebSocket  {cloud.socket_url}",
+            f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
+            f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {cloud.environment['OPENAI_BASE_URL']}",
+            f"  Search     {cloud.environment['BATON_SEARCH_URL'] or 'off'}",
+            f"  Data       {kept}",
+        ]
+    )
+
+
+def _page(cloud: "LocalCloud", path: str) -> str:
+    from baton_local import web
+
+    return f"{cloud.url}{path}" if web.is_built() else "not built: run `make web`"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # a handler may still be inside a call; the engines have stopped already

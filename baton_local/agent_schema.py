@@ -1,0 +1,91 @@
+"""``python -m baton_local.agent_schema``: write the JSON Schema of agents' files, by which editors complete and check.
+
+Fields have the names that files have, and the descriptions of their docstrings.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_checks import MAX_REFERENCES, MAX_TOOLS
+from baton_local.web import SOURCES
+
+SCHEMA = SOURCES / "console" / "src" / "views" / "agents" / "agent-schema.json"
+
+
+def agent_schema() -> dict[str, Any]:
+    """Return the JSON Schema of an agent."""
+    schema = AgentDefinition.model_json_schema(by_alias=False)
+    described = _described(AgentDefinition)
+    for name, part in (("AgentDefinition", schema), *schema["$defs"].items()):
+        for field, about in part.get("properties", {}).items():
+            about.pop("title", None)
+            if "description" not in about and (text := described.get(name, {}).get(field)) is not None:
+                about["description"] = text
+        part.pop("title", None)
+    fields = schema["properties"]
+    for name, most in (("tools", MAX_TOOLS), ("sub_agents", MAX_REFERENCES), ("handoffs", MAX_REFERENCES)):
+        fields[name].setdefault("maxItems", most)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "An agent of Baton", **schema}
+
+
+def _described(root: type[BaseModel]) -> dict[str, dict[str, str]]:
+    """Return the docstrings of the fields of every class in the modules of ``baton.domain`` that declare parts."""
+    modules = {root.__module__, *(each.__module__ for each in _parts(root, set()))}
+    found: dict[str, dict[str, str]] = {}
+    for module in sorted(modules):
+        for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name] = dict(_docstrings(node))
+    return found
+
+
+def _parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
+    """Return the models that a model is made of, with those that they extend."""
+    for each in (model, *(base for base in model.__mro__ if issubclass(base, BaseModel) and base is not BaseModel)):
+        seen.add(each)
+    waiting: list[Any] = [field.annotation for field in model.model_fields.values()]
+    while waiting:
+        kind = waiting.pop()
+        waiting += getattr(kind, "__args__", ())
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in seen:
+            _parts(kind, seen)
+    return seen
+
+
+def _docstrings(node: ast.ClassDef) -> list[tuple[str, str]]:
+    found = []
+    for statement, following in zip(node.body, node.body[1:], strict=False):
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and isinstance(following, ast.Expr)
+            and isinstance(following.value, ast.Constant)
+            and isinstance(following.value.value, str)
+        ):
+            text = " ".join(following.value.value.replace("``", "`").split())
+            found.append((statement.target.id, text))
+    return found
+
+
+def written(schema: dict[str, Any]) -> str:
+    """Return the file's text."""
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def main(path: Path = SCHEMA) -> None:
+    """Write the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(written(agent_schema()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

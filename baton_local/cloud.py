@@ -1,0 +1,389 @@
+"""The local cloud as a whole: engines, resources, functions, gateway and workers, in one process."""
+
+import asyncio
+import importlib
+import importlib.util
+import logging
+import os
+import queue
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from baton_local import environment, resources, web
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
+from baton_local.demo_model.stored_vectors import StoredVectors
+from baton_local.documentation import Documentation
+from baton_local.engines import Engine, state_machines
+from baton_local.engines.clients import client
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.engines.moto import MotoServer
+from baton_local.engines.opensearch import OpenSearch
+from baton_local.engines.queues import Queues
+from baton_local.errors import EngineFailed, FunctionProblem, LocalCloudError
+from baton_local.execution import as_deployed
+from baton_local.functions import Function, load_module, running
+from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
+from baton_local.gateway.connections import Connections, ManagementApi
+from baton_local.gateway.http import RestGateway
+from baton_local.gateway.websocket import SocketGateway
+from baton_local.object_events import ObjectEvents
+from baton_local.pressure import Pressure
+from baton_local.run_folders import RunFolder
+from baton_local.schedules import Scheduler
+from baton_local.serving.asgi import AsgiApp
+from baton_local.serving.hosts import LocalHosts
+from baton_local.serving.server import Server, claim
+from baton_local.settings import check_function_settings, read_settings
+from baton_local.stack import FunctionDefinition, Stack, read_stack
+from baton_local.template import Endpoints
+from baton_local.tokens import EmbedKey, TokenRequest
+from baton_local.worker import Invocable, Worker, start_workers
+from baton_local.worker_processes import WorkerProcesses
+
+logger = logging.getLogger("baton_local")
+
+PAGE = Path(__file__).parent / "page"
+
+
+class LocalCloud:
+    """``async with LocalCloud(port=0) as cloud: ... cloud.url``, or ``start()`` and ``stop()``.
+
+    Keyword arguments are fields of ``LocalSettings`` and override the environment. Everything runs on separate threads,
+    so the caller may block. A process runs one local cloud, once: ``os.environ`` is the functions' environment, and
+    functions cache clients and settings that a second one could not use.
+    """
+
+    def __init__(self, progress: Callable[[str], None] = logger.info, **settings: Any) -> None:
+        """Raises ``LocalCloudError`` when a setting is wrong."""
+        self.settings = read_settings(**settings)
+        self._progress = progress
+        self._running = ExitStack()
+        self._failures: queue.SimpleQueue[EngineFailed] = queue.SimpleQueue()
+        self._server: Server | None = None
+        self._pressure = Pressure()
+        self._workers: list[Worker] = []
+        self._worker_processes: WorkerProcesses | None = None
+        self._functions: dict[str, Function] = {}
+        self._moto: MotoServer | None = None
+        self._schedulers: dict[str, Scheduler] = {}
+        self._key = EmbedKey.kept_in(self.settings.data_dir)
+        given = self.settings.embed_keys
+        self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
+        vectors = StoredVectors(self.settings.cache_dir / "documentation.npz", DIMENSIONS)
+        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None)
+        self.connections = Connections()
+        self.url = ""
+        """``http://127.0.0.1:PORT``"""
+        self.environment: dict[str, str] = {}
+        """The functions' variables. ``python -m baton_local.worker`` needs them in its environment."""
+        self.stack: Stack
+
+    @property
+    def socket_url(self) -> str:
+        """The WebSocket URL."""
+        return self.url.replace("http", "ws", 1) + SOCKET_PATH
+
+    def token(self, tenant: str, user: str, *permissions: str) -> str:
+        """Return a signed token, as ``POST /local/token`` does."""
+        return self._key.sign(TokenRequest(tenant=tenant, user=user, permissions=list(permissions)))
+
+    def start_workers(self, processes: int | None = None) -> None:
+        """Poll the queues (again) for functions in ``processes`` processes (0: in this one), or as the settings say.
+
+        Raises ``EngineFailed`` when a process does not start.
+        """
+        count = self.settings.worker_processes if processes is None else processes
+        functions: dict[str, Invocable] = dict(self._functions)
+        if count:  # their event loops are in other processes, and the developer sets their number
+            pool = self._worker_processes = WorkerProcesses(count, {**os.environ, **self.environment})
+            functions = {consumer.function: pool.function(consumer.function) for consumer in self.stack.consumers}
+            pool.start()
+        queues = self.environment["AWS_ENDPOINT_URL_SQS"]
+        pressure = self._pressure
+        self._workers = start_workers(
+            self.stack.consumers, functions, queues, self.settings.workers, lambda: not count and pressure.is_high
+        )
+
+    def stop_workers(self) -> None:
+        """Stop polling the queues. No error if it has stopped already."""
+        for worker in self._workers:
+            worker.stop(grace=0)
+        for worker in self._workers:
+            worker.stop()
+        if self._worker_processes:
+            self._worker_processes.stop()
+        self._workers = []
+        self._worker_processes = None
+
+    def start(self) -> Self:
+        """Start everything and return when requests are served. Stops everything if it raises ``LocalCloudError``."""
+        try:
+            self._start()
+        except BaseException:
+            self._running.close()
+            raise
+        return self
+
+    def wait(self) -> None:
+        """Block while it runs. Raises ``EngineFailed`` if an engine ends repeatedly."""
+        raise self._failures.get()
+
+    def stop(self) -> None:
+        """Stop everything, each part before those it needs. A repetition is no error."""
+        self._running.close()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.stop)
+
+    def _start(self) -> None:
+        settings = self.settings
+        subscriber = claim(settings.port)
+        self._running.callback(subscriber.close)
+        self.url = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
+        queues, table, moto, search = self._start_engines()
+        files = settings.files_endpoint or moto
+        endpoints = Endpoints(
+            gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=queues
+        )
+        self.stack = read_stack(settings.template.resolve(), {"Stage": "local"}, endpoints)
+        self.environment = environment.variables(
+            self.stack.functions,
+            gateway=self.url,
+            table_endpoint=table,
+            files_endpoint=files,
+            queues_endpoint=queues,
+            other_endpoint=moto,
+            search_url=search,
+        )
+        self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template.resolve())
+        self._running.enter_context(state_machines.executed(self._invoke))
+        self._create_resources()
+        self._running.enter_context(environment.applied(self.environment))
+        check_function_settings()
+        self._read_agents()
+        self._make_indices()
+        self._running.enter_context(as_deployed(self.stack, settings))
+        self._progress("Loading the functions ...")
+        functions, web_apps = self._load_functions()
+        self._functions = functions
+        machines = client("stepfunctions", moto)
+        for machine in self.stack.state_machines:
+            resources.create_state_machine(machines, machine)
+        server = self._server = Server(self._application(functions, web_apps), subscriber)
+        self._running.callback(server.stop)
+        server.start()
+        self._running.callback(self.stop_workers)
+        self._report_unusable()
+        if settings.workers:
+            self.start_workers()
+        self._start_schedules()
+        self._start_object_events()
+        if settings.documentation:
+            documentation = Documentation(self._encoder, self._progress)
+            self._running.callback(documentation.stop)
+            documentation.start()
+
+    def _read_agents(self) -> None:
+        """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
+        from baton.adapters.agent_files import AgentFileError
+        from baton.composition import checks
+
+        try:
+            checks.agents()
+        except AgentFileError as problem:
+            raise LocalCloudError(str(problem)) from problem
+
+    def _report_unusable(self) -> None:
+        """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
+        from baton.composition import checks, event_loop
+
+        for problem in event_loop.run(checks.problems()):
+            logger.warning("%s", problem)
+
+    def _start_engines(self) -> tuple[str, str, str, str]:
+        """Return the endpoints of queue, table, everything else and search."""
+        settings = self.settings
+        data_dir = settings.data_dir
+        queue_engine = Queues(data_dir and data_dir / "queues")
+        table_engine = DynamoDBLocal(
+            settings.cache_dir,
+            data_dir and data_dir / "table",
+            self._progress,
+            restarted=self._restore_table,
+            given_up=self._failures.put,
+        )
+        moto_engine = self._moto = MotoServer(data_dir and data_dir / "objects")
+        moto_engine.announced = self._progress
+        self._progress("Starting the engines ...")
+        engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
+        search_engine = None
+        if settings.engines == "real" and not settings.search_endpoint:
+            search_engine = OpenSearch(
+                settings.cache_dir, data_dir and data_dir / "opensearch", self._progress, given_up=self._failures.put
+            )
+            engines = (*engines, search_engine)
+        self._running.callback(_stop_together, engines)
+        pool = ThreadPoolExecutor(4)
+        wait = True
+        try:
+            queues = pool.submit(queue_engine.start)
+            table = pool.submit(table_engine.start) if not settings.table_endpoint else None
+            moto = pool.submit(moto_engine.start)
+            search = pool.submit(search_engine.start) if search_engine else None
+            importlib.import_module("samtranslator.translator.translator")  # this takes a second, meanwhile
+            return (
+                queues.result(),
+                table.result() if table else str(settings.table_endpoint),
+                moto.result(),
+                search.result() if search else self._given_search(),
+            )
+        except KeyboardInterrupt:
+            wait = False  # a download may take half a minute; starting children end with this process
+            raise
+        finally:
+            pool.shutdown(wait=wait, cancel_futures=True)
+
+    def _given_search(self) -> str:
+        """Return the URL of search that needs no start: the embedded index, or an OpenSearch that runs already."""
+        settings = self.settings
+        if settings.engines == "real" and settings.search_endpoint:
+            return settings.search_endpoint
+        return f"sqlite:///{self._search_folder()}"
+
+    def _make_indices(self) -> None:
+        """Make the search indices as a deployment does. Raises ``LocalCloudError``."""
+        from baton.composition import checks, event_loop
+        from baton.domain.errors import SearchUnavailable
+
+        try:
+            for line in event_loop.run(checks.make_indices()):
+                logger.warning("%s", line)
+        except SearchUnavailable as problem:
+            raise LocalCloudError(f"The search indices cannot be made: {problem}") from problem
+
+    def _search_folder(self) -> Path:
+        """Return the folder of the search index, which goes with the run unless there is a data folder."""
+        if self.settings.data_dir:
+            return self.settings.data_dir.absolute() / "search"
+        folder = RunFolder("search")
+        self._running.callback(folder.remove)
+        return folder.path
+
+    def _restore_table(self) -> None:
+        """Create the table again after its engine was restarted."""
+        if not self.settings.data_dir:
+            logger.error("What the table held is lost: it was in memory. BATON_DATA_DIR=folder keeps it.")
+        if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # otherwise it ended before the table was created
+            resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
+
+    def _create_resources(self) -> None:
+        here = self.environment
+        resources.create_table(client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
+        queues = self.stack.queues
+        if self.settings.visibility_seconds is not None:
+            seconds = {"VisibilityTimeout": str(self.settings.visibility_seconds)}
+            queues = tuple(replace(each, attributes={**each.attributes, **seconds}) for each in queues)
+        resources.create_queues(client("sqs", here["AWS_ENDPOINT_URL_SQS"]), queues)
+        resources.create_bucket(client("s3", here["AWS_ENDPOINT_URL_S3"]), self.stack.bucket)
+        secrets = client("secretsmanager", here["AWS_ENDPOINT_URL"])
+        values = {
+            here.get("BATON_EMBED_KEYS_SECRET", ""): self._embed_keys,
+            here.get("BATON_MODEL_KEY_SECRET", ""): here["OPENAI_API_KEY"],
+        }
+        for name in {*self.stack.secrets, *values} - {""}:
+            resources.put_secret(secrets, name, values.get(name, "{}"))
+
+    def _load_functions(self) -> tuple[dict[str, Function], dict[str, tuple[FunctionDefinition, AsgiApp]]]:
+        functions: dict[str, Function] = {}
+        web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]] = {}
+        for name, definition in self.stack.functions.items():
+            if definition.handler.endswith(".sh"):
+                web_apps[name] = (definition, _web_app(definition))
+            else:
+                functions[name] = Function(definition)
+                self._running.callback(functions[name].end)
+        return functions, web_apps
+
+    def _application(
+        self, functions: dict[str, Function], web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]]
+    ) -> Application:
+        return Application(
+            rest=RestGateway(self.stack.rest, functions, web_apps),
+            sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits),
+            management=self._management(),
+            key=self._key,
+            page=PAGE,
+            widget=web.BUILT,
+            console=web.CONSOLE_BUILT,
+            web_apps={name: app for name, (_, app) in web_apps.items()},
+            model=_demo_model(self._encoder),
+            about=self._about(),
+            hosts=LocalHosts(self.settings.host_names),
+        )
+
+    def _management(self) -> AsgiApp:
+        return ManagementApi(self.connections)
+
+    def _about(self) -> dict[str, Any]:
+        """Return the default model, for the page. Agents may use other models of the endpoint."""
+        here = self.environment
+        is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
+        return {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
+
+    def _start_schedules(self) -> None:
+        wanted = self.settings.sweep_seconds
+        for schedule in self.stack.schedules:
+            invoke = partial(self._invoke, schedule.function)
+            seconds = schedule.seconds if wanted is None else wanted
+            # What is kept may hold what a process that ended has left undone.
+            scheduler = Scheduler(schedule, invoke, seconds, at_once=self.settings.data_dir is not None)
+            self._schedulers[schedule.function] = scheduler
+            if schedule.enabled and wanted != 0:
+                self._running.callback(scheduler.stop)
+                scheduler.start()
+
+    def _start_object_events(self) -> None:
+        events = ObjectEvents(self.stack.object_rules, self._invoke)
+        self._running.callback(events.stop)
+        if self._moto is not None:
+            self._moto.created = events.created
+
+    def _invoke(self, name: str, event: Any) -> Any:
+        """Invoke the function with ``event`` and return its result. Raises its exceptions."""
+        return self._functions[name].invoke(event).result()
+
+
+def _stop_together(engines: Iterable[Engine]) -> None:
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda engine: engine.stop(), engines))
+
+
+def _web_app(definition: FunctionDefinition) -> AsgiApp:
+    """Return the ASGI app that a function's start script serves behind the Lambda Web Adapter: ``app:app``."""
+    with running(definition.name):
+        module = load_module(definition.folder / "app.py")
+    app: AsgiApp | None = getattr(module, "app", None)
+    if app is None:
+        raise FunctionProblem(f"{definition.folder / 'app.py'} has no app.")
+    return app
+
+
+def _demo_model(encoder: SentenceEncoder) -> AsgiApp:
+    """Return the demo model, with its script read. Raises ``LocalCloudError``."""
+    from baton_local.demo_model.app import create_app
+    from baton_local.demo_model.script import ScriptError
+
+    try:
+        app: AsgiApp = create_app(encoder=encoder)
+    except ScriptError as problem:
+        raise LocalCloudError(f"The demo model's script cannot be used.\n{problem}") from problem
+    return app

@@ -1,0 +1,149 @@
+"""The demo model's HTTP API: ``POST /chat/completions``, ``POST /embeddings`` and ``GET /models``, as OpenAI's."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from baton.adapters.token_counter import TiktokenCounter
+from baton_local.demo_model.completion import Completion
+from baton_local.demo_model.engine import Engine
+from baton_local.demo_model.script import Script, ScriptError
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
+from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
+from baton_local.demo_model.situation import Situation
+from baton_local.demo_model.wire import ChatRequest, EmbeddingRequest
+
+if TYPE_CHECKING:
+    from baton_local.demo_model.sentence_network import Array
+
+logger = logging.getLogger("baton_local.demo_model")
+
+LIGHT = "baton-demo-light"
+"""The quick one, for what nobody reads along: it answers without a pause."""
+MODELS = ("baton-demo", LIGHT, EMBEDDING_MODEL)
+DEFAULT_DELAY_MS = 25
+
+SCRIPT = Path(__file__).parent / "script.yaml"
+"""What is played unless ``BATON_DEMO_SCRIPT`` names another file."""
+_TOKENIZER = Path(__file__).parents[2] / "layers" / "tokenizer"
+
+
+def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder | None = None) -> FastAPI:
+    """The ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (milliseconds a word), ``TIKTOKEN_CACHE_DIR``.
+
+    Raises ``ScriptError`` for a script that cannot be used.
+    """
+    app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
+    engine = Engine(Script.read(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT)))
+    encoder = encoder or SentenceEncoder()
+    counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or _TOKENIZER))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return _error(400, "We could not parse the JSON body of your request.")
+        param = ".".join(str(step) for step in first["loc"] if step != "body")
+        if not param:
+            return _error(400, f"Invalid request: {first['msg'].removeprefix('Value error, ')}.")
+        return _error(400, f"Invalid value for '{param}': {first['msg']}.", param=param)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        message = f"Invalid URL ({request.method} {request.url.path})" if error.status_code == 404 else error.detail
+        return _error(error.status_code, message)
+
+    @app.exception_handler(ScriptError)
+    async def failed(_: Request, error: ScriptError) -> JSONResponse:
+        logger.error("The demo model's script failed: %s", error)
+        return _error(500, f"The script failed: {error}", kind="server_error")
+
+    @app.get("/models")
+    async def models() -> dict[str, Any]:
+        return {
+            "object": "list",
+            "data": [
+                {"id": name, "object": "model", "created": 0, "owned_by": "baton-offline-demo"} for name in MODELS
+            ],
+        }
+
+    @app.post("/chat/completions", response_model=None)
+    async def chat_completions(request: ChatRequest) -> JSONResponse | StreamingResponse:
+        def answer() -> Completion:
+            return Completion.of(request, engine.reply(Situation.of(request)), counter)
+
+        completion = await asyncio.to_thread(answer)
+        if not request.stream:
+            return JSONResponse(completion.whole())
+        delay = 0.0 if request.model == LIGHT else _delay_seconds(environ)
+        include_usage = request.stream_options is not None and request.stream_options.include_usage
+        return StreamingResponse(_events(completion, include_usage, delay), media_type="text/event-stream")
+
+    @app.post("/embeddings")
+    async def embeddings(request: EmbeddingRequest) -> JSONResponse:
+        if request.model != EMBEDDING_MODEL:
+            return _error(404, f"The model '{request.model}' does not exist.", param="model")
+        if request.dimensions not in (None, DIMENSIONS):
+            return _error(400, f"The model's vectors have {DIMENSIONS} dimensions.", param="dimensions")
+        encoded = await encoder.encode(request.texts)
+        write = _base64 if request.encoding_format == "base64" else _floats
+        return JSONResponse(
+            {
+                "object": "list",
+                "model": EMBEDDING_MODEL,
+                "data": [
+                    {"object": "embedding", "index": place, "embedding": write(vector)}
+                    for place, vector in enumerate(encoded.vectors)
+                ],
+                "usage": {"prompt_tokens": encoded.tokens, "total_tokens": encoded.tokens},
+            }
+        )
+
+    return app
+
+
+def _base64(vector: Array) -> str:
+    return base64.b64encode(vector.tobytes()).decode()
+
+
+def _floats(vector: Array) -> list[float]:
+    return [float(number) for number in vector]
+
+
+async def _events(completion: Completion, include_usage: bool, delay: float) -> AsyncIterator[str]:
+    yield _event(completion.first_chunk())
+    for piece in completion.pieces():
+        await asyncio.sleep(delay)
+        yield _event(piece)
+    yield _event(completion.end_chunk())
+    if include_usage:
+        yield _event(completion.usage_chunk())
+    yield "data: [DONE]\n\n"
+
+
+def _event(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
+
+
+def _delay_seconds(environ: Mapping[str, str]) -> float:
+    try:
+        return max(0.0, float(environ.get("BATON_DEMO_DELAY_MS") or DEFAULT_DELAY_MS)) / 1000
+    except ValueError:
+        return DEFAULT_DELAY_MS / 1000
+
+
+def _error(status: int, message: str, *, param: str | None = None, kind: str = "invalid_request_error") -> JSONResponse:
+    error = {"message": message, "type": kind, "param": param, "code": None}
+    return JSONResponse({"error": error}, status)

@@ -1,0 +1,166 @@
+"""One answer in the shapes of Chat Completions, with its tokens counted."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton.ports.token_counter import TokenCounter
+from baton_local.demo_model.engine import Reply
+from baton_local.demo_model.wire import ChatMessage, ChatRequest
+
+IMAGE_TOKENS = 85
+"""What OpenAI counts for an image of low detail; the stand-in counts every image so."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A tool call of the answer."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One answer, ready to be given whole or piece by piece."""
+
+    id: str
+    created: int
+    model: str
+    text: str
+    calls: tuple[FunctionCall, ...]
+    finish_reason: str
+    prompt_tokens: int
+    completion_tokens: int
+
+    @classmethod
+    def of(cls, request: ChatRequest, reply: Reply, counter: TokenCounter) -> Completion:
+        """``reply`` as the answer to ``request``, cut at its limit; an answer that was cut calls no tools."""
+        completion = cls(
+            id=f"chatcmpl-demo-{uuid.uuid4().hex}",
+            created=int(time.time()),
+            model=request.model,
+            text=reply.text,
+            calls=_calls(reply),
+            finish_reason="tool_calls" if reply.calls else "stop",
+            prompt_tokens=_prompt_tokens(request, counter),
+            completion_tokens=0,
+        )
+        tokens = counter.count(completion.text) + sum(
+            _call_tokens(c.name, c.arguments, counter) for c in completion.calls
+        )
+        if request.output_limit is None or tokens <= request.output_limit:
+            return replace(completion, completion_tokens=tokens)
+        text = _cut(completion.text, request.output_limit, counter)
+        return replace(completion, text=text, calls=(), finish_reason="length", completion_tokens=counter.count(text))
+
+    def whole(self) -> dict[str, Any]:
+        """The answer to a request that does not stream."""
+        message: dict[str, Any] = {"role": "assistant", "content": self.text, "refusal": None}
+        if self.calls:
+            message["content"] = self.text or None
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in self.calls
+            ]
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish_reason}
+        return self._envelope("chat.completion") | {"choices": [choice], "usage": self._usage()}
+
+    def first_chunk(self) -> dict[str, Any]:
+        """The head of a stream."""
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def pieces(self) -> Iterator[dict[str, Any]]:
+        """The chunks between the head and the end: word after word, then the tool calls, their arguments in pieces."""
+        for word in _words(self.text):
+            yield self._chunk({"content": word})
+        for index, call in enumerate(self.calls):
+            head = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+            yield self._chunk({"tool_calls": [{"index": index} | head]})
+            for piece in _words(call.arguments):
+                yield self._chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+
+    def end_chunk(self) -> dict[str, Any]:
+        """The reason why the stream ends."""
+        return self._chunk({}, self.finish_reason)
+
+    def usage_chunk(self) -> dict[str, Any]:
+        """What ``include_usage`` asks for."""
+        return self._envelope("chat.completion.chunk") | {"choices": [], "usage": self._usage()}
+
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return self._envelope("chat.completion.chunk") | {"choices": [choice]}
+
+    def _usage(self) -> dict[str, int]:
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+        }
+
+    def _envelope(self, kind: str) -> dict[str, Any]:
+        head = {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+        return head | {"system_fingerprint": None}
+
+
+def _calls(reply: Reply) -> tuple[FunctionCall, ...]:
+    return tuple(
+        FunctionCall(f"call_{uuid.uuid4().hex[:24]}", call.name, json.dumps(call.arguments, ensure_ascii=False))
+        for call in reply.calls
+    )
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\s*\S+|\s+$", text)
+
+
+def _cut(text: str, limit: int, counter: TokenCounter) -> str:
+    """The longest beginning of whole words within ``limit`` tokens, at least the first character."""
+    words = _words(text)
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if counter.count("".join(words[:middle])) <= limit:
+            low = middle
+        else:
+            high = middle - 1
+    return "".join(words[:low]) or text[:1]
+
+
+def _prompt_tokens(request: ChatRequest, counter: TokenCounter) -> int:
+    """As OpenAI counts messages: 3 for each one's frame, 1 for a name, 3 to open the answer; tools by their JSON."""
+    tools = sum(counter.count(tool.function.model_dump_json()) for tool in request.tools or ())
+    return 3 + tools + sum(_message_tokens(message, counter) for message in request.messages)
+
+
+def _message_tokens(message: ChatMessage, counter: TokenCounter) -> int:
+    total = 3 + counter.count(message.role)
+    if message.name:
+        total += 1 + counter.count(message.name)
+    for call in message.tool_calls or ():
+        total += _call_tokens(call.function.name, call.function.arguments, counter)
+    if isinstance(message.content, list):
+        return total + sum(_part_tokens(part, counter) for part in message.content)
+    return total + counter.count(message.content or "")
+
+
+def _call_tokens(name: str, arguments: str, counter: TokenCounter) -> int:
+    return counter.count(name) + counter.count(arguments)
+
+
+def _part_tokens(part: dict[str, Any], counter: TokenCounter) -> int:
+    if part.get("type") == "text":
+        return counter.count(str(part.get("text", "")))
+    if part.get("type") == "image_url":
+        return IMAGE_TOKENS
+    file = part.get("file")
+    return counter.count(str(file.get("filename", ""))) if isinstance(file, dict) else 0

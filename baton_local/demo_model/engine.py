@@ -1,0 +1,131 @@
+"""Plays a demo script: finds the rule that fits a request, and makes its answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from baton_local.demo_model.script import MESSAGE, RESULT, CompiledRule, Script, ScriptError, compiled
+from baton_local.demo_model.situation import Situation
+from baton_local.demo_model.templates import TemplateProblem
+
+MAX_READ = 4_000
+"""Characters of a message in which patterns are searched: they take long over long texts."""
+Variables = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool that was offered."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer; its text may be empty before and after tool calls."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+class Engine:
+    """Answers requests by a script. It keeps nothing between two requests."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def reply(self, situation: Situation) -> Reply:
+        """The answer of the first rule that fits, empty if none does. Raises ``ScriptError`` for one that fails."""
+        scene = RESULT if situation.last_results else MESSAGE
+        reply = self._play(scene, situation, {**self._script.values, **situation.variables})
+        return reply or Reply("")
+
+    def _play(self, scene: str, situation: Situation, variables: Variables) -> Reply | None:
+        for rule in self._script.scenes.get(scene, ()):
+            try:
+                reply = self._played(rule, situation, variables)
+            except (TemplateProblem, re.error) as problem:
+                raise ScriptError(f"{rule.place}: {problem}") from None
+            if reply is not None:
+                return reply
+        return None
+
+    def _played(self, rule: CompiledRule, situation: Situation, variables: Variables) -> Reply | None:
+        """What the rule answers; None if it does not fit, calls only what cannot be called, or leads nowhere."""
+        found = _matched(rule, situation, variables)
+        if found is None:
+            return None
+        variables = {**variables, **found}
+        calls = tuple(_calls(rule, situation, variables))
+        if rule.calls and not calls:
+            return None
+        rest = Reply("")
+        if rule.rule.next is not None:
+            following = self._play(rule.rule.next, situation, variables)
+            if following is None:
+                return None
+            rest = following
+        said = _paragraphs(rule.say(variables) if rule.say else "")
+        return Reply("\n\n".join(filter(None, (said, rest.text))), calls + rest.calls)
+
+
+def _matched(rule: CompiledRule, situation: Situation, variables: Variables) -> dict[str, str] | None:
+    """What the rule's patterns have found, by their groups' names; None if a condition does not hold."""
+    wanted = rule.rule
+    if wanted.agent and variables["agent"] not in wanted.agent:
+        return None
+    if (wanted.task or "") != variables["task"]:
+        return None
+    if wanted.state and variables["workflow"].get("state") not in wanted.state:
+        return None
+    answered = [each["tool"] for each in situation.last_results]
+    if wanted.after and not any(fnmatchcase(tool, name) for tool in answered for name in wanted.after):
+        return None
+    found: dict[str, str] = {}
+    if not _searched(rule.says, [situation.said], found):
+        return None
+    if not _searched(rule.result, [each["text"] for each in situation.last_results], found):
+        return None
+    if rule.earlier is not None:
+        pattern = compiled(rule.earlier({**variables, **found}))
+        if not _searched(pattern, situation.earlier, found):
+            return None
+    if rule.condition is not None and not rule.condition({**variables, **found}):
+        return None
+    return found
+
+
+def _searched(pattern: re.Pattern[str] | None, texts: Any, found: dict[str, str]) -> bool:
+    if pattern is None:
+        return True
+    for text in texts:
+        if match := pattern.search(text[:MAX_READ]):
+            found.update({name: value for name, value in match.groupdict().items() if value is not None})
+            return True
+    return False
+
+
+def _calls(rule: CompiledRule, situation: Situation, variables: Variables) -> Iterator[Call]:
+    """The rule's calls that can be made, and were not made since the user spoke: their answer would be the same."""
+    for name, arguments in rule.calls:
+        call = Call(name(variables).strip(), arguments(variables))
+        if call.name not in situation.tools:
+            continue
+        try:
+            given = json.loads(json.dumps(call.arguments))
+        except (TypeError, ValueError) as error:
+            raise TemplateProblem(f"call: {error}") from None
+        if not isinstance(given, dict):
+            raise TemplateProblem(f"the arguments of {call.name} are no mapping")
+        if not situation.was_called(call.name, given):
+            yield Call(call.name, given)
+
+
+def _paragraphs(text: str) -> str:
+    return re.sub(r"\n{3,}", "\n\n", text.strip())

@@ -1,0 +1,222 @@
+"""A demo script: a YAML file of scenes with rules, read once and checked whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from baton.adapters.yaml_document import YamlDocument, YamlFileError
+from baton.domain.yaml_text import Place
+from baton_local.demo_model.templates import Render, TemplateProblem, condition, text, value, variables_in
+
+MESSAGE, RESULT = "message", "result"
+"""The scenes in which a rule is looked up first: when the user has spoken, and when tools have answered."""
+VARIABLES = frozenset(
+    "agent task data skill unfinished workflow recalled said earlier answers before attachments results tools".split()  # noqa: SIM905
+)
+"""What templates may use besides the script's values and what patterns have found."""
+
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda told: (told,) if isinstance(told, str) else told)]
+
+
+class ScriptError(Exception):
+    """A script that cannot be used; the message lists the problems as ``file:line: field: what is wrong``."""
+
+
+class Rule(BaseModel):
+    """When something is said or called, and what. Every condition that is given has to hold."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agent: Names = ()
+    """Ids of agents."""
+    task: str | None = None
+    """What Baton itself wants of the model, such as ``handoff_summary`` or ``history_summary``.
+
+    A rule without it is for agents."""
+    state: Names = ()
+    """States of the agent's workflow."""
+    says: str | None = None
+    """A regular expression that is found in the user's message. Its named groups are variables of the templates."""
+    earlier: str | None = None
+    """One that is found in an earlier message of the user; the newest counts."""
+    after: Names = ()
+    """Tools, one of which has just answered; ``ask_*`` stands for all whose names begin so."""
+    result: str | None = None
+    """A regular expression that is found in what was just answered."""
+    if_: str | None = Field(default=None, alias="if")
+    """Any other condition, as an expression."""
+    say: str | None = None
+    """What is said, as a template."""
+    call: dict[str, dict[str, Any] | str] = Field(default_factory=dict)
+    """Tools that are called at once, with templates of their arguments; those that are not offered are left out."""
+    next: str | None = None
+    """The scene in which it goes on, with the same variables."""
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    values: dict[str, Any] = Field(default_factory=dict)
+    """What templates and patterns may use by name."""
+    scenes: dict[str, list[Rule]]
+
+
+@dataclass(frozen=True)
+class CompiledRule:
+    """A rule that is ready to be played."""
+
+    rule: Rule
+    place: str
+    """``file:line: field``."""
+    says: re.Pattern[str] | None = None
+    earlier: Render | None = None
+    """The pattern: it may use what ``says`` has found."""
+    result: re.Pattern[str] | None = None
+    condition: Render | None = None
+    say: Render | None = None
+    calls: tuple[tuple[Render, Render], ...] = ()
+    """Name and arguments."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that was checked."""
+
+    scenes: Mapping[str, Sequence[CompiledRule]]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Script:
+        """Read a file. Raises ``ScriptError`` with all its problems."""
+        try:
+            document = YamlDocument.read(path)
+        except YamlFileError as error:
+            raise ScriptError(str(error)) from None
+        try:
+            read = _Document.model_validate(document.values)
+        except ValidationError as error:
+            problems = [document.problem(detail["loc"], detail["msg"]) for detail in error.errors()]
+            raise ScriptError("\n".join(problems)) from None
+        compiler = _Compiler(document, read)
+        scenes = {name: compiler.scene(name, rules) for name, rules in read.scenes.items()}
+        problems = [*compiler.problems, *compiler.problems_of_scenes()]
+        if problems:
+            raise ScriptError("\n".join(problems))
+        return cls(scenes, read.values)
+
+
+class _Compiler:
+    """Compiles rules and notes what is wrong with them."""
+
+    def __init__(self, document: YamlDocument, read: _Document) -> None:
+        self.problems: list[str] = []
+        self._document = document
+        self._read = read
+        self._names = VARIABLES | read.values.keys()
+        # What one scene's patterns have found may be used by the scenes that come next.
+        patterns = [value for value in read.values.values() if isinstance(value, str)]
+        for rules in read.scenes.values():
+            patterns += [each for rule in rules for each in (rule.says, rule.earlier, rule.result) if each is not None]
+        self._names |= {name for pattern in patterns for name in re.findall(r"\(\?P<(\w+)>", pattern)}
+
+    def scene(self, name: str, rules: Sequence[Rule]) -> list[CompiledRule]:
+        return [self._rule(["scenes", name, number], rule) for number, rule in enumerate(rules)]
+
+    def problems_of_scenes(self) -> Iterator[str]:
+        """Scenes that are missing, and those that would go round in circles."""
+        scenes = self._read.scenes
+        if MESSAGE not in scenes:
+            yield self._document.problem(["scenes"], f"there is no scene {MESSAGE!r}, where every turn begins")
+        for name, rules in scenes.items():
+            for number, rule in enumerate(rules):
+                if rule.next is not None and rule.next not in scenes:
+                    yield self._document.problem(["scenes", name, number, "next"], f"there is no scene {rule.next!r}")
+            if name in self._reached_from(name):
+                yield self._document.problem(["scenes", name], "the scene leads back to itself")
+
+    def _reached_from(self, name: str) -> set[str]:
+        reached: set[str] = set()
+        waiting = [name]
+        while waiting:
+            for rule in self._read.scenes.get(waiting.pop(), ()):
+                if rule.next is not None and rule.next not in reached:
+                    reached.add(rule.next)
+                    waiting.append(rule.next)
+        return reached
+
+    def _rule(self, place: Sequence[str | int], rule: Rule) -> CompiledRule:
+        if rule.say is None and not rule.call and rule.next is None:
+            self.problems.append(self._document.problem(place, "the rule does nothing: give it say, call or next"))
+        calls = [
+            (self._template([*place, "call", name], name), self._arguments([*place, "call", name], arguments))
+            for name, arguments in rule.call.items()
+        ]
+        return CompiledRule(
+            rule,
+            self._document.where(place),
+            says=self._pattern([*place, "says"], rule.says),
+            earlier=self._template([*place, "earlier"], rule.earlier) if rule.earlier is not None else None,
+            result=self._pattern([*place, "result"], rule.result),
+            condition=self._condition([*place, "if"], rule.if_) if rule.if_ is not None else None,
+            say=self._template([*place, "say"], rule.say) if rule.say is not None else None,
+            calls=tuple(calls),
+        )
+
+    def _pattern(self, place: Place, source: str | None) -> re.Pattern[str] | None:
+        """A regular expression that may use the script's values."""
+        if source is None:
+            return None
+        try:
+            return compiled(text(source)(self._read.values))
+        except (TemplateProblem, re.error) as problem:
+            self.problems.append(self._document.problem(place, f"{problem}"))
+            return None
+
+    def _template(self, place: Place, source: str) -> Render:
+        self._check(place, source)
+        return self._made(place, text, source)
+
+    def _condition(self, place: Place, source: str) -> Render:
+        self._check(place, f"{{{{ {source} }}}}")
+        return self._made(place, condition, source)
+
+    def _made(self, place: Place, make: Any, source: str) -> Render:
+        try:
+            made: Render = make(source)
+            return made
+        except TemplateProblem as problem:
+            self.problems.append(self._document.problem(place, str(problem)))
+            return lambda variables: None
+
+    def _check(self, place: Place, source: str) -> None:
+        try:
+            unknown = variables_in(source) - self._names
+        except TemplateProblem:
+            return  # told when it is compiled
+        if unknown:
+            self.problems.append(self._document.problem(place, f"there is no variable {', '.join(sorted(unknown))}"))
+
+    def _arguments(self, place: Place, told: Any) -> Render:
+        """Templates in whatever lists and mappings."""
+        match told:
+            case str():
+                self._check(place, told)
+                return self._made(place, value, told)
+            case dict():
+                fields = {name: self._arguments([*place, name], field) for name, field in told.items()}
+                return lambda variables: {name: field(variables) for name, field in fields.items()}
+            case list():
+                items = [self._arguments([*place, number], item) for number, item in enumerate(told)]
+                return lambda variables: [item(variables) for item in items]
+        return lambda variables: told
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern as rules have them: it does not mind upper and lower case. Raises ``re.error``."""
+    return re.compile(pattern, re.IGNORECASE)

@@ -1,0 +1,166 @@
+"""What a request tells, as data: who asks, what was said, which tools there are, and what they have answered."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton_local.demo_model.wire import ChatMessage, ChatRequest
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A request, read. System messages and the descriptions of tools are left out: their wording means nothing here."""
+
+    said: str
+    """The user's last message."""
+    earlier: Sequence[str]
+    """What the user said before, newest first."""
+    results: Sequence[Json]
+    """What tools have answered since the user spoke, oldest first: ``tool``, ``arguments``, ``text``, ``json``."""
+    batch: int
+    """How many of them answer the last calls."""
+    tools: Mapping[str, Json]
+    """The JSON Schemas of the tools that may be called, by name."""
+    variables: Mapping[str, Any]
+    """All of it under the names that a script's templates use."""
+
+    @classmethod
+    def of(cls, request: ChatRequest) -> Situation:
+        """Read a request."""
+        messages = [message for message in request.messages if message.role not in ("system", "developer")]
+        last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+        asked = messages[last] if last >= 0 else None
+        before, since = messages[: max(last, 0)], messages[last + 1 :]
+        earlier = [text_of(message) for message in reversed(before) if message.role == "user"]
+        answers = [text_of(message) for message in before if message.role == "assistant" and message.content]
+        results = _results(since)
+        told = _nested(request.metadata or {})
+        variables: Json = {
+            **{name: str(told.get(name, "")) for name in ("agent", "task")},
+            **{name: _fields(told.get(name)) for name in ("skill", "unfinished", "workflow")},
+            "recalled": _in_order(_fields(told.get("recalled"))),
+            "said": text_of(asked) if asked else "",
+            "data": _fields(_parsed(text_of(asked))) if asked and told.get("task") else {},
+            "earlier": earlier,
+            "answers": answers,
+            "before": _since_the_user(before),
+            "attachments": _attachments(asked) if asked else [],
+            "results": results,
+            "tools": {name: function.parameters or {} for name, function in request.offered.items()},
+        }
+        return cls(
+            said=variables["said"],
+            earlier=earlier,
+            results=results,
+            batch=next((i for i, message in enumerate(reversed(since)) if message.role != "tool"), 0),
+            tools=variables["tools"],
+            variables=variables,
+        )
+
+    @property
+    def last_results(self) -> Sequence[Json]:
+        """What was answered to the last calls."""
+        return self.results[len(self.results) - self.batch :]
+
+    def was_called(self, tool: str, arguments: Json) -> bool:
+        """Whether this call was made since the user spoke."""
+        return any(each["tool"] == tool and each["arguments"] == arguments for each in self.results)
+
+
+def text_of(message: ChatMessage) -> str:
+    """A message's text, with one kind of apostrophe, so that patterns need only one."""
+    content = message.content or ""
+    if not isinstance(content, str):
+        content = "\n\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
+    return content.strip().replace("\u2019", "'")
+
+
+def _since_the_user(messages: Sequence[ChatMessage]) -> str:
+    """What the user was told since the last of their messages among these."""
+    last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+    return "\n\n".join(text_of(each) for each in messages[last + 1 :] if each.role == "assistant" and each.content)
+
+
+def _results(messages: Sequence[ChatMessage]) -> list[Json]:
+    calls = {call.id: call.function for message in messages for call in message.tool_calls or ()}
+    results = []
+    for message in messages:
+        if message.role == "tool" and message.tool_call_id in calls:
+            call, text = calls[message.tool_call_id], text_of(message)
+            arguments = _parsed(call.arguments)
+            results.append({"tool": call.name, "arguments": arguments, "text": text, "json": _parsed(text)})
+    return results
+
+
+def _nested(metadata: Mapping[str, str]) -> Json:
+    """Metadata such as ``workflow.state``, as dictionaries in dictionaries; texts that are JSON as what they hold."""
+    nested: Json = {}
+    for name, text in metadata.items():
+        *parents, leaf = name.split(".")
+        place = nested
+        for parent in parents:
+            if not isinstance(place.get(parent), dict):
+                place[parent] = {}
+            place = place[parent]
+        value = _parsed(text)
+        if value is not None or not text.startswith(("{", "[")):  # else it was cut, and is not known
+            place[leaf] = text if value is None else value
+    return nested
+
+
+def _fields(told: Any) -> Json:
+    return told if isinstance(told, dict) else {}
+
+
+def _in_order(numbered: Json) -> list[Json]:
+    """What metadata such as ``recalled.1`` and ``recalled.2`` lists."""
+    places = sorted(int(name) for name in numbered if name.isdecimal())
+    return [item for item in (numbered[str(place)] for place in places if str(place) in numbered) if _fields(item)]
+
+
+def _parsed(text: str) -> Any:
+    """The JSON that a text holds, or None."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _attachments(message: ChatMessage) -> list[Json]:
+    parts = message.content if isinstance(message.content, list) else []
+    found = [_attachment(part) for part in parts]
+    return [attachment for attachment in found if attachment is not None]
+
+
+def _attachment(part: Mapping[str, Any]) -> Json | None:
+    match part:
+        case {"type": "image_url", "image_url": {"url": str(url)}} if url.startswith("data:"):
+            mime_type, size = _data_url(url)
+            name = f"{(mime_type or 'image').rpartition('/')[2].upper()} image"
+            return {"kind": "image", "name": name, "type": mime_type, "size": size}
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return {"kind": "image", "name": url, "type": None, "size": None}
+        case {"type": "file", "file": dict(file)}:
+            mime_type, size = _data_url(str(file.get("file_data", "")))
+            name = str(file.get("filename") or "a document")
+            return {"kind": "document", "name": name, "type": mime_type, "size": size}
+    return None
+
+
+def _data_url(url: str) -> tuple[str | None, int | None]:
+    """The type of what a data URL holds, and its size in bytes."""
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:"):
+        return None, None
+    try:
+        size = len(base64.b64decode(data))
+    except (binascii.Error, ValueError):
+        size = None
+    return head.removeprefix("data:").split(";")[0] or None, size

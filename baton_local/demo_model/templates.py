@@ -1,0 +1,111 @@
+"""The templates of a demo script: Jinja in a sandbox, for texts, for arguments of tools, and for conditions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import ChainableUndefined, TemplateError, TemplateSyntaxError, Undefined, meta
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from baton_local.demo_model.quoting import mentions, quotes
+
+Render = Callable[[Mapping[str, Any]], Any]
+
+_VALUE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
+_SUM = re.compile(r"(?!.*\*\*)[\d\s.+\-*/()]{1,200}")
+
+
+class TemplateProblem(Exception):
+    """A template that cannot be read or rendered; the message says why."""
+
+
+class _Unknown(ChainableUndefined):
+    """What a request does not tell: empty in a text, false in a condition, and so is everything below it."""
+
+
+def text(source: str) -> Render:
+    """A text with ``{{ ... }}`` and ``{% ... %}`` in it. Raises ``TemplateProblem``, as does what is returned."""
+    return _guarded(lambda: _env.from_string(source).render)
+
+
+def value(source: str) -> Render:
+    """Like ``text``; but what is nothing except one ``{{ ... }}`` keeps its type: a list, a number, an object."""
+    whole = _VALUE.fullmatch(source)
+    return condition(whole[1]) if whole else text(source)
+
+
+def condition(source: str) -> Render:
+    """A bare expression."""
+    return _guarded(lambda: _env.compile_expression(source.strip()))
+
+
+def variables_in(source: str) -> set[str]:
+    """The names that a template uses and does not set. Raises ``TemplateProblem``."""
+    try:
+        return meta.find_undeclared_variables(_env.parse(source))
+    except TemplateSyntaxError as error:
+        raise TemplateProblem(str(error)) from None
+
+
+def calculated(source: Any) -> str:
+    """The value of a sum in digits, brackets and ``+ - * /``, with ten significant digits at most; empty: none."""
+    source = str(source)
+    if not _SUM.fullmatch(source):
+        return ""
+    try:
+        number = _env.compile_expression(source.strip())()
+        return str(number) if isinstance(number, int) else f"{number:.10g}"
+    except (TemplateError, ArithmeticError, TypeError, ValueError, RecursionError):
+        return ""
+
+
+def captured(source: Any, pattern: str) -> dict[str, str]:
+    """What the named groups of a pattern find in a text; empty if it does not match."""
+    match = re.search(pattern, str(source), re.IGNORECASE)
+    return {name: found for name, found in match.groupdict().items() if found is not None} if match else {}
+
+
+def _core(source: Any) -> str:
+    """A text without its case, spaces and marks, to see whether another says the same."""
+    return " ".join(re.findall(r"\w+", str(source).casefold()))
+
+
+def _guarded(compiled: Callable[[], Callable[..., Any]]) -> Render:
+    try:
+        render = compiled()
+    except TemplateError as error:
+        raise TemplateProblem(str(error)) from None
+
+    def rendered(variables: Mapping[str, Any]) -> Any:
+        try:
+            found = render(**variables)
+        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+            raise TemplateProblem(f"{type(error).__name__}: {error}") from None
+        return None if isinstance(found, Undefined) else found
+
+    return rendered
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    env = ImmutableSandboxedEnvironment(
+        autoescape=False,
+        undefined=_Unknown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters["calculated"] = calculated
+    env.filters["json"] = lambda found: json.dumps(found, ensure_ascii=False)
+    env.tests["saying"] = lambda found, pattern: re.search(pattern, str(found), re.IGNORECASE) is not None
+    env.filters["captured"] = captured
+    env.filters["core"] = _core
+    env.filters["quotes"] = lambda found, asked: quotes(found or [], str(asked))
+    env.tests["mentioning"] = mentions
+    env.tests["overlapping"] = lambda found, core: found in core or core in found
+    env.filters["escaped"] = lambda found: re.escape(str(found))
+    return env
+
+
+_env = _environment()

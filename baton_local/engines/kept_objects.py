@@ -1,0 +1,88 @@
+"""A bucket's objects in a folder, because moto forgets them when it ends.
+
+One file an object, named by the SHA-256 of bucket and key: a line of JSON (bucket, key, content type, metadata), then
+the body. Only the local cloud with BATON_DATA_DIR uses it.
+"""
+
+import json
+import tempfile
+import threading
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from baton_local.engines.clients import client
+
+
+class KeptObjects:
+    """Copies of moto's S3 objects under ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._restoring = False
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def restore(self, endpoint: str) -> None:
+        """Put every kept object into the S3 at ``endpoint``, and create its buckets."""
+        s3 = client("s3", endpoint)
+        self._restoring = True
+        for file in sorted(self._folder.glob("*.object")):
+            header, _, body = file.read_bytes().partition(b"\n")
+            kept = json.loads(header)
+            s3.create_bucket(Bucket=kept["bucket"])
+            s3.put_object(
+                Bucket=kept["bucket"],
+                Key=kept["key"],
+                Body=body,
+                ContentType=kept["contentType"],
+                Metadata=kept["metadata"],
+            )
+        self._restoring = False
+        s3.close()
+
+    def follow(self, path: str, *, whole_bucket: bool) -> None:
+        """Update the folder from moto's object at ``/bucket/key``, or from all objects of the bucket."""
+        bucket, _, key = path.lstrip("/").partition("/")
+        if self._restoring or not bucket:
+            return
+        with self._lock:
+            if key and not whole_bucket:
+                self._follow_object(bucket, key)
+            elif whole_bucket:
+                for file in self._folder.glob("*.object"):
+                    with file.open("rb") as lines:
+                        kept = json.loads(lines.readline())
+                    if kept["bucket"] == bucket:
+                        self._follow_object(bucket, kept["key"])
+
+    def _follow_object(self, bucket: str, key: str) -> None:
+        file = self._folder / f"{sha256(f'{bucket}/{key}'.encode()).hexdigest()}.object"
+        found = _object_in_moto(bucket, key)
+        if found is None:
+            file.unlink(missing_ok=True)
+            return
+        header = {
+            "bucket": bucket,
+            "key": key,
+            "contentType": found.metadata.get("content-type") or "binary/octet-stream",
+            "metadata": {
+                name.removeprefix("x-amz-meta-"): value
+                for name, value in found.metadata.items()
+                if name.lower().startswith("x-amz-meta-")
+            },
+        }
+        with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as draft:
+            draft.write(json.dumps(header).encode() + b"\n" + found.value)
+        Path(draft.name).replace(file)
+
+
+def _object_in_moto(bucket: str, key: str) -> Any | None:
+    """Return moto's own object, read in process: a request from inside a request would wait for a thread."""
+    from moto.s3.models import s3_backends
+
+    for backends in s3_backends.values():
+        stored = backends["global" if "global" in backends else "aws"].buckets.get(bucket)
+        if stored and key in stored.keys:
+            return stored.keys[key]
+    return None

@@ -1,0 +1,162 @@
+"""moto's server in this process: S3, Secrets Manager and Step Functions.
+
+It keeps a bucket's objects in a folder when given one.
+"""
+
+import io
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from baton_local.account import ACCOUNT
+from baton_local.engines.kept_objects import KeptObjects
+from baton_local.serving.hosts import LocalHosts
+
+if TYPE_CHECKING:
+    from werkzeug.serving import BaseWSGIServer
+
+Wsgi = Callable[..., Iterable[bytes]]
+Created = Callable[[str, str, int], None]
+"""(bucket, key, size) of a stored object."""
+
+
+class MotoServer:
+    """One moto server on a free port. The state is shared by the process and deleted when the last server stops."""
+
+    _running: ClassVar[set["MotoServer"]] = set()
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        self._data_dir = data_dir
+        self._server: BaseWSGIServer | None = None
+        self._thread: threading.Thread | None = None
+        self.created: Created | None = None
+        """What is told of every object that is stored."""
+        self.announced: Callable[[str], None] | None = None
+        """What is told of every event that is put on a bus of EventBridge."""
+
+    def start(self) -> str:
+        """Start it and return its endpoint URL."""
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+        from werkzeug.serving import make_server
+
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        dispatcher = DomainDispatcherApplication(create_backend_app)
+        # It would list moto's folder anew at every request.
+        dispatcher.get_backend_for_host = lru_cache(256)(dispatcher.get_backend_for_host)  # type: ignore[method-assign]
+        app: Wsgi = _in_our_account(dispatcher)
+        kept = KeptObjects(self._data_dir) if self._data_dir else None
+        if kept:
+            app = _keeping(app, kept)
+        app = _for_this_machine(self._telling(self._announcing(app)))
+
+        class Handler(MotoRequestHandler):
+            disable_nagle_algorithm = True  # it sends an answer's head and body separately
+
+        self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)
+        self._server.daemon_threads = True  # type: ignore[attr-defined]
+        self._server.block_on_close = False  # type: ignore[attr-defined]
+        self._thread = threading.Thread(target=self._server.serve_forever, name="moto", daemon=True)
+        self._thread.start()
+        self._running.add(self)
+        endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        if kept:
+            kept.restore(endpoint)
+        return endpoint
+
+    def _telling(self, app: Wsgi) -> Wsgi:
+        """Wrap ``app`` so that ``created`` is told of an object when S3 has answered that it is stored."""
+
+        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            statuses: list[str] = []
+
+            def start(status: str, *arguments: Any, **options: Any) -> Any:
+                statuses.append(status)
+                return start_response(status, *arguments, **options)
+
+            answer = app(environ, start)
+            bucket, _, key = environ["PATH_INFO"].encode("latin-1").decode().lstrip("/").partition("/")
+            is_upload = environ["REQUEST_METHOD"] == "PUT" and key and _is_object(environ.get("QUERY_STRING", ""))
+            if self.created is not None and is_upload and statuses and statuses[0].startswith("200"):
+                self.created(bucket, key, int(environ.get("CONTENT_LENGTH") or 0))
+            return answer
+
+        return wrapped
+
+    def _announcing(self, app: Wsgi) -> Wsgi:
+        """Wrap ``app`` so that ``announced`` is told of events on EventBridge's buses: nothing here receives them."""
+
+        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            if environ.get("HTTP_X_AMZ_TARGET") == "AWSEvents.PutEvents" and self.announced is not None:
+                body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+                environ["wsgi.input"] = io.BytesIO(body)
+                for entry in json.loads(body)["Entries"]:
+                    self.announced(f"Event of {entry['Source']}: {entry['DetailType']} {entry['Detail']}")
+            return app(environ, start_response)
+
+        return wrapped
+
+    def stop(self) -> None:
+        """End it and, unless another one runs, delete its state. No error if it does not run."""
+        if self._server and self._thread:
+            from moto.core.model_instances import reset_model_data
+            from moto.s3.models import s3_backends
+            from moto.secretsmanager.models import secretsmanager_backends
+            from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+            self._server.shutdown()
+            self._thread.join(5)
+            self._server.server_close()
+            self._server = self._thread = None
+            self._running.discard(self)
+            if self._running:
+                return
+            s3_backends.reset()
+            secretsmanager_backends.reset()
+            stepfunctions_parser_backends.reset()
+            reset_model_data()
+
+
+def _is_object(query: str) -> bool:
+    """Return whether a PUT with this query stores an object, and not its tags or a part of it."""
+    names = {each.partition("=")[0] for each in query.split("&")}
+    return not names & {"tagging", "acl", "retention", "legal-hold", "uploadId"}
+
+
+def _in_our_account(app: Wsgi) -> Wsgi:
+    """Wrap ``app`` so that its resources have the ARNs that the template's references resolve to."""
+
+    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT
+        return app(environ, start_response)
+
+    return wrapped
+
+
+def _for_this_machine(app: Wsgi) -> Wsgi:
+    """Wrap ``app`` so that no web page can call it by another host name, because it accepts any credentials."""
+    hosts = LocalHosts()
+
+    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if hosts.include(environ.get("HTTP_HOST", "")):
+            return app(environ, start_response)
+        start_response("403 Forbidden", [("Content-Type", "text/plain")])
+        return [b"Not for this host."]
+
+    return wrapped
+
+
+def _keeping(app: Wsgi, kept: KeptObjects) -> Wsgi:
+    """Wrap ``app`` so that a changed object is on disk before the caller gets the response."""
+
+    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        answer = app(environ, start_response)
+        if environ["REQUEST_METHOD"] in {"PUT", "POST", "DELETE"}:
+            path = environ["PATH_INFO"].encode("latin-1").decode()  # WSGI passes UTF-8 as latin-1
+            kept.follow(path, whole_bucket="delete" in environ.get("QUERY_STRING", ""))
+        return answer
+
+    return wrapped

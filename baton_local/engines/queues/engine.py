@@ -1,0 +1,100 @@
+"""The queue engine: SQS's JSON protocol on a free port of 127.0.0.1."""
+
+import asyncio
+import json
+import logging
+import sqlite3
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from baton_local.engines.queues.journal import Journal
+from baton_local.engines.queues.service import Json, SqsError, SqsService
+from baton_local.serving.hosts import LocalHosts
+from baton_local.serving.server import Server, claim
+
+TARGET = "AmazonSQS."
+
+logger = logging.getLogger("baton_local.queues")
+
+
+class Queues:
+    """FIFO queues on a thread of their own; in memory unless ``data_dir`` is given."""
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        self._data_dir = data_dir
+        self._running = ExitStack()
+
+    def start(self) -> str:
+        """Start it and return its endpoint URL. Raises ``EngineFailed`` when another local cloud has the folder."""
+        subscriber = claim(0)
+        endpoint = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
+        with ExitStack() as starting:
+            starting.callback(subscriber.close)
+            journal = Journal(self._data_dir / "queues.db") if self._data_dir else None
+            if journal:
+                starting.callback(journal.close)
+            service = SqsService(endpoint, journal)
+            server = Server(sqs_app(service), subscriber, name="queues")
+            starting.callback(server.stop)
+            server.start()
+            starting.callback(server.call, service.release)
+            self._running = starting.pop_all()
+        return endpoint
+
+    def stop(self) -> None:
+        """End it. Harmless when it does not run."""
+        self._running.close()
+
+
+def sqs_app(service: SqsService) -> Starlette:
+    """Return the service as a web app, for programs of this machine."""
+    hosts = LocalHosts()
+
+    async def answer(request: Request) -> Response:
+        if reason := hosts.refusal(request.scope):
+            return _json(403, {"__type": "com.amazonaws.sqs#AccessDenied", "message": reason})
+        action = request.headers.get("x-amz-target", "").removeprefix(TARGET)
+        try:
+            return _json(200, await _unless_gone(request, service.handle(action, json.loads(await request.body()))))
+        except ClientDisconnect:
+            return Response()
+        except SqsError as problem:
+            return _json(400, {"__type": f"com.amazonaws.sqs#{problem.code}", "message": str(problem)})
+        except sqlite3.Error as problem:
+            logger.exception("%s was not kept on disk", action)
+            return _json(500, {"__type": "com.amazonaws.sqs#InternalFailure", "message": str(problem)})
+        except (KeyError, TypeError, AttributeError, ValueError) as problem:
+            kind = type(problem).__name__
+            return _json(400, {"__type": "com.amazonaws.sqs#InvalidParameterValue", "message": f"{kind}: {problem}"})
+
+    return Starlette(routes=[Route("/{path:path}", answer, methods=["POST"])])
+
+
+async def _unless_gone(request: Request, handling: Coroutine[Any, Any, Json]) -> Json:
+    """Return the answer, or stop and raise ``ClientDisconnect``: who waits for a message and leaves gets none."""
+    work = asyncio.ensure_future(handling)
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientDisconnect
+        return work.result()
+    finally:
+        work.cancel()
+        gone.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _json(status: int, content: Json) -> Response:
+    return Response(json.dumps(content), status, media_type="application/x-amz-json-1.0")

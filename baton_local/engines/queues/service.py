@@ -1,0 +1,243 @@
+"""What SQS's actions do, on queues in memory with a journal behind them; on one event loop only."""
+
+import asyncio
+import contextlib
+import hashlib
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton_local.account import ACCOUNT, REGION
+from baton_local.engines.queues.fifo import FifoQueue, Message, ReceiptExpired, Rules
+from baton_local.engines.queues.journal import Journal
+
+Json = dict[str, Any]
+
+MAX_BODY = 1024 * 1024
+"""Bytes: SQS's limit."""
+FIXED = {"FifoQueue"}
+"""Attributes that cannot be changed."""
+
+
+class SqsError(Exception):
+    """An error that SQS answers; ``code`` is its name there."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class SqsService:
+    """FIFO queues behind the actions that Baton and its local cloud use."""
+
+    def __init__(self, endpoint: str, journal: Journal | None, clock: Callable[[], float] = time.time) -> None:
+        self._endpoint = endpoint
+        self._journal = journal
+        self._clock = clock
+        self._attributes: dict[str, dict[str, str]] = {}
+        self._queues: dict[str, FifoQueue] = {}
+        self._changed: dict[str, asyncio.Event] = {}
+        self._released = False
+        for name, (attributes, queue) in (journal.load(clock()) if journal else {}).items():
+            self._attributes[name], self._queues[name] = attributes, queue
+
+    def release(self) -> None:
+        """Let nobody wait for messages any more."""
+        self._released = True
+        for event in self._changed.values():
+            event.set()
+
+    async def handle(self, action: str, request: Json) -> Json:
+        """Carry an action out and return its answer, with what it changed on disk. Raises ``SqsError``."""
+        match action:
+            case "CreateQueue":
+                return self._create(request["QueueName"], request.get("Attributes", {}))
+            case "ListQueues":
+                return {"QueueUrls": [self._url(name) for name in sorted(self._queues)]}
+            case "GetQueueUrl":
+                return {"QueueUrl": self._url(self._named(request["QueueName"]))}
+            case "GetQueueAttributes":
+                return {"Attributes": self._described(self._at(request))}
+            case "SetQueueAttributes":
+                self._define(self._at(request), request["Attributes"])
+                return {}
+            case "SendMessage":
+                return self._send(self._at(request), request)
+            case "ReceiveMessage":
+                return {"Messages": await self._receive(self._at(request), request)}
+            case "DeleteMessage":
+                return self._with_receipt(request, lambda queue, receipt, now: queue.delete(receipt, now))
+            case "ChangeMessageVisibility":
+                seconds = float(request["VisibilityTimeout"])
+                return self._with_receipt(
+                    request, lambda queue, receipt, now: queue.change_visibility(receipt, seconds, now)
+                )
+        raise SqsError("UnsupportedOperation", f"The local queue does not know {action}.")
+
+    def _create(self, name: str, attributes: dict[str, str]) -> Json:
+        if attributes.get("FifoQueue") != "true" or not name.endswith(".fifo"):
+            raise SqsError("InvalidParameterValue", "The local queue has FIFO queues only.")
+        if name not in self._queues:
+            self._define(name, attributes)
+        elif attributes.items() - self._attributes[name].items():
+            raise SqsError("QueueNameExists", f"{name} exists with other attributes.")
+        return {"QueueUrl": self._url(name)}
+
+    def _define(self, name: str, attributes: dict[str, str]) -> None:
+        known = self._attributes.get(name, {})
+        if known and any(known.get(fixed) != attributes.get(fixed, known.get(fixed)) for fixed in FIXED):
+            raise SqsError("InvalidAttributeName", f"{', '.join(FIXED)} cannot be changed.")
+        merged = {**known, **attributes}
+        try:
+            rules = Rules.of(merged)
+        except ValueError as problem:
+            raise SqsError("InvalidAttributeValue", str(problem)) from problem
+        if self._journal:
+            self._journal.define(name, merged)
+        self._attributes[name] = merged
+        self._queues.setdefault(name, FifoQueue(rules)).rules = rules
+
+    def _send(self, name: str, request: Json) -> Json:
+        body, group = request["MessageBody"], request.get("MessageGroupId")
+        deduplication_id = request.get("MessageDeduplicationId")
+        if not group:
+            raise SqsError("MissingParameter", "The request must contain the parameter MessageGroupId.")
+        if self._attributes[name].get("ContentBasedDeduplication") == "true":
+            deduplication_id = deduplication_id or hashlib.sha256(body.encode()).hexdigest()
+        if not deduplication_id:
+            raise SqsError("InvalidParameterValue", "The queue needs a MessageDeduplicationId.")
+        if len(body.encode()) > MAX_BODY:
+            raise SqsError("InvalidParameterValue", f"The message is longer than {MAX_BODY} bytes.")
+        queue, now = self._queues[name], self._clock()
+        known = queue.find_sent(group, deduplication_id, now)
+        number, message_id = (known.number, known.message_id) if known else (0, str(uuid.uuid4()))
+        if not known:
+            message = Message(
+                0, message_id, body, request.get("MessageAttributes", {}), group, deduplication_id, sent_at=now
+            )
+            queue.send(message, now)
+            number = message.number
+        self._save()  # a known message, too: it may be from a request whose saving failed
+        return {"MessageId": message_id, "MD5OfMessageBody": _md5(body), "SequenceNumber": _sequence(number)}
+
+    async def _receive(self, name: str, request: Json) -> list[Json]:
+        count = int(request.get("MaxNumberOfMessages", 1))
+        if not 1 <= count <= 10:
+            raise SqsError("InvalidParameterValue", "MaxNumberOfMessages must be between 1 and 10.")
+        wait = request.get("WaitTimeSeconds", self._attributes[name].get("ReceiveMessageWaitTimeSeconds", 0))
+        visibility = request.get("VisibilityTimeout")
+        wanted = {*request.get("AttributeNames", []), *request.get("MessageSystemAttributeNames", [])}
+        until = self._clock() + float(wait)
+        while not (received := self._take(name, count, None if visibility is None else float(visibility))):
+            now = self._clock()
+            if now >= until or self._released:
+                break
+            await self._wait(name, min(until, self._queues[name].next_visible_at(now) or until) - now)
+        return [_as_received(message, wanted) for message in received]
+
+    def _take(self, name: str, count: int, visibility: float | None) -> list[Message]:
+        queue, now = self._queues[name], self._clock()
+        received, dead = queue.receive(count, now, visibility)
+        if dead:
+            self._bury(name, dead, now)
+        self._save()
+        return received
+
+    def _bury(self, name: str, dead: list[Message], now: float) -> None:
+        """Move messages that were received too often to the dead letters, in the order they had."""
+        grave = self._named(str(self._queues[name].rules.dead_letters_to).rpartition(":")[2])
+        for message in dead:
+            letter = Message(
+                0,
+                message.message_id,
+                message.body,
+                message.attributes,
+                message.group,
+                message.deduplication_id,
+                sent_at=message.sent_at,
+                dead_letter_of=_arn(name),
+            )
+            self._queues[grave].send(letter, now)
+
+    async def _wait(self, name: str, seconds: float) -> None:
+        """Return when the queue has changed, or after ``seconds``."""
+        event = self._changed.setdefault(name, asyncio.Event())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), max(seconds, 0.001))
+
+    def _with_receipt(self, request: Json, act: Callable[[FifoQueue, str, float], None]) -> Json:
+        name = self._at(request)
+        try:
+            act(self._queues[name], request["ReceiptHandle"], self._clock())
+        except ReceiptExpired as problem:
+            raise SqsError("InvalidParameterValue", "The receipt handle has expired.") from problem
+        except ValueError as problem:
+            raise SqsError("ReceiptHandleIsInvalid", "The input receipt handle is invalid.") from problem
+        self._save()
+        return {}
+
+    def _save(self) -> None:
+        """Keep what changed, also what could not be kept when it did, then wake up who waits for these queues."""
+        queues = {name: queue for name, queue in self._queues.items() if queue.has_changed}
+        if self._journal and queues:
+            self._journal.save(queues, self._clock())
+        for name, queue in queues.items():
+            queue.forget_changes()
+            if event := self._changed.pop(name, None):
+                event.set()
+
+    def _described(self, name: str) -> dict[str, str]:
+        waiting, in_flight = self._queues[name].count(self._clock())
+        return {
+            **self._attributes[name],
+            "QueueArn": _arn(name),
+            "ApproximateNumberOfMessages": str(waiting),
+            "ApproximateNumberOfMessagesNotVisible": str(in_flight),
+            "ApproximateNumberOfMessagesDelayed": "0",
+        }
+
+    def _at(self, request: Mapping[str, str]) -> str:
+        return self._named(request["QueueUrl"].rpartition("/")[2])
+
+    def _named(self, name: str) -> str:
+        if name not in self._queues:
+            raise SqsError("QueueDoesNotExist", "The specified queue does not exist.")
+        return name
+
+    def _url(self, name: str) -> str:
+        return f"{self._endpoint}/{ACCOUNT}/{name}"
+
+
+def _as_received(message: Message, wanted: set[str]) -> Json:
+    attributes = {
+        "ApproximateFirstReceiveTimestamp": str(int((message.first_received_at or 0) * 1000)),
+        "ApproximateReceiveCount": str(message.receives),
+        "MessageDeduplicationId": message.deduplication_id,
+        "MessageGroupId": message.group,
+        "SenderId": "local",
+        "SentTimestamp": str(int(message.sent_at * 1000)),
+        "SequenceNumber": _sequence(message.number),
+    }
+    if message.dead_letter_of:
+        attributes["DeadLetterQueueSourceArn"] = message.dead_letter_of
+    return {
+        "MessageId": message.message_id,
+        "ReceiptHandle": message.receipt,
+        "Body": message.body,
+        "MD5OfBody": _md5(message.body),
+        "Attributes": {name: value for name, value in attributes.items() if wanted & {name, "All"}},
+        "MessageAttributes": message.attributes,
+    }
+
+
+def _sequence(number: int) -> str:
+    return f"{number:020d}"
+
+
+def _arn(name: str) -> str:
+    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,66 @@
+"""Run executions in moto's Step Functions, with tasks that call functions of this process."""
+
+import json
+import logging
+import re
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+logger = logging.getLogger("baton_local.state_machines")
+
+AT_ONCE = 4
+"""Tasks that run at the same time, of all executions. Others wait, so that requests of users are answered meanwhile."""
+
+Invoke = Callable[[str, Any], Any]
+"""(function name, event) -> the function's result; raises the function's exceptions."""
+
+
+@contextmanager
+def executed(invoke: Invoke) -> Iterator[None]:
+    """Run executions during the block, with ``invoke`` for Lambda tasks. Only one block at a time in a process."""
+    from moto.core.config import default_user_config
+    from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
+
+    logging.getLogger("moto.stepfunctions").setLevel(logging.ERROR)  # it reports every state as a warning
+    default_user_config["stepfunctions"] = {"execute_state_machine": True}
+    lambda_eval_utils._invoke_lambda_function = _invocation(invoke)
+    try:
+        yield
+    finally:
+        # Not restored, because an execution that waits for a retry must not call another Lambda.
+        lambda_eval_utils._invoke_lambda_function = _invocation(_refuse)
+
+
+def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
+    slots = threading.BoundedSemaphore(AT_ONCE)
+
+    def invoked(parameters: dict[str, Any], region: str, state_credentials: object) -> dict[str, Any]:
+        """Answer like Lambda's Invoke. An exception becomes the error object of Lambda's runtime."""
+        name = _name(parameters["FunctionName"])
+        try:
+            with slots:
+                answer = json.loads(json.dumps(invoke(name, json.loads(parameters["Payload"]))))
+        except Exception as problem:  # noqa: BLE001  a function may raise anything; the state machine deals with it
+            logger.warning("%s failed in a state machine: %s: %s", name, type(problem).__name__, problem)
+            error = {
+                "errorMessage": str(problem),
+                "errorType": type(problem).__name__,
+                "stackTrace": traceback.format_tb(problem.__traceback__),
+            }
+            return {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": error}
+        return {"StatusCode": 200, "Payload": answer}
+
+    return invoked
+
+
+def _name(function: str) -> str:
+    """Return the name in a function's ARN, with or without a version or alias behind it, or in a name."""
+    match = re.search(r"function:([^:]+)", function)
+    return match[1] if match else function
+
+
+def _refuse(name: str, event: Any) -> Any:
+    raise RuntimeError(f"The local cloud has stopped, and {name} with it.")

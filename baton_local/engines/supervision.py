@@ -1,0 +1,85 @@
+"""Restart a child engine that ends unexpectedly, a limited number of times."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from baton_local.engines.process import ChildProcess
+from baton_local.errors import EngineFailed
+
+logger = logging.getLogger("baton_local.engines")
+
+BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
+"""The pauses before restarts. After the last one fails, the engine is not started again."""
+STEADY_SECONDS = 60.0
+"""After this run time, earlier failures no longer count."""
+
+
+class Supervisor:
+    """Watches one child on a thread. It logs once when the child ends and once when it runs again."""
+
+    def __init__(
+        self,
+        child: ChildProcess,
+        again: Callable[[], ChildProcess],
+        restarted: Callable[[], None],
+        given_up: Callable[[EngineFailed], None],
+    ) -> None:
+        """``again`` starts the next child, ``restarted`` restores the state that the last one lost.
+
+        ``given_up`` hears when starting again does not help; what ``again`` raises as ``EngineFailed``, and botocore's
+        errors of ``restarted``, are failed starts.
+        """
+        self._child = child
+        self._again = again
+        self._restarted = restarted
+        self._given_up = given_up
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name=f"{child.name} supervisor", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the child and start no other. A repetition is no error."""
+        self._stopping.set()
+        with self._lock:
+            self._child.stop()
+
+    def _follow(self) -> None:
+        name = self._child.name
+        failures = 0
+        began = time.monotonic()
+        while self._ended():
+            failures = 1 if time.monotonic() - began > STEADY_SECONDS else failures + 1
+            problem = EngineFailed(f"{name} ended:\n{self._child.log_tail()}")
+            self._child.stop()  # its guard and its log
+            logger.error("%s\n%s is started again.", problem, name)
+            while failures <= len(BACK_OFF_SECONDS) and not self._stopping.wait(BACK_OFF_SECONDS[failures - 1]):
+                try:
+                    self._replace(self._again())
+                    self._restarted()
+                except (EngineFailed, BotoCoreError, ClientError) as again:
+                    failures += 1
+                    problem = EngineFailed(str(again))
+                else:
+                    logger.warning("%s runs again.", name)
+                    break
+            else:
+                if not self._stopping.is_set():
+                    self._given_up(EngineFailed(f"{name} keeps ending, so it is given up. The last time: {problem}"))
+                return
+            began = time.monotonic()
+
+    def _ended(self) -> bool:
+        """Wait for the child's end. Return whether it was unexpected."""
+        self._child.wait()
+        return not self._stopping.is_set()
+
+    def _replace(self, child: ChildProcess) -> None:
+        with self._lock:
+            self._child = child
+            if self._stopping.is_set():
+                child.stop()

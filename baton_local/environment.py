@@ -1,0 +1,155 @@
+"""The environment variables of functions on this machine."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from baton_local.demo_model.sentence_encoder import DIMENSIONS
+from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
+from baton_local.errors import TemplateProblem
+from baton_local.settings import ROOT
+from baton_local.stack import FunctionDefinition
+
+DEMO_MODEL = "baton-demo"
+
+DEVELOPERS_CHOICE = (
+    "BATON_AGENTS_DIR",
+    "BATON_ALLOWED_HOSTS",
+    "BATON_CARD_KEYS",
+    "BATON_CHAT_MODEL",
+    "BATON_DELEGATION_KEYS",
+    "BATON_EMBEDDING_BASE_URL",
+    "BATON_EMBEDDING_DIMENSIONS",
+    "BATON_EMBEDDING_MODEL",
+    "BATON_DEFAULT_AGENT",
+    "BATON_EPISODE_FACTS",
+    "BATON_INSPECTOR",
+    "BATON_INSPECTOR_RATE",
+    "BATON_INSPECTOR_REDACT",
+    "BATON_FORGET_WAIT_SECONDS",
+    "BATON_LEASE_SECONDS",
+    "BATON_LIGHT_MODEL",
+    "BATON_LOCAL_OPEN_A2A",
+    "BATON_MODEL_METADATA",
+    "BATON_MODEL_PRICES",
+    "BATON_MODEL_CACHE_HINTS",
+    "BATON_PUBLIC_URL",
+    "BATON_RECALL_DEADLINE_MS",
+    "BATON_SEARCH_URL",
+    "BATON_TENANT_LIMITS",
+    "BATON_THREAD_TITLES",
+    "BATON_TOKEN_ISSUERS",
+    "BATON_TOOL_PACKAGES",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "POWERTOOLS_LOG_LEVEL",
+)
+"""Variables of the developer that override the template's."""
+
+OPENAI = "https://api.openai.com/v1"
+
+NEVER_THE_REAL_CLOUD = (
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+    "AWS_PROFILE",
+    "AWS_ROLE_ARN",
+    "AWS_SESSION_TOKEN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+)
+"""Variables that are removed, so that no call reaches an AWS account of the developer."""
+
+
+def variables(
+    functions: Mapping[str, FunctionDefinition],
+    *,
+    gateway: str,
+    table_endpoint: str,
+    files_endpoint: str,
+    queues_endpoint: str,
+    other_endpoint: str,
+    search_url: str,
+) -> dict[str, str]:
+    """Return the variables that the template gives its functions, with this machine's endpoints and folders.
+
+    All functions share one process and so one environment. Raises ``TemplateProblem`` if two functions have different
+    values of a variable.
+    """
+    merged = _merged(functions)
+    demo = f"{gateway}/local/openai/v1"
+    merged["OPENAI_BASE_URL"] = demo
+    merged["OPENAI_API_KEY"] = "offline"
+    merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
+    merged["BATON_SEARCH_URL"] = search_url
+    merged["BATON_PIPELINES_SINCE"] = datetime.now(UTC).isoformat()  # executions end with the process
+    merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
+    chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
+    if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:
+        # A key alone may be for another program. A key and a model name are for this one.
+        merged["OPENAI_BASE_URL"] = OPENAI
+    merged.update(chosen)
+    merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
+    if merged["OPENAI_BASE_URL"] == demo:
+        for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
+            merged[name] = chosen.get(name, model)
+        merged["BATON_MODEL_METADATA"] = "true"  # the demo model knows nothing of a conversation but what it is given
+    if "BATON_EMBEDDING_MODEL" not in chosen:
+        merged |= {
+            "BATON_EMBEDDING_MODEL": EMBEDDING_MODEL,
+            "BATON_EMBEDDING_DIMENSIONS": str(DIMENSIONS),
+            "BATON_EMBEDDING_BASE_URL": demo,
+        }
+    return merged | {
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_ENDPOINT_URL": other_endpoint,
+        "AWS_ENDPOINT_URL_DYNAMODB": table_endpoint,
+        "AWS_ENDPOINT_URL_S3": files_endpoint,
+        "AWS_ENDPOINT_URL_SFN": other_endpoint,
+        "AWS_ENDPOINT_URL_SQS": queues_endpoint,
+        "BATON_SEARCH_URL": search_url,
+        "BATON_STAGE": "local",
+        # The sentence encoder works in threads of its own. The library's would wait for each other in busy loops.
+        "OPENBLAS_NUM_THREADS": "1",
+        "POWERTOOLS_METRICS_DISABLED": "true",
+        "POWERTOOLS_TRACE_DISABLED": "true",
+        "TIKTOKEN_CACHE_DIR": str(ROOT / "layers" / "tokenizer"),
+    }
+
+
+@contextmanager
+def applied(values: Mapping[str, str]) -> Iterator[None]:
+    """Set ``values`` in ``os.environ`` during the block."""
+    before = {name: os.environ.get(name) for name in (*values, *NEVER_THE_REAL_CLOUD)}
+    for name in NEVER_THE_REAL_CLOUD:
+        os.environ.pop(name, None)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _merged(functions: Mapping[str, FunctionDefinition]) -> dict[str, str]:
+    merged: dict[str, str] = {}
+    for function in functions.values():
+        for name, value in function.variables.items():
+            if merged.setdefault(name, value) != value and not name.startswith(("POWERTOOLS_", "AWS_LWA_")):
+                raise TemplateProblem(
+                    f"{function.name} sets {name} to {value!r}, another function to {merged[name]!r}: "
+                    "functions share one environment in the local cloud, so give the variables different names."
+                )
+    return merged

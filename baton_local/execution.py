@@ -1,0 +1,109 @@
+"""Give each function of this process its deployed variables, layer files and role."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.composition.environment import current
+from baton_local.roles.guard import guard_of, guarded
+from baton_local.settings import ROOT, LocalSettings
+from baton_local.stack import FunctionDefinition, Stack
+
+LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
+    "SharedLayer": ("/opt/agents", ROOT / "agents"),
+    "TokenizerLayer": ("/opt/tokenizer", ROOT / "layers" / "tokenizer"),
+}
+"""Layer -> the folder of its files when deployed, and their folder on this machine."""
+
+
+OURS = ("BATON_", "OPENAI_", "TIKTOKEN_")
+"""Prefixes of variables that functions get from the template only."""
+LOCAL_ONLY = frozenset({"BATON_LOCAL_OPEN_A2A"})
+"""Variables that the template must not have, because no deployed function may: the local cloud gives them."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A function's view of the variables of this process."""
+
+    own: frozenset[str]
+    """Names that the template gives to the function."""
+    others: frozenset[str]
+    """Names that it gives to any function."""
+    given: Mapping[str, str]
+    """Values that differ from the process's: the folders of layers that the function does not have."""
+
+    def hides(self, name: str) -> bool:
+        """Return whether the deployed function does not have the variable."""
+        if name in self.own or name in LOCAL_ONLY:
+            return False
+        return name in self.others or name.startswith(OURS)
+
+
+class Variables(MutableMapping[str, str]):
+    """``os.environ`` as the running function sees it. Other code sees all variables."""
+
+    def __init__(self, all_of_them: MutableMapping[str, str], views: Mapping[str, View]) -> None:
+        self._all = all_of_them
+        self._views = views
+
+    def __getitem__(self, name: str) -> str:
+        view = self._views.get(current.get())
+        if view and name in view.given:
+            return view.given[name]
+        if view and view.hides(name):
+            raise KeyError(name)
+        return self._all[name]
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self._all[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        view = self._views.get(current.get())
+        return (name for name in list(self._all) if not view or not view.hides(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def copy(self) -> dict[str, str]:
+        """Return the visible variables, as ``os.environ.copy()`` does."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, str]) -> dict[str, str]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, str]) -> dict[str, str]:
+        return {**other, **self}
+
+
+def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
+    """Return each function's view, from the variables that the template gives it."""
+    names = frozenset(name for function in functions.values() for name in function.variables)
+    return {
+        function.name: View(frozenset(function.variables), names, _lacking(function)) for function in functions.values()
+    }
+
+
+@contextmanager
+def as_deployed(stack: Stack, settings: LocalSettings) -> Iterator[None]:
+    """Give each function of this process its own variables, layer files and role during the block."""
+    before = os.environ
+    os.environ = Variables(before, views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy
+    try:
+        with guarded(guard_of(stack, settings.recordings, settings.template.resolve())):
+            yield
+    finally:
+        os.environ = before  # noqa: B003
+
+
+def _lacking(function: FunctionDefinition) -> dict[str, str]:
+    """Return the variables that name a folder of a layer which the function does not have."""
+    folders = {folder for layer, (folder, _) in LAYER_FOLDERS.items() if layer not in function.layers}
+    return {name: value for name, value in function.variables.items() if value in folders}

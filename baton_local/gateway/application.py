@@ -1,0 +1,154 @@
+"""The ASGI app of the local cloud: its own paths first, then the WebSocket API, then the REST API."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from baton_local.gateway.http import RestGateway
+from baton_local.gateway.websocket import SocketGateway
+from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send
+from baton_local.serving.hosts import LocalHosts, refuse
+from baton_local.tokens import EmbedKey
+from baton_local.web import CONSOLE_PAGE, WIDGET
+
+SOCKET_PATH = "/ws"
+MANAGEMENT_PATH = "/local/gateway"
+CONSOLE_PATH = "/monitor"
+CONSOLE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self';"
+        " connect-src 'self' ws: wss: http://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        " require-trusted-types-for 'script'; trusted-types lit-html baton-chat"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+NOT_BUILT = "What browsers load is not built: run `make web`, then load this page again.\n"
+
+
+class Application:
+    """Dispatches by path; runs the life cycle (ASGI lifespan) of the web apps behind it."""
+
+    def __init__(
+        self,
+        rest: RestGateway,
+        sockets: SocketGateway,
+        management: AsgiApp,
+        key: EmbedKey,
+        page: Path,
+        widget: Path,
+        console: Path,
+        web_apps: Mapping[str, AsgiApp],
+        model: AsgiApp | None,
+        about: Mapping[str, Any],
+        hosts: LocalHosts,
+    ) -> None:
+        """``page`` is the demo page's folder, ``widget`` that of what other pages load, ``console`` the console's.
+
+        Each of them may be absent, and so may ``model``, the demo model.
+
+        ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
+        product's two APIs do without, since they take nobody without a token.
+        """
+        self._rest = rest
+        self._sockets = sockets
+        self._management = management
+        self._hosts = hosts
+        self._page = page
+        self._widget = widget
+        self._console = console
+        living = [*web_apps.values(), *([model] if model else [])]
+        routes: list[Route | Mount] = [
+            Route("/local/token", key.route()),
+            Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
+            Route("/local/about", lambda _: JSONResponse(dict(about))),
+        ]
+        if model:
+            routes.append(Mount("/local/openai/v1", model))
+        if self._has_page:
+            routes.append(Route("/", self._index))
+            routes.append(Mount("/local/page", StaticFiles(directory=page)))
+        # Modules that pages of any origin load; they may be built while this runs.
+        self._modules = StaticFiles(directory=widget, check_dir=False)
+        routes.append(Mount("/widget", CORSMiddleware(self._serve_widget, allow_origins=["*"])))
+        self._console_files = StaticFiles(directory=console, check_dir=False, html=True)
+        routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse({"local": True})))
+        routes.append(Mount(CONSOLE_PATH, self._serve_console))
+        self._own = Starlette(routes=routes, lifespan=_lifespan_of(living))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, connection, or the server's own life cycle."""
+        path = scope.get("path", "")
+        if scope["type"] == "websocket":
+            if path != SOCKET_PATH:
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._sockets(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._own(scope, receive, send)
+        elif (
+            path.startswith(("/local/", "/widget/", f"{CONSOLE_PATH}/"))
+            or path == CONSOLE_PATH
+            or (path == "/" and self._has_page)
+        ):
+            if reason := self._hosts.refusal(scope):
+                await refuse(send, reason)
+            elif path.startswith(f"{MANAGEMENT_PATH}/@connections/"):
+                await self._management(scope, receive, send)
+            else:
+                await self._own(scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+    def _index(self, _: Request) -> Response:
+        """Answer with the demo page, or with what is to be done for it."""
+        return FileResponse(self._page / "index.html") if self._is_built else _not_built()
+
+    async def _serve_widget(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self._modules if self._is_built else _not_built())(scope, receive, send)
+
+    async def _serve_console(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the console's page and modules, so that browsers run nothing else there."""
+        is_built = (self._console / CONSOLE_PAGE).is_file()
+
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = [(name.lower().encode(), value.encode()) for name, value in CONSOLE_HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *headers]}
+            await send(message)
+
+        await (self._console_files if is_built else _not_built())(scope, receive, send_guarded)
+
+    @property
+    def _is_built(self) -> bool:
+        return (self._widget / WIDGET).is_file()
+
+    @property
+    def _has_page(self) -> bool:
+        return (self._page / "index.html").is_file()
+
+
+def _not_built() -> Response:
+    return PlainTextResponse(NOT_BUILT, status_code=503)
+
+
+def _lifespan_of(apps: list[AsgiApp]) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for app in apps:
+                router = getattr(app, "router", None)
+                if router is not None:
+                    await stack.enter_async_context(router.lifespan_context(app))
+            yield
+
+    return lifespan

@@ -1,0 +1,80 @@
+"""Call a Lambda REQUEST authorizer and interpret its answer as API Gateway does."""
+
+import asyncio
+import fnmatch
+import logging
+from typing import Any
+
+from baton_local.functions import Function
+from baton_local.gateway.socket_events import Handshake
+
+logger = logging.getLogger("baton_local.gateway")
+
+
+class Refused(Exception):
+    """The connection is refused before the upgrade."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+async def authorize(function: Function, handshake: Handshake) -> dict[str, Any]:
+    """Ask the authorizer; return the context that it gives to later events. Raises ``Refused``.
+
+    A missing identity source is a 401 without asking; an exception with the message "Unauthorized" is a 401, any other
+    one and a malformed answer a 500, a policy that does not allow the request a 403.
+    """
+    if any(_identity(source, handshake) is None for source in handshake.api.identity_sources):
+        raise Refused(401, "Unauthorized")
+    event = handshake.authorizer_event()
+    try:
+        answer = await asyncio.wrap_future(function.invoke(event))
+    except Exception as problem:
+        if str(problem) == "Unauthorized":
+            raise Refused(401, "Unauthorized") from problem
+        logger.exception("The authorizer failed")
+        raise Refused(500, "Internal server error") from problem
+    try:
+        effects = [
+            statement["Effect"]
+            for statement in answer["policyDocument"]["Statement"]
+            if _covers(statement, event["methodArn"])
+        ]
+        context = {name: _flat(value) for name, value in (answer.get("context") or {}).items()}
+        principal = answer["principalId"]
+    except (KeyError, TypeError, AttributeError) as problem:
+        logger.exception("The authorizer's answer is malformed")
+        raise Refused(500, "Internal server error") from problem
+    if "Deny" in effects:
+        raise Refused(403, "User is not authorized to access this resource with an explicit deny")
+    if "Allow" not in effects:
+        raise Refused(403, "User is not authorized to access this resource")
+    return {**context, "principalId": principal, "integrationLatency": 0}
+
+
+def _identity(source: str, handshake: Handshake) -> str | None:
+    """Return the value of an identity source such as ``route.request.header.Sec-WebSocket-Protocol``."""
+    _, _, kind, name = source.split(".", 3)
+    if kind == "header":
+        values = [value for key, value in handshake.headers.items() if key.lower() == name.lower()]
+        return values[0] if values else None
+    return handshake.query.get(name, [None])[-1]
+
+
+def _covers(statement: dict[str, Any], arn: str) -> bool:
+    resources, actions = statement["Resource"], statement["Action"]
+    return any(
+        fnmatch.fnmatchcase(arn, pattern) for pattern in ([resources] if isinstance(resources, str) else resources)
+    ) and any(
+        fnmatch.fnmatchcase("execute-api:Invoke", pattern)
+        for pattern in ([actions] if isinstance(actions, str) else actions)
+    )
+
+
+def _flat(value: Any) -> str:
+    """Return a context value as later events have it: a string. Objects and lists are not allowed there."""
+    if isinstance(value, dict | list):
+        raise TypeError("context values must be strings, numbers or booleans")
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,112 @@
+"""The REST API: streaming routes go to the web app itself, the others to functions as proxy events."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+
+from baton_local import log_lines
+from baton_local.functions import Function, LambdaContext, running
+from baton_local.gateway import identifiers, rest_events
+from baton_local.gateway.rest_routes import Match, RestRoutes
+from baton_local.serving.asgi import AsgiApp, BodyTooLarge, Receive, Scope, Send, answer, read_body
+from baton_local.stack import FunctionDefinition, GatewayResponse, RestApi
+
+logger = logging.getLogger("baton_local.gateway")
+
+MAX_BODY = 10 * 1024 * 1024
+"""Bytes: API Gateway's limit for a request."""
+
+INTEGRATION_SECONDS = 29.0
+"""API Gateway's limit for an answer that is not streamed."""
+
+_DEFAULTS = {
+    "MISSING_AUTHENTICATION_TOKEN": (403, "Missing Authentication Token"),
+    "REQUEST_TOO_LARGE": (413, "Request Too Long"),
+    "INTEGRATION_TIMEOUT": (504, "Endpoint request timed out"),
+    "INTEGRATION_FAILURE": (502, "Internal server error"),
+}
+
+_ADAPTER_HEADERS = {b"x-amzn-request-context", b"x-amzn-lambda-context"}
+
+
+class RestGateway:
+    """An ASGI app that serves the template's REST API."""
+
+    def __init__(
+        self,
+        api: RestApi,
+        functions: Mapping[str, Function],
+        web_apps: Mapping[str, tuple[FunctionDefinition, AsgiApp]],
+        integration_seconds: float = INTEGRATION_SECONDS,
+    ) -> None:
+        """``web_apps`` are the functions that run a web app behind the Lambda Web Adapter."""
+        self._api = api
+        self._routes = RestRoutes(api.routes)
+        self._functions = functions
+        self._web_apps = web_apps
+        self._integration_seconds = integration_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        request_id = identifiers.request_id()
+        match = self._routes.find(scope["method"], rest_events.raw_path(scope))
+        if match is None:
+            await self._refuse(send, "MISSING_AUTHENTICATION_TOKEN", request_id)
+        elif match.route.function is None:
+            await answer(send, 200, [("Content-Type", "application/json"), *match.route.headers.items()], b"")
+        elif match.route.function in self._web_apps:
+            await self._forward(match, request_id, scope, receive, send)
+        else:
+            await self._invoke(match, request_id, scope, receive, send)
+
+    async def _invoke(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await read_body(receive, MAX_BODY)
+        except BodyTooLarge:
+            await self._refuse(send, "REQUEST_TOO_LARGE", request_id)
+            return
+        if body is None:
+            return
+        context = rest_events.request_context(self._api, scope, match, request_id)
+        event = rest_events.proxy_event(self._api, scope, match, context, body)
+        name = str(match.route.function)
+        invocation = asyncio.shield(asyncio.wrap_future(self._functions[name].invoke(event)))
+        try:
+            result = await asyncio.wait_for(invocation, self._integration_seconds)
+            status, headers, body = rest_events.read_answer(self._api, scope, result)
+        except asyncio.TimeoutError:  # noqa: UP041  the same class from 3.11 on; said for readers
+            await self._refuse(send, "INTEGRATION_TIMEOUT", request_id)
+        except Exception:
+            logger.exception("%s failed for %s %s", name, scope["method"], event["path"])
+            await self._refuse(send, "INTEGRATION_FAILURE", request_id)
+        else:
+            await answer(send, status, [*headers, ("x-amzn-RequestId", request_id)], body)
+
+    async def _forward(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Give the request to a web app with the headers that the Lambda Web Adapter adds."""
+        definition, app = self._web_apps[str(match.route.function)]
+        context = rest_events.request_context(self._api, scope, match, request_id)
+        run = LambdaContext(definition.name, definition.timeout, definition.memory)
+        lambda_context = {
+            "request_id": run.aws_request_id,
+            "deadline": context["requestTimeEpoch"] + run.get_remaining_time_in_millis(),
+            "invoked_function_arn": run.invoked_function_arn,
+            "env_config": {"function_name": definition.name, "memory": definition.memory},
+        }
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() not in _ADAPTER_HEADERS]
+        headers.append((b"x-amzn-request-context", json.dumps(context).encode()))
+        headers.append((b"x-amzn-lambda-context", json.dumps(lambda_context).encode()))
+        with running(definition.name), log_lines.of(run):
+            await app({**scope, "headers": headers}, receive, send)
+
+    async def _refuse(self, send: Send, kind: str, request_id: str) -> None:
+        """Answer as the template's gateway response of this kind says, else as API Gateway does."""
+        status, message = _DEFAULTS[kind]
+        own = self._api.responses.get(kind) or self._api.responses.get(f"DEFAULT_{status // 100}XX")
+        response = own or GatewayResponse(None, {}, None)
+        template = response.template or '{"message":$context.error.messageString}'
+        text = template.replace("$context.error.messageString", json.dumps(message))
+        text = text.replace("$context.requestId", request_id)
+        headers = {"Content-Type": "application/json", "x-amzn-RequestId": request_id, **response.headers}
+        await answer(send, response.status or status, list(headers.items()), text.encode())

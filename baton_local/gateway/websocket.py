@@ -1,0 +1,193 @@
+"""The WebSocket API: the life of a connection, from the authorizer to ``$disconnect``."""
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton_local.functions import Function
+from baton_local.gateway.authorizer import Refused, authorize
+from baton_local.gateway.connections import Close, Connection, Connections, Frame
+from baton_local.gateway.socket_events import Handshake
+from baton_local.serving.asgi import Receive, Scope, Send
+from baton_local.stack import SocketApi
+
+logger = logging.getLogger("baton_local.gateway")
+
+
+@dataclass(frozen=True)
+class SocketLimits:
+    """API Gateway's limits, in seconds."""
+
+    idle: float = 600.0
+    """Without a frame in either direction."""
+    lifetime: float = 7200.0
+    integration: float = 29.0
+
+
+class SocketGateway:
+    """An ASGI app that serves the template's WebSocket API."""
+
+    def __init__(
+        self,
+        api: SocketApi,
+        functions: Mapping[str, Function],
+        connections: Connections,
+        limits: SocketLimits = SocketLimits(),
+    ) -> None:
+        self._api = api
+        self._functions = functions
+        self._connections = connections
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        await receive()  # websocket.connect
+        handshake = Handshake(self._api, scope)
+        try:
+            if self._api.authorizer:
+                handshake.authorizer = await authorize(self._functions[self._api.authorizer], handshake)
+            subprotocol = await self._connect(handshake)
+        except Refused as refused:
+            await _refuse(send, refused)
+            return
+        connection = Connection(handshake)
+        try:
+            await send({"type": "websocket.accept", "subprotocol": subprotocol})
+        except Exception:  # noqa: BLE001  uvicorn has its own class for a client that left
+            ended = Close(1006, "Connection lost")
+        else:
+            self._connections.add(connection)
+            ended = await self._serve(connection, receive, send)
+        await self._run("$disconnect", handshake.disconnect_event(ended.code, ended.reason))
+
+    async def _connect(self, handshake: Handshake) -> str | None:
+        """Run ``$connect``; return the subprotocol that it chose. Raises ``Refused``."""
+        if "$connect" not in self._api.routes:
+            return None
+        try:
+            answer = await self._invoke("$connect", handshake.connect_event())
+            status = int(answer["statusCode"])
+        except Exception as problem:
+            logger.exception("$connect failed")
+            raise Refused(502, "Internal server error") from problem
+        if not 200 <= status < 300:
+            raise Refused(status, str(answer.get("body") or "Forbidden"))
+        headers = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
+        return headers.get("sec-websocket-protocol")
+
+    async def _serve(self, connection: Connection, receive: Receive, send: Send) -> Close:
+        """Move frames both ways until a side closes the connection or a limit ends it. Return how it ended."""
+        incoming: asyncio.Queue[str] = asyncio.Queue()
+        activity = asyncio.Event()
+        handling = asyncio.create_task(self._handle(connection, incoming))
+        tasks = [
+            asyncio.create_task(_receive(receive, incoming, activity)),
+            asyncio.create_task(_send(connection, send, activity)),
+            asyncio.create_task(self._expire(activity)),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            self._connections.remove(connection)
+            ended = next(iter(done)).result()
+            await incoming.join()  # frames that came before the end count
+        finally:
+            self._connections.remove(connection)
+            for task in (*tasks, handling):
+                task.cancel()
+            await asyncio.gather(*tasks, handling, return_exceptions=True)
+        with contextlib.suppress(Exception):  # the client may be gone already
+            await send({"type": "websocket.close", "code": ended.code, "reason": ended.reason})
+        return ended
+
+    async def _handle(self, connection: Connection, incoming: asyncio.Queue[str]) -> None:
+        """Give frames to their routes, one after the other."""
+        while True:
+            body = await incoming.get()
+            route_key = _route_key(self._api, body)
+            event = connection.handshake.message_event(route_key, body)
+            failed = not await self._run(route_key, event) if route_key in self._api.routes else True
+            if failed:
+                context = event["requestContext"]
+                message = "Internal server error" if route_key in self._api.routes else "Forbidden"
+                frame = {
+                    "message": message,
+                    "connectionId": context["connectionId"],
+                    "requestId": context["requestId"],
+                }
+                connection.outgoing.put_nowait(Frame(json.dumps(frame)))
+            incoming.task_done()
+
+    async def _expire(self, activity: asyncio.Event) -> Close:
+        """Wait for the idle timeout or the maximum lifetime."""
+        try:
+            async with asyncio.timeout(self._limits.lifetime):
+                while True:
+                    activity.clear()
+                    try:
+                        await asyncio.wait_for(activity.wait(), self._limits.idle)
+                    except TimeoutError:
+                        return Close(1001, "Going away")
+        except TimeoutError:
+            return Close(1001, "Going away")
+
+    async def _run(self, route_key: str, event: dict[str, Any]) -> bool:
+        """Invoke a route for its effect; return whether it succeeded."""
+        try:
+            answer = await self._invoke(route_key, event)
+        except Exception:
+            logger.exception("%s failed", route_key)
+            return False
+        return not isinstance(answer, dict) or int(answer.get("statusCode", 200)) < 500
+
+    async def _invoke(self, route_key: str, event: dict[str, Any]) -> Any:
+        if route_key not in self._api.routes:
+            return {"statusCode": 200}
+        function = self._functions[self._api.routes[route_key]]
+        invocation = asyncio.shield(asyncio.wrap_future(function.invoke(event)))
+        return await asyncio.wait_for(invocation, self._limits.integration)
+
+
+async def _receive(receive: Receive, incoming: asyncio.Queue[str], activity: asyncio.Event) -> Close:
+    while True:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            return Close(message.get("code") or 1005, message.get("reason") or "")
+        text = message.get("text")
+        if text is None:
+            return Close(1003, "Binary frames are not supported")
+        activity.set()
+        incoming.put_nowait(text)
+
+
+async def _send(connection: Connection, send: Send, activity: asyncio.Event) -> Close:
+    while True:
+        item = await connection.outgoing.get()
+        if isinstance(item, Close):
+            return item
+        try:
+            await send({"type": "websocket.send", "text": item.text})
+        except Exception:  # noqa: BLE001  uvicorn has its own class for a client that left
+            return Close(1006, "Connection lost")
+        activity.set()
+
+
+async def _refuse(send: Send, refused: Refused) -> None:
+    body = json.dumps({"message": refused.message}).encode()
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "websocket.http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _route_key(api: SocketApi, body: str) -> str:
+    """Return the route that the selection expression (``$request.body.<path>``) picks, else ``$default``."""
+    try:
+        value: Any = json.loads(body)
+        for name in api.selection.removeprefix("$request.body.").split("."):
+            value = value[name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "$default"
+    return value if isinstance(value, str) and value in api.routes and not value.startswith("$") else "$default"

@@ -1,0 +1,88 @@
+"""Create the template's table, queues, bucket, secrets and state machines in the engines of this machine."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from baton_local.account import ACCOUNT
+from baton_local.errors import TemplateProblem
+from baton_local.stack import QueueDefinition, StateMachineDefinition
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_secretsmanager.client import SecretsManagerClient
+    from mypy_boto3_sqs.client import SQSClient
+
+TABLE_PROPERTIES = (
+    "TableName",
+    "AttributeDefinitions",
+    "KeySchema",
+    "BillingMode",
+    "GlobalSecondaryIndexes",
+    "LocalSecondaryIndexes",
+    "StreamSpecification",
+)
+"""The supported parameters of CreateTable. DynamoDB Local has no tags and no point-in-time recovery."""
+
+
+def create_table(dynamodb: "DynamoDBClient", definition: Mapping[str, Any], name: str | None = None) -> str:
+    """Create the table that the template defines, unless it is there; return its name.
+
+    ``name`` replaces the template's, so that each test can have a table of its own.
+    """
+    properties = {key: definition[key] for key in TABLE_PROPERTIES if key in definition}
+    properties["TableName"] = table = name or definition["TableName"]
+    try:
+        dynamodb.create_table(**properties)
+    except dynamodb.exceptions.ResourceInUseException:
+        return table
+    dynamodb.get_waiter("table_exists").wait(TableName=table, WaiterConfig={"Delay": 1})
+    expiry = definition.get("TimeToLiveSpecification")
+    if expiry and expiry.get("Enabled"):
+        dynamodb.update_time_to_live(
+            TableName=table,
+            TimeToLiveSpecification={"AttributeName": expiry["AttributeName"], "Enabled": True},
+        )
+    return table
+
+
+def create_queues(sqs: "SQSClient", queues: Iterable[QueueDefinition]) -> dict[str, str]:
+    """Create the queues, dead letter queues first; return name -> URL."""
+    urls = {}
+    for queue in sorted(queues, key=lambda queue: queue.dead_letters_to is not None):
+        attributes: dict[Any, str] = dict(queue.attributes)
+        if queue.dead_letters_to:
+            attributes["RedrivePolicy"] = json.dumps(
+                {"deadLetterTargetArn": queue.dead_letters_to, "maxReceiveCount": str(queue.receives_before_that)}
+            )
+        try:
+            urls[queue.name] = sqs.create_queue(QueueName=queue.name, Attributes=attributes)["QueueUrl"]
+        except sqs.exceptions.QueueNameExists:  # kept from an earlier run of another template
+            urls[queue.name] = sqs.get_queue_url(QueueName=queue.name)["QueueUrl"]
+            sqs.set_queue_attributes(QueueUrl=urls[queue.name], Attributes=attributes)
+    return urls
+
+
+def create_bucket(s3: "S3Client", name: str) -> None:
+    """Create the bucket, unless it is there."""
+    existing = [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]
+    if name not in existing:
+        s3.create_bucket(Bucket=name)
+
+
+def put_secret(secrets: "SecretsManagerClient", name: str, value: str) -> None:
+    """Give the secret ``value``, creating it when it is not there."""
+    try:
+        secrets.create_secret(Name=name, SecretString=value)
+    except secrets.exceptions.ResourceExistsException:
+        secrets.put_secret_value(SecretId=name, SecretString=value)
+
+
+def create_state_machine(stepfunctions: Any, machine: StateMachineDefinition) -> None:
+    """Create the state machine. Its role has no effect on this machine."""
+    created = stepfunctions.create_state_machine(
+        name=machine.name, definition=machine.definition(), roleArn=f"arn:aws:iam::{ACCOUNT}:role/{machine.name}"
+    )
+    if created["stateMachineArn"] != machine.arn:
+        raise TemplateProblem(f"The state machine {machine.arn} was created as {created['stateMachineArn']}.")

@@ -1,0 +1,97 @@
+"""Refuse AWS calls that a function's role does not allow, and record the calls."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+from baton.composition.environment import current
+from baton_local.account import ACCOUNT
+from baton_local.roles.policies import Policies
+from baton_local.roles.recorder import Recorder
+from baton_local.roles.requests import Names, Request, bucket_of, requests
+from baton_local.stack import Stack
+
+logger = logging.getLogger("baton_local.roles")
+
+_BUCKET = "baton_bucket_of_the_object"
+"""The key in botocore's context for the data by which the response is checked."""
+_REFUSED = {"s3": "AccessDenied", "dynamodb": "AccessDeniedException", "sqs": "AccessDenied"}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Checks the calls of boto3 clients. A presigned address counts as a call of the function that signs it."""
+
+    policies: Policies
+    roles: Mapping[str, str]
+    """Function -> the logical id of its role."""
+    names: Names
+    recorder: Recorder | None = None
+
+    def watch(self, events: Any) -> None:
+        """Watch a client, or all clients of a session, by its event emitter."""
+        events.register("before-parameter-build", self._before)
+        events.register("after-call.s3", self._after)
+
+    def ask(self, function: str, service: str, request: Request, operation: str) -> None:
+        """Raise ``ClientError`` as AWS does unless the function's role allows the request."""
+        role = self.roles.get(function, "")
+        if self.recorder:
+            self.recorder.note(function, role, request)
+        if not role or self.policies.allow(role, request):
+            return
+        told = (
+            f"User: arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{function} is not authorized to perform: "
+            f"{request.action} on resource: {request.resource} because no identity-based policy allows it"
+        )
+        logger.error("%s", told)
+        raise ClientError(
+            {
+                "Error": {"Code": _REFUSED.get(service, "AccessDeniedException"), "Message": told},
+                "ResponseMetadata": {"HTTPStatusCode": 403 if service == "s3" else 400},  # type: ignore[typeddict-item]
+            },
+            operation,
+        )
+
+    def _before(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: object) -> None:
+        service = model.service_model.service_name
+        for request in requests(service, model.name, params, self.names):
+            self.ask(current.get(), service, request, model.name)
+        context[_BUCKET] = bucket_of(service, model.name, params, self.names)
+
+    def _after(self, http_response: Any, model: Any, context: dict[str, Any], **_: object) -> None:
+        # Without this permission S3 answers 403 for an object that is not there.
+        bucket = context.get(_BUCKET)
+        if bucket and http_response.status_code == 404:
+            self.ask(current.get(), "s3", Request("s3:ListBucket", bucket), model.name)
+
+
+def guard_of(stack: Stack, recordings: Path | None, template: Path, aliases: Mapping[str, str] | None = None) -> Guard:
+    """Return the guard of a stack's functions; ``recordings`` is the folder to write calls into."""
+    [partition_key] = [key["AttributeName"] for key in stack.table["KeySchema"] if key["KeyType"] == "HASH"]
+    return Guard(
+        policies=Policies(stack.policies),
+        roles={function.name: function.role for function in stack.functions.values()},
+        names=Names(f"{stack.sockets.api_id}/{stack.sockets.stage}", partition_key, aliases or {}),
+        recorder=Recorder(recordings, template) if recordings else None,
+    )
+
+
+@contextmanager
+def guarded(guard: Guard) -> Iterator[None]:
+    """Watch every client that boto3's default session creates during the block. Functions create theirs so."""
+    before = boto3.DEFAULT_SESSION
+    boto3.DEFAULT_SESSION = session = boto3.Session()
+    guard.watch(session.events)
+    try:
+        yield
+    finally:
+        boto3.DEFAULT_SESSION = before

@@ -1,0 +1,57 @@
+"""Evaluate roles by action and resource, without conditions.
+
+Conditions are not looked at here. A statement that has some may allow, and does not deny; ``make test`` has every
+recorded call judged with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from baton_local.roles.requests import Request
+
+Document = Mapping[str, Any]
+
+
+class Policies:
+    """The policies of a stack's roles."""
+
+    def __init__(self, documents: Mapping[str, Iterable[Document]]) -> None:
+        """``documents`` are the policy documents of each role, by the role's logical id."""
+        self._statements = {
+            role: [statement for document in given for statement in _list(document["Statement"])]
+            for role, given in documents.items()
+        }
+
+    def allow(self, role: str, request: Request) -> bool:
+        """Return whether a statement of ``role`` allows the request and none denies it."""
+        effects = {
+            statement["Effect"]
+            for statement in self._statements.get(role, ())
+            if _speaks_of(statement, request) and not (statement["Effect"] == "Deny" and "Condition" in statement)
+        }
+        return effects == {"Allow"}
+
+
+def _speaks_of(statement: Document, request: Request) -> bool:
+    return _covers(statement, "Action", request.action.lower(), fold=True) and _covers(
+        statement, "Resource", request.resource
+    )
+
+
+def _covers(statement: Document, element: str, value: str, *, fold: bool = False) -> bool:
+    negated = f"Not{element}" in statement
+    patterns = _list(statement[f"Not{element}" if negated else element])
+    return any(_pattern(pattern.lower() if fold else pattern).fullmatch(value) for pattern in patterns) != negated
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

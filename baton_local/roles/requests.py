@@ -1,0 +1,163 @@
+"""Map AWS API calls to IAM actions and resources.
+
+As the Service Authorization Reference says, for the services that Baton uses. Of another service's call only the action
+is known, and its resource is taken to be ``*``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_local.account import ACCOUNT, REGION
+
+Json = Mapping[str, Any]
+Context = dict[str, str | list[str]]
+
+OBJECT_ACTIONS = {"HeadObject": "GetObject", "CopyObject": "PutObject", "UploadPart": "PutObject"}
+BUCKET_ACTIONS = {
+    "HeadBucket": "ListBucket",
+    "ListObjects": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+    "ListObjectVersions": "ListBucketVersions",
+}
+TRANSACTED = {
+    "ConditionCheck": "ConditionCheckItem",
+    "Put": "PutItem",
+    "Update": "UpdateItem",
+    "Delete": "DeleteItem",
+    "Get": "GetItem",
+}
+HTTP_METHODS = {"PostToConnection": "POST", "DeleteConnection": "DELETE", "GetConnection": "GET"}
+
+# Secrets Manager appends six random characters to the name of every secret.
+SECRET_SUFFIX = "-AbCdEf"  # noqa: S105  part of an ARN
+
+
+@dataclass(frozen=True)
+class Request:
+    """One action on one resource, as IAM evaluates it."""
+
+    action: str
+    resource: str
+    """Its ARN, or ``*`` where the action knows no resources."""
+    context: Context = field(default_factory=dict)
+    """IAM's condition keys and their values."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Data of the resources that calls on this machine do not contain."""
+
+    socket_api: str
+    """``API ID/STAGE`` of the WebSocket API, whose management API is elsewhere here."""
+    partition_key: str
+    """Of the table."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Names of tables, buckets and queues that stand for the template's: tests make some of their own."""
+
+
+def requests(service: str, operation: str, parameters: Json, names: Names) -> list[Request]:
+    """Return the IAM requests of an ``operation`` of ``service`` (botocore's names)."""
+    match service:
+        case "dynamodb":
+            return list(_table_requests(operation, parameters, names))
+        case "s3":
+            return _object_requests(operation, parameters, names)
+        case "sqs":
+            name = str(parameters.get("QueueUrl", "*")).rpartition("/")[2]
+            return [Request(f"sqs:{operation.removesuffix('Batch')}", _arn("sqs", names.aliases.get(name, name)))]
+        case "stepfunctions":
+            return [Request(f"states:{operation}", _first(parameters, "stateMachineArn", "executionArn"))]
+        case "secretsmanager":
+            secret = f"secret:{parameters.get('SecretId', '*')}{SECRET_SUFFIX}"
+            return [Request(f"secretsmanager:{operation}", _arn("secretsmanager", secret))]
+        case "ssm":
+            wanted = parameters.get("Names") or [_first(parameters, "Name", "Path")]
+            return [Request(f"ssm:{operation}", _arn("ssm", f"parameter/{name.lstrip('/')}")) for name in wanted]
+        case "events":
+            return [
+                Request(f"events:{operation}", _bus(str(entry.get("EventBusName", "default"))))
+                for entry in parameters.get("Entries", ())
+            ]
+        case "apigatewaymanagementapi":
+            connection = f"{HTTP_METHODS[operation]}/@connections/{parameters['ConnectionId']}"
+            return [
+                Request("execute-api:ManageConnections", _arn("execute-api", f"{names.socket_api}/{connection}")),
+            ]
+    return [Request(f"{service}:{operation}", "*")]
+
+
+def bucket_of(service: str, operation: str, parameters: Json, names: Names) -> str | None:
+    """Return the ARN of the bucket that must be listed for S3 to tell a missing object from a forbidden one."""
+    if service == "s3" and operation in {"GetObject", "HeadObject"}:
+        return _bucket(parameters, names)
+    return None
+
+
+def _table_requests(operation: str, parameters: Json, names: Names) -> Iterator[Request]:
+    def table(name: str, index: str | None = None) -> str:
+        arn = _arn("dynamodb", f"table/{names.aliases.get(name, name)}")
+        return f"{arn}/index/{index}" if index else arn
+
+    def leading(*items: Json) -> Context:
+        keys = sorted({value for item in items for value in item.get(names.partition_key, {}).values()})
+        return {"dynamodb:LeadingKeys": keys} if keys else {}
+
+    match operation:
+        case "BatchGetItem":
+            for name, wanted in parameters["RequestItems"].items():
+                yield Request("dynamodb:BatchGetItem", table(name), leading(*wanted["Keys"]))
+        case "BatchWriteItem":
+            for name, writes in parameters["RequestItems"].items():
+                items = [part for write in writes for kind in write.values() for part in kind.values()]
+                yield Request("dynamodb:BatchWriteItem", table(name), leading(*items))
+        case "TransactGetItems" | "TransactWriteItems":
+            for item in parameters["TransactItems"]:
+                for kind, part in item.items():
+                    context = leading(part.get("Key") or part.get("Item", {}))
+                    context["dynamodb:EnclosingOperation"] = operation
+                    yield Request(f"dynamodb:{TRANSACTED[kind]}", table(part["TableName"]), context)
+        case "Query":
+            equals = re.search(r":\w+", parameters.get("KeyConditionExpression", ""))
+            value = parameters.get("ExpressionAttributeValues", {}).get(equals[0] if equals else "", {})
+            index = parameters.get("IndexName")
+            partition = leading({names.partition_key: value})
+            yield Request("dynamodb:Query", table(parameters["TableName"], index), partition)
+        case _:
+            key = parameters.get("Key") or parameters.get("Item", {})
+            arn = table(parameters.get("TableName", "*"), parameters.get("IndexName"))
+            yield Request(f"dynamodb:{operation}", arn, leading(key))
+
+
+def _object_requests(operation: str, parameters: Json, names: Names) -> list[Request]:
+    bucket = _bucket(parameters, names)
+    if operation == "DeleteObjects":
+        objects = parameters["Delete"]["Objects"]
+        return [
+            Request("s3:DeleteObjectVersion" if "VersionId" in each else "s3:DeleteObject", f"{bucket}/{each['Key']}")
+            for each in objects
+        ]
+    if "Key" in parameters:
+        return [Request(f"s3:{OBJECT_ACTIONS.get(operation, operation)}", f"{bucket}/{parameters['Key']}")]
+    return [Request(f"s3:{BUCKET_ACTIONS.get(operation, operation)}", bucket)]
+
+
+def _bucket(parameters: Json, names: Names) -> str:
+    name = parameters.get("Bucket", "*")
+    return f"arn:aws:s3:::{names.aliases.get(name, name)}"
+
+
+def _first(parameters: Json, *names: str) -> str:
+    return next((str(parameters[name]) for name in names if name in parameters), "*")
+
+
+def _bus(name: str) -> str:
+    """Return the ARN of an event bus, which may be called by it."""
+    return name if name.startswith("arn:") else _arn("events", f"event-bus/{name}")
+
+
+def _arn(service: str, resource: str) -> str:
+    return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"

@@ -1,0 +1,62 @@
+"""Restrict the local cloud to programs and pages of this machine.
+
+A web page whose name was made to mean 127.0.0.1 (DNS rebinding) is refused by the name in ``Host``, and a page of
+another site that posts here by its ``Origin``.
+"""
+
+import json
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from baton_local.serving.asgi import Scope, Send, answer
+
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class LocalHosts:
+    """The host names under which this machine is meant."""
+
+    def __init__(self, more: Iterable[str] = ()) -> None:
+        """``more`` are names beside localhost, ``*.localhost``, 127.0.0.1 and [::1]; without ports."""
+        self._names = LOCAL | {name.strip("[]").lower() for name in more}
+
+    def refusal(self, scope: Scope) -> str | None:
+        """Return why a request must not be served, or ``None``.
+
+        The port is not compared: whoever forwards another one here is on this machine, and a rebound name keeps its
+        name under every port.
+        """
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+        if len(hosts) != 1 or not self.include(hosts[0]):
+            return f"The host {', '.join(hosts) or '(none)'} is not this machine. BATON_LOCAL_HOSTS names others."
+        if scope.get("method", "GET") not in SAFE and not all(map(self._knows, origins)):
+            return f"Pages of {', '.join(origins)} may not post here. BATON_LOCAL_HOSTS names hosts that may."
+        return None
+
+    def include(self, host: str) -> bool:
+        """Return whether a ``Host`` header's value means this machine."""
+        return self._knows(f"//{host}")
+
+    def _knows(self, url: str) -> bool:
+        try:
+            name = urlsplit(url).hostname or ""
+        except ValueError:
+            return False
+        return name in self._names or name.endswith(".localhost")
+
+
+async def refuse(send: Send, reason: str) -> None:
+    """Answer 403 with the reason, as a problem document."""
+    problem = {
+        "type": "about:blank",
+        "title": "Not for this host",
+        "status": 403,
+        "detail": reason,
+        "code": "host_refused",
+        "retryable": False,
+        "requestId": None,
+    }
+    headers = [("Content-Type", "application/problem+json")]
+    await answer(send, 403, headers, json.dumps(problem).encode())

@@ -1,0 +1,105 @@
+"""Settings of the local cloud, from environment variables."""
+
+import os
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from baton_local.errors import LocalCloudError
+from baton_local.gateway.websocket import SocketLimits
+
+ROOT = Path(__file__).parent.parent
+MAX_TOLD = 200
+"""Characters of a wrong value that an error repeats."""
+_WORDS = {"bool_parsing": "Input should be true or false"}
+"""Errors that pydantic words without what is allowed."""
+CONCURRENCY = 128
+"""The default number of queued turns that run at the same time, so that a hundred conversations need not wait."""
+
+
+class LocalSettings(BaseSettings):
+    """What a developer can set. An empty variable counts as not set."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, populate_by_name=True, frozen=True, extra="ignore")
+
+    port: int = Field(8080, validation_alias="PORT", ge=0, le=65535)
+    """0 takes a free one."""
+    hosts: str = Field("", validation_alias="BATON_LOCAL_HOSTS")
+    """Comma-separated host names of this machine besides localhost, for example of a proxy."""
+    engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
+    """The search engine: the embedded index or a real OpenSearch."""
+    data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
+    """Keeps table, queues, objects, search index and token key between runs. Without it, nothing is kept."""
+    embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
+    """Embed keys of the developer's own host application, as in the embed keys secret."""
+    cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
+    """Downloaded engines."""
+    workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)
+    """Queued turns that run at the same time; 0 if separate processes run them."""
+    worker_processes: int = Field(0, validation_alias="BATON_LOCAL_WORKER_PROCESSES", ge=0, le=16)
+    """Worker processes for the functions fed by queues, which tests may kill; 0 to run them in this process."""
+    visibility_seconds: int | None = Field(None, validation_alias="BATON_LOCAL_VISIBILITY_SECONDS", ge=0, le=43200)
+    """The visibility timeout of queues, unless the function changes it. Default: the template's."""
+    sweep_seconds: float | None = Field(None, validation_alias="BATON_LOCAL_SWEEP_SECONDS", ge=0)
+    """The interval of the template's schedules; 0 for never. Default: the template's."""
+    documentation: bool = Field(default=True, validation_alias="BATON_LOCAL_DOCS")
+    """Whether the agents that answer from documents get Baton's own documentation, in the tenant ``demo``."""
+    recordings: Path | None = Field(None, validation_alias="BATON_LOCAL_RECORDINGS")
+    """A folder for recordings of the functions' AWS calls, which `make test` evaluates with the roles."""
+    template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")
+    table_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_DYNAMODB")
+    """A running DynamoDB to use instead of starting DynamoDB Local."""
+    files_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_S3")
+    """A running S3 to use instead of moto's."""
+    search_endpoint: str | None = Field(None, validation_alias="OPENSEARCH_URL", pattern=r"^https?://")
+    """A running OpenSearch to use with ``ENGINES=real`` instead of starting one."""
+    limits: SocketLimits = SocketLimits()
+
+    @property
+    def host_names(self) -> list[str]:
+        """``hosts`` as a list."""
+        return [name.strip() for name in self.hosts.split(",") if name.strip()]
+
+
+def default_cache_dir() -> Path:
+    """Return the folder for downloads in the user's cache."""
+    return Path(os.environ.get("BATON_CACHE_DIR") or platformdirs.user_cache_dir("baton"))
+
+
+def read_settings(**given: Any) -> LocalSettings:
+    """Return the settings; ``given`` overrides the environment. Raises ``LocalCloudError`` that names the variable."""
+    try:
+        return LocalSettings(**given)
+    except ValidationError as problem:
+        raise LocalCloudError(_told(problem.errors(include_url=False))) from problem
+
+
+def check_function_settings() -> None:
+    """Read the functions' variables before a function does. Raises ``LocalCloudError`` that names the variable.
+
+    What is missing is not judged here: each function needs some of the variables only.
+    """
+    from baton import settings
+
+    for family in vars(settings).values():
+        if isinstance(family, type) and issubclass(family, BaseSettings) and family is not BaseSettings:
+            try:
+                family()
+            except ValidationError as problem:
+                wrong = [each for each in problem.errors(include_url=False) if each["type"] != "missing"]
+                if wrong:
+                    raise LocalCloudError(_told(wrong)) from problem
+
+
+def _told(errors: Iterable[ErrorDetails]) -> str:
+    return "A setting is wrong. " + "; ".join(
+        f"{'.'.join(map(str, error['loc']))}: {_WORDS.get(error['type'], error['msg'])}"
+        f" (it is {textwrap.shorten(repr(error['input']), MAX_TOLD)})"
+        for error in errors
+    )

@@ -1,0 +1,214 @@
+"""Read the SAM template, translate it with AWS's translator, and resolve it with the resources of this machine."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boto3.session import Session
+
+from baton_local.account import ACCOUNT, REGION
+from baton_local.errors import TemplateProblem
+from baton_local.intrinsics import Intrinsics
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The URLs of the template's APIs and queues on this machine, without a slash at the end."""
+
+    gateway: str
+    """Base of the REST API."""
+    sockets: str
+    """The WebSocket URL."""
+    connections: str
+    """Base of the @connections management API."""
+    queues: str
+    """The local queues."""
+
+
+Answer = Callable[["Template", str, Any, str | None], Any]
+"""(template, logical id, resource, attribute or ``None`` for Ref) -> the value of the local resource."""
+
+
+class Template:
+    """One translated template with its parameters."""
+
+    def __init__(self, path: Path, parameters: Mapping[str, str], endpoints: Endpoints) -> None:
+        """Read and translate the file at ``path``; ``parameters`` win over the template's defaults.
+
+        Raises ``TemplateProblem`` when it is missing or the translator refuses it.
+        """
+        self.folder = path.parent
+        source = _read(path)
+        self.code_folders = _take_code_folders(source)
+        self._layers = [
+            name for name, item in source["Resources"].items() if item["Type"] == "AWS::Serverless::LayerVersion"
+        ]
+        self.definition_files = _take_definition_files(source)
+        self._resources: dict[str, dict[str, Any]] = _translate(source)["Resources"]
+        self._endpoints = endpoints
+        values = {name: _default(parameter) for name, parameter in source.get("Parameters", {}).items()}
+        values.update({name: value for name, value in parameters.items() if name in values})
+        self._intrinsics = Intrinsics(source, values, self.attribute)
+
+    def of_type(self, resource_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield (logical id, resolved properties) of every resource of ``resource_type`` whose condition holds."""
+        for logical_id, resource in self._resources.items():
+            if resource["Type"] == resource_type and self._exists(resource):
+                yield logical_id, self._intrinsics.resolve(resource.get("Properties", {}))
+
+    def one(self, resource_type: str) -> tuple[str, dict[str, Any]]:
+        """Return the only resource of ``resource_type``. Raises ``TemplateProblem`` unless there is exactly one."""
+        found = list(self.of_type(resource_type))
+        if len(found) != 1:
+            raise TemplateProblem(f"The local cloud needs one {resource_type} in the template and found {len(found)}.")
+        return found[0]
+
+    def attribute(self, logical_id: str, attribute: str | None) -> Any:
+        """Return what ``Ref`` (``attribute`` is ``None``) or ``Fn::GetAtt`` give for a local resource."""
+        resource = self._resources.get(logical_id)
+        if resource is None:
+            raise TemplateProblem(f"The template refers to {logical_id}, which it does not define.")
+        answer: Answer = _ANSWERS.get(resource["Type"], _anything)
+        return answer(self, logical_id, resource, attribute)
+
+    def name_of(self, logical_id: str, given: Any, *, separator: str = "-") -> str:
+        """Return the physical name: the one given in the template, else stack name and logical id."""
+        return str(self._intrinsics.resolve(given)) if given else f"baton{separator}{logical_id}"
+
+    def layers_in(self, references: Iterable[str]) -> frozenset[str]:
+        """Return which of the template's layers are among a function's; the translator adds a hash to their ids."""
+        return frozenset(layer for layer in self._layers if any(name.startswith(layer) for name in references))
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where this machine serves the template's APIs and queues."""
+        return self._endpoints
+
+    def _exists(self, resource: Mapping[str, Any]) -> bool:
+        return "Condition" not in resource or self._intrinsics.holds(resource["Condition"])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    from samtranslator.yaml_helper import yaml_parse
+
+    try:
+        source: dict[str, Any] = yaml_parse(path.read_text())  # type: ignore[no-untyped-call]
+    except OSError as problem:
+        raise TemplateProblem(f"Cannot read the template {path}: {problem.strerror}.") from problem
+    return source
+
+
+def _take_code_folders(source: dict[str, Any]) -> dict[str, str]:
+    """Replace local code by an S3 address, which the translator insists on; return the folders by function."""
+    folders = {}
+    default = source.get("Globals", {}).get("Function", {}).pop("CodeUri", ".")
+    for logical_id, resource in source["Resources"].items():
+        properties = resource.setdefault("Properties", {})
+        if resource["Type"] == "AWS::Serverless::Function":
+            folders[logical_id] = str(properties.get("CodeUri", default))
+            properties["CodeUri"] = "s3://code/local"
+        elif resource["Type"] == "AWS::Serverless::LayerVersion":
+            properties["ContentUri"] = "s3://code/local"
+    return folders
+
+
+def _take_definition_files(source: dict[str, Any]) -> dict[str, str]:
+    """Do the same with the definitions of state machines; return their files by state machine."""
+    files = {}
+    for logical_id, resource in source["Resources"].items():
+        if resource["Type"] == "AWS::Serverless::StateMachine":
+            files[logical_id] = str(resource["Properties"].get("DefinitionUri", ""))
+            resource["Properties"]["DefinitionUri"] = "s3://definitions/local"
+    return files
+
+
+def _translate(source: dict[str, Any]) -> dict[str, Any]:
+    from samtranslator.model.exceptions import InvalidDocumentException
+    from samtranslator.parser.parser import Parser
+    from samtranslator.translator.translator import Translator
+
+    logging.getLogger("samtranslator").setLevel(logging.ERROR)  # it warns of switches of AWS's own deployment
+    translator = Translator({}, Parser(), boto_session=Session(region_name=REGION))
+    try:
+        translated: dict[str, Any] = translator.translate(source, parameter_values={})
+    except InvalidDocumentException as problem:
+        causes = "; ".join(cause.message for cause in problem.causes)
+        raise TemplateProblem(f"The template does not translate: {causes}") from problem
+    return translated
+
+
+def _default(parameter: Mapping[str, Any]) -> Any:
+    value = parameter.get("Default", "")
+    if parameter.get("Type") in {"CommaDelimitedList", "List<Number>"}:
+        return [item.strip() for item in str(value).split(",")]
+    return str(value)
+
+
+def _function(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{logical_id}" if attribute == "Arn" else logical_id
+
+
+def _alias(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    function = template.attribute(resource["Properties"]["FunctionName"]["Ref"], "Arn")
+    return f"{function}:{resource['Properties']['Name']}"
+
+
+def _queue(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    properties = resource.get("Properties", {})
+    name = template.name_of(logical_id, properties.get("QueueName"))
+    if properties.get("FifoQueue") and not name.endswith(".fifo"):
+        name += ".fifo"
+    match attribute:
+        case "Arn":
+            return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
+        case "QueueName":
+            return name
+    return f"{template.endpoints.queues}/{ACCOUNT}/{name}"
+
+
+def _bucket(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("BucketName")).lower()
+    return f"arn:aws:s3:::{name}" if attribute == "Arn" else name
+
+
+def _table(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("TableName"))
+    return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}" if attribute == "Arn" else name
+
+
+def _log_group(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("LogGroupName"))
+    return f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:*" if attribute == "Arn" else name
+
+
+def _role(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
+    return f"arn:aws:iam::{ACCOUNT}:role/{logical_id}" if attribute == "Arn" else logical_id
+
+
+def _secret(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    return template.name_of(logical_id, resource.get("Properties", {}).get("Name"), separator="/")
+
+
+def _state_machine(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("StateMachineName"))
+    return name if attribute == "Name" else f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{name}"
+
+
+def _anything(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    """Return the name of a resource that has no effect on this machine (roles, log groups, deployments)."""
+    return f"{logical_id}.{attribute}" if attribute else logical_id
+
+
+_ANSWERS: dict[str, Answer] = {
+    "AWS::DynamoDB::Table": _table,
+    "AWS::IAM::Role": _role,
+    "AWS::Lambda::Alias": _alias,
+    "AWS::Lambda::Function": _function,
+    "AWS::Logs::LogGroup": _log_group,
+    "AWS::S3::Bucket": _bucket,
+    "AWS::SQS::Queue": _queue,
+    "AWS::SecretsManager::Secret": _secret,
+    "AWS::StepFunctions::StateMachine": _state_machine,
+}

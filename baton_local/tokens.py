@@ -1,0 +1,132 @@
+"""POST /local/token: a signed token for any tenant and user, on this machine only."""
+
+import json
+import secrets as random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import jwt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from baton.adapters.tokens import read_embed_keys
+from baton_local.errors import LocalCloudError
+from baton_local.serving.asgi import AsgiApp
+
+KEY_ID = "local"
+ISSUER = "baton-embed"
+LIFETIME_SECONDS = 8 * 3600
+LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?"
+"""The pages that may ask for tokens: those served from this machine, whatever their port."""
+
+
+class TokenRequest(BaseModel):
+    """The tenant, user and permissions of a token."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tenant: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
+    user: str = Field(min_length=1, max_length=256)
+    permissions: list[str] = []
+
+    @field_validator("permissions", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return value.split() if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class EmbedKey:
+    """The key that signs tokens of every tenant on this machine."""
+
+    key: str
+
+    @classmethod
+    def kept_in(cls, folder: Path | None) -> "EmbedKey":
+        """Return the key kept in ``folder``, made on first use; without a folder, a new one."""
+        file = folder / "embed-key" if folder else None
+        if file and file.exists():
+            return cls(file.read_text())
+        key = cls(random.token_urlsafe(48))
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch(mode=0o600)
+            file.write_text(key.key)
+        return key
+
+    def as_secret(self, developers: str | None = None) -> str:
+        """Return the value of the embed keys secret, with the ``developers`` own keys (a JSON object) in it.
+
+        Raises ``LocalCloudError`` that says which of them cannot be used.
+        """
+        own = {KEY_ID: {"tenant": "*", "algorithm": "HS256", "key": self.key}}
+        return json.dumps(_developers_keys(developers or "{}") | own)
+
+    def sign(self, request: TokenRequest) -> str:
+        """Return a token with the claims of ``request``."""
+        now = int(time.time())
+        claims = {
+            "iss": ISSUER,
+            "sub": request.user,
+            "tenant": request.tenant,
+            "permissions": request.permissions,
+            "iat": now,
+            "exp": now + LIFETIME_SECONDS,
+        }
+        return jwt.encode(claims, self.key, algorithm="HS256", headers={"kid": KEY_ID})
+
+    def route(self) -> AsgiApp:
+        """Return the app of POST /local/token, for pages of this machine's origins as well."""
+        return CORSMiddleware(
+            Route("/local/token", self.answer, methods=["POST"]),
+            allow_origin_regex=LOCAL_ORIGIN,
+            allow_methods=["POST"],
+            allow_headers=["Content-Type"],
+        )
+
+    async def answer(self, request: Request) -> Response:
+        """Serve POST /local/token."""
+        try:
+            wanted = TokenRequest.model_validate_json(await request.body())
+        except ValidationError as problem:
+            return _problem(problem)
+        return JSONResponse({"token": self.sign(wanted)})
+
+
+def _developers_keys(text: str) -> dict[str, object]:
+    try:
+        _, problems = read_embed_keys(text)
+    except ValueError as problem:
+        raise LocalCloudError(
+            'BATON_EMBED_KEYS must be a JSON object: {"<key id>": {"tenant": ..., "algorithm": ..., "key": ...}}.'
+        ) from problem
+    keys: dict[str, object] = json.loads(text)
+    if KEY_ID in keys:
+        problems[KEY_ID] = "this key id is the local cloud's own; choose another"
+    if problems:
+        said = "; ".join(f"the key {kid}: {problem}" for kid, problem in problems.items())
+        raise LocalCloudError(f"A key of BATON_EMBED_KEYS cannot be used: {said}.")
+    return keys
+
+
+def _problem(problem: ValidationError) -> Response:
+    errors = [
+        f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors(include_url=False)
+    ]
+    return JSONResponse(
+        {
+            "type": "about:blank",
+            "title": "The request is not valid",
+            "status": 422,
+            "detail": "; ".join(errors),
+            "code": "invalid_request",
+            "retryable": False,
+            "requestId": None,
+        },
+        status_code=422,
+        media_type="application/problem+json",
+    )

@@ -1,0 +1,309 @@
+"""Feed queues to functions, as Lambda's event source mapping does.
+
+In the local cloud's own process, or, for tests that kill it, as a process of its own:
+``python -m baton_local.worker`` in the environment of a running local cloud.
+"""
+
+import contextlib
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from baton_local.account import REGION
+from baton_local.engines.clients import client
+from baton_local.errors import LocalCloudError
+from baton_local.execution import as_deployed
+from baton_local.functions import Function
+from baton_local.pressure import Pressure
+from baton_local.settings import CONCURRENCY, read_settings
+from baton_local.stack import QueueConsumer, Stack, read_stack
+from baton_local.template import Endpoints
+from baton_local.worker_processes import WorkerEnded
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+logger = logging.getLogger("baton_local.worker")
+
+POLL_SECONDS = 2
+"""How long an empty receive waits; also about how long an idle worker takes to notice that it should stop."""
+
+
+PRESSED_CONCURRENCY = 16
+"""Messages that are handled at the same time even if the process is overloaded."""
+PRESSURE_SECONDS = 0.05
+"""The pause between two checks of the load."""
+FINISHERS = 4
+"""Threads that delete handled messages."""
+RETRY_SECONDS = 1.0
+"""The pause between two requests to a queue that does not answer."""
+
+
+class Invocable(Protocol):
+    """A function, in this process or elsewhere."""
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        """Hand ``event`` over; the future has the answer or the exception."""
+        ...
+
+
+def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str, Any]:
+    """Return the event that Lambda makes of received messages."""
+    return {
+        "Records": [
+            {
+                "messageId": message["MessageId"],
+                "receiptHandle": message["ReceiptHandle"],
+                "body": message["Body"],
+                "attributes": dict(message.get("Attributes", {})),
+                "messageAttributes": {
+                    name: {
+                        "stringValue": attribute.get("StringValue"),
+                        "stringListValues": [],
+                        "binaryListValues": [],
+                        "dataType": attribute["DataType"],
+                    }
+                    for name, attribute in message.get("MessageAttributes", {}).items()
+                },
+                "md5OfBody": message["MD5OfBody"],
+                "eventSource": "aws:sqs",
+                "eventSourceARN": queue_arn,
+                "awsRegion": REGION,
+            }
+            for message in messages
+        ]
+    }
+
+
+def failed_ids(answer: Any, ids: set[str]) -> set[str]:
+    """Return which of the message ``ids`` failed, by Lambda's rules for ReportBatchItemFailures.
+
+    ``None`` and an answer without failures mean success; an unknown or empty identifier, or an answer of another shape,
+    fails the whole batch.
+    """
+    if answer is None:
+        return set()
+    try:
+        failed = {failure["itemIdentifier"] for failure in answer.get("batchItemFailures") or []}
+    except (AttributeError, KeyError, TypeError):
+        return ids
+    return failed if failed <= ids else ids
+
+
+class Worker:
+    """Polls one queue and has up to ``concurrency`` of its messages handled at the same time.
+
+    One thread polls, so that the queue decides whose turn it is: it serves first who waits longest.
+    """
+
+    def __init__(
+        self,
+        consumer: QueueConsumer,
+        function: Invocable,
+        queues_url: str,
+        concurrency: int,
+        is_pressed: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """While ``is_pressed()`` holds, messages beyond ``PRESSED_CONCURRENCY`` wait in the queue."""
+        self._is_pressed = is_pressed
+        self._consumer = consumer
+        self._function = function
+        self._concurrency = concurrency
+        self._sqs = client("sqs", queues_url, max_pool_connections=FINISHERS + 2)
+        self._queue_url = self._sqs.get_queue_url(QueueName=consumer.queue_name)["QueueUrl"]
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._at_work = 0
+        self._done: queue.SimpleQueue[tuple[list[MessageTypeDef], Future[Any]] | None] = queue.SimpleQueue()
+        self._reachable = True
+        name = consumer.function
+        self._poller = threading.Thread(target=self._poll, name=f"{name} poller", daemon=True)
+        self._finishers = [
+            threading.Thread(target=self._finish, name=f"{name} finisher {number}", daemon=True)
+            for number in range(FINISHERS)
+        ]
+
+    def start(self) -> None:
+        """Begin to poll."""
+        for thread in (self._poller, *self._finishers):
+            thread.start()
+
+    def stop(self, grace: float = 3.0) -> None:
+        """Receive no more messages, and wait up to ``grace`` seconds for those in progress. Others stay queued.
+
+        Afterwards nobody polls any more either, so that a later worker gets every message.
+        """
+        deadline = time.monotonic() + grace
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._at_work, grace)
+        self._poller.join(max(0.0, deadline - time.monotonic()))
+        if grace:
+            for _ in self._finishers:
+                self._done.put(None)
+
+    def _poll(self) -> None:
+        while self._has_place():
+            messages = self._receive()
+            if messages and self._take_place():
+                self._hand_over(messages)
+            else:
+                self._give_back(messages)
+
+    def _has_place(self) -> bool:
+        """Return whether there is something to poll for, once there is a place for it; not when all is to end."""
+        with self._changed:
+            while not self._stopping and not self._is_admitting():
+                self._changed.wait(PRESSURE_SECONDS)
+            return not self._stopping
+
+    def _is_admitting(self) -> bool:
+        return self._at_work < min(self._concurrency, PRESSED_CONCURRENCY) or (
+            self._at_work < self._concurrency and not self._is_pressed()
+        )
+
+    def _take_place(self) -> bool:
+        with self._changed:
+            self._at_work += not self._stopping
+            return not self._stopping
+
+    def _receive(self) -> list["MessageTypeDef"]:
+        try:
+            messages = self._sqs.receive_message(
+                QueueUrl=self._queue_url,
+                MaxNumberOfMessages=min(self._consumer.batch_size, 10),
+                WaitTimeSeconds=POLL_SECONDS,
+                MessageSystemAttributeNames=["All"],
+                MessageAttributeNames=["All"],
+            ).get("Messages", [])
+        except (BotoCoreError, ClientError) as problem:
+            self._tell(problem)
+            time.sleep(RETRY_SECONDS)
+            return []
+        self._tell(None)
+        return messages
+
+    def _tell(self, problem: Exception | None) -> None:
+        """Log once that the queue cannot be polled, and once that it can be polled again."""
+        if self._reachable and problem and not self._stopping:
+            logger.warning("Cannot poll %s, and keep trying: %s", self._consumer.queue_name, problem)
+        elif not self._reachable and not problem:
+            logger.warning("Poll %s again.", self._consumer.queue_name)
+        self._reachable = problem is None
+
+    def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
+        future = self._function.invoke(sqs_event(messages, self._consumer.queue_arn))
+        future.add_done_callback(lambda future: self._done.put((messages, future)))
+
+    def _finish(self) -> None:
+        while item := self._done.get():
+            messages, future = item
+            try:
+                self._settle(messages, future)
+            finally:
+                with self._changed:
+                    self._at_work -= 1
+                    self._changed.notify_all()
+
+    def _settle(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
+        """Delete the handled messages."""
+        try:
+            answer = future.result()
+        except WorkerEnded as problem:
+            logger.info("%s Its messages come again after their visibility timeout.", problem)
+            return
+        except Exception:
+            logger.exception(
+                "%s failed; its messages come again after their visibility timeout", self._consumer.function
+            )
+            return
+        failed = failed_ids(answer, {message["MessageId"] for message in messages})
+        for message in messages:
+            if not self._consumer.reports_failures or message["MessageId"] not in failed:
+                try:
+                    self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
+                except (BotoCoreError, ClientError) as problem:
+                    logger.warning("Could not delete a message of %s: %s", self._consumer.queue_name, problem)
+
+    def _give_back(self, messages: list["MessageTypeDef"]) -> None:
+        """Return messages that were received while this worker was stopping."""
+        for message in reversed(messages):
+            with contextlib.suppress(BotoCoreError, ClientError):
+                self._sqs.change_message_visibility(
+                    QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+                )
+
+
+def start_workers(
+    consumers: Iterable[QueueConsumer],
+    functions: Mapping[str, Invocable],
+    queues_url: str,
+    concurrency: int,
+    is_pressed: Callable[[], bool] = lambda: False,
+) -> list[Worker]:
+    """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
+    workers = [
+        Worker(
+            consumer,
+            functions[consumer.function],
+            queues_url,
+            min(concurrency, 2) if consumer.takes_dead_letters else concurrency,
+            is_pressed,
+        )
+        for consumer in consumers
+    ]
+    for worker in workers:
+        worker.start()
+    return workers
+
+
+def main() -> int:
+    """Run the workers of a local cloud that runs elsewhere, until SIGTERM or Ctrl-C."""
+    queues_url = os.environ.get("AWS_ENDPOINT_URL_SQS")
+    if not queues_url:
+        print(
+            "AWS_ENDPOINT_URL_SQS is not set: start this in the environment of a running local cloud.", file=sys.stderr
+        )
+        return 1
+    template = Path(os.environ.get("BATON_LOCAL_TEMPLATE", "template.yaml"))
+    endpoints = Endpoints(gateway="", sockets="", connections="", queues=queues_url)
+    try:
+        stack = read_stack(template, {"Stage": "local"}, endpoints)
+        with as_deployed(stack, read_settings()):
+            return serve(stack, queues_url)
+    except LocalCloudError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+
+
+def serve(stack: Stack, queues_url: str) -> int:
+    """Load the functions and feed them, until SIGTERM or Ctrl-C."""
+    functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
+    concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
+    pressure = Pressure()
+    workers = start_workers(stack.consumers, functions, queues_url, concurrency, lambda: pressure.is_high)
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    print("The worker polls.", flush=True)
+    stopping.wait()
+    for worker in workers:
+        worker.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # handlers may still be inside a call; their messages are delivered again

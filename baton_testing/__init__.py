@@ -1,0 +1,1 @@
+"""Conversations as regression tests."""

@@ -1,5 +1,0 @@
-"""The FIFO queues of the local cloud: SQS's rules, kept in SQLite, served by SQS's JSON protocol."""
-
-from local.engines.queues.engine import Queues
-
-__all__ = ["Queues"]
