@@ -23,7 +23,7 @@ from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore
 from baton.ports.files import Upload
-from tests.fakes.clock import NOON
+from baton_testing.fakes.clock import NOON
 
 SECOND = timedelta(seconds=1)
 

@@ -11,7 +11,7 @@ from baton.domain.identity import Scope
 from baton.domain.retention import Retention
 from baton.ports.forget_requests import ForgetRequests
 from baton.ports.retentions import Retentions
-from tests.fakes.clock import FakeClock
+from baton_testing.fakes.clock import FakeClock
 
 
 @dataclass

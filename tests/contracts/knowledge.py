@@ -21,10 +21,10 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter
 from baton.knowledge.chunk_documents import chunk_documents
 from baton.ports.search_index import SearchIndex
+from baton_testing.fakes.documents import FakeDocuments
+from baton_testing.fakes.ports import FakePorts
+from tests.contracts.fake_stores import in_memory
 from tests.contracts.search import EMBEDDER
-from tests.fakes.documents import FakeDocuments
-from tests.fakes.ports import FakePorts
-from tests.fakes.stores import in_memory
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 TENANTS, AGENTS, PERMISSIONS = ("red", "blue", "green"), ("knowledge", "research"), (None, "pump:read", "mine:read")

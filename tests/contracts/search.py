@@ -1,7 +1,7 @@
 """Search indices: what every engine does alike.
 
 A test class inherits ``SearchContract`` and has a fixture ``index``: a ``SearchIndex`` for vectors of
-``tests.fakes.embedder.DIMENSIONS``. Tests make tenants of their own, so that they can share an engine.
+``baton_testing.fakes.embedder.DIMENSIONS``. Tests make tenants of their own, so that they can share an engine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from baton.domain.search import (
     Signal,
 )
 from baton.ports.search_index import SearchIndex
-from tests.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.embedder import FakeEmbedder
 
 EPISODES, KNOWLEDGE, PROCEDURES = IndexName.EPISODES, IndexName.KNOWLEDGE, IndexName.PROCEDURES
 MARCH = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

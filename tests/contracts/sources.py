@@ -13,7 +13,7 @@ from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.domain.source import Refresh, RefreshCounts, Source, SourceError, SourceKind, SourcePage, SourceStatus
 from baton.ports.sources import SourceStore
-from tests.fakes.clock import NOON
+from baton_testing.fakes.clock import NOON
 
 HOUR = timedelta(hours=1)
 

@@ -28,7 +28,7 @@ from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
 from baton.ports.workflows import WorkflowStore
-from tests.fakes.clock import FakeClock
+from baton_testing.fakes.clock import FakeClock
 
 HELLO = "a" * 64
 """A digest."""

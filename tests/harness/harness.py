@@ -17,35 +17,35 @@ from baton.ports.captures import CaptureStore
 from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.committing import FinishedRun
+from baton_testing.fakes.a2a_tasks import FakeA2ATasks
+from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.agent_client import ScriptedAgentClient
+from baton_testing.fakes.audit import FakeAuditLog
+from baton_testing.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
+from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.connections import FakeConnections
+from baton_testing.fakes.context_records import FakeContextRecords
+from baton_testing.fakes.documents import FakeDocuments
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.episodes import FakeClosings, FakeEpisodes
+from baton_testing.fakes.feedback import FakeFeedback
+from baton_testing.fakes.files import FakeFiles
+from baton_testing.fakes.handoffs import FakeHandoffs
+from baton_testing.fakes.idle_threads import FakeIdleThreads
+from baton_testing.fakes.live import FakeLiveRegistry
+from baton_testing.fakes.mcp_calls import FakeMcpCalls
+from baton_testing.fakes.ports import FakePorts
+from baton_testing.fakes.procedures import FakeProcedures
+from baton_testing.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks
+from baton_testing.fakes.run_records import FakeRunRecords
+from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.stream_log import FakeStreamLog
+from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.tools import FakeTools
+from baton_testing.fakes.turn_queue import FakeTurnQueue
+from baton_testing.fakes.workflows import FakeWorkflows
 from tests.contracts.stores import Stores
-from tests.fakes.a2a_tasks import FakeA2ATasks
-from tests.fakes.agent_catalog import FakeAgentCatalog
-from tests.fakes.agent_client import ScriptedAgentClient
-from tests.fakes.audit import FakeAuditLog
-from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
-from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.fakes.clock import FakeClock
-from tests.fakes.connections import FakeConnections
-from tests.fakes.context_records import FakeContextRecords
-from tests.fakes.documents import FakeDocuments
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.episodes import FakeClosings, FakeEpisodes
-from tests.fakes.feedback import FakeFeedback
-from tests.fakes.files import FakeFiles
-from tests.fakes.handoffs import FakeHandoffs
-from tests.fakes.idle_threads import FakeIdleThreads
-from tests.fakes.live import FakeLiveRegistry
-from tests.fakes.mcp_calls import FakeMcpCalls
-from tests.fakes.ports import FakePorts
-from tests.fakes.procedures import FakeProcedures
-from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks
-from tests.fakes.run_records import FakeRunRecords
-from tests.fakes.search_index import FakeSearchIndex
-from tests.fakes.stream_log import FakeStreamLog
-from tests.fakes.thread_store import FakeThreadStore
-from tests.fakes.tools import FakeTools
-from tests.fakes.turn_queue import FakeTurnQueue
-from tests.fakes.workflows import FakeWorkflows
 
 ASSISTANT = AgentDefinition(
     id="assistant",

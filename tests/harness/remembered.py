@@ -14,9 +14,9 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexedText, IndexName
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.memory.episodes.episode_documents import DIGEST, MESSAGE, TURN
-from tests.fakes.documents import FakeDocuments
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.documents import FakeDocuments
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.search_index import FakeSearchIndex
 
 MARCH = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
 

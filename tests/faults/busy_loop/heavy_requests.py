@@ -27,17 +27,17 @@ from baton.requests.parsing import message_request
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_local.settings import ROOT
+from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.agent_client import ScriptedAgentClient
+from baton_testing.fakes.connections import FakeConnections
+from baton_testing.fakes.context_records import FakeContextRecords
+from baton_testing.fakes.episodes import FakeClosings
+from baton_testing.fakes.erasure import FakeForgettings, FakeObjectErasure
+from baton_testing.fakes.files import FakeFiles
+from baton_testing.fakes.token_verifier import OpenVerifier
+from baton_testing.fakes.tools import FakeTools
+from baton_testing.fakes.turn_queue import FakeTurnQueue
 from tests.engines import TableAt
-from tests.fakes.agent_catalog import FakeAgentCatalog
-from tests.fakes.agent_client import ScriptedAgentClient
-from tests.fakes.connections import FakeConnections
-from tests.fakes.context_records import FakeContextRecords
-from tests.fakes.episodes import FakeClosings
-from tests.fakes.erasure import FakeForgettings, FakeObjectErasure
-from tests.fakes.files import FakeFiles
-from tests.fakes.token_verifier import OpenVerifier
-from tests.fakes.tools import FakeTools
-from tests.fakes.turn_queue import FakeTurnQueue
 
 ASSISTANT = AgentDefinition.model_validate(
     {

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from baton.composition.app import App, build
 from baton.domain.capture import Capture, CaptureStatus, CaptureStep
+from baton_testing.fakes.episodes import WorkerDied
 from tests.contracts.stores import Stores
-from tests.fakes.episodes import WorkerDied
 from tests.harness.harness import Harness
 from tests.unit.procedures.tasks import IS_TASK, OPERATOR, complete_task, drafted, equip, pending
 

@@ -15,15 +15,15 @@ from botocore.exceptions import ClientError
 
 from baton.domain.errors import BatonError, StoreUnavailable
 from baton.ports.clock import Clock
-from tests.fakes.audit import FakeAuditLog
-from tests.fakes.episodes import FakeEpisodes
-from tests.fakes.handoffs import FakeHandoffs
-from tests.fakes.live import FakeLiveRegistry
-from tests.fakes.procedures import FakeProcedures
-from tests.fakes.run_records import FakeRunRecords
-from tests.fakes.stream_log import FakeStreamLog
-from tests.fakes.thread_store import FakeThreadStore
-from tests.fakes.workflows import FakeWorkflows
+from baton_testing.fakes.audit import FakeAuditLog
+from baton_testing.fakes.episodes import FakeEpisodes
+from baton_testing.fakes.handoffs import FakeHandoffs
+from baton_testing.fakes.live import FakeLiveRegistry
+from baton_testing.fakes.procedures import FakeProcedures
+from baton_testing.fakes.run_records import FakeRunRecords
+from baton_testing.fakes.stream_log import FakeStreamLog
+from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.workflows import FakeWorkflows
 from tests.faults.generated.engines import Stores
 from tests.faults.generated.wire import SDK_ATTEMPTS, Fault, Wire
 

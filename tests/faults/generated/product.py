@@ -13,9 +13,9 @@ from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.ports.chat_model import ChatModel
 from baton_local.settings import ROOT
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.ports import FakePorts
-from tests.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.ports import FakePorts
+from baton_testing.fakes.search_index import FakeSearchIndex
 from tests.faults.generated.monitor import Watched
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.usage import Usage
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from baton.ports.connections import ConnectionBusy
-from tests.fakes.clock import NOON, FakeClock
+from baton_testing.fakes.clock import NOON, FakeClock
 from tests.faults.schedules.processes import PROCESS, Process, ProcessLoop
 from tests.harness.harness import Harness
 

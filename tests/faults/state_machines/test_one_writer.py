@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores
-from tests.fakes.stores import in_memory
 from tests.faults import counts
 from tests.faults.state_machines.one_writer import OneWriter
 from tests.integration.store.conftest import Engine

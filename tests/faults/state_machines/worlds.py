@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from boto3.dynamodb.types import Binary
 
 from baton.adapters.dynamodb.codec import pack, unpack
-from tests.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from tests.harness.harness import ASSISTANT
 from tests.integration.privacy.conftest import World
 

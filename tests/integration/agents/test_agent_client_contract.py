@@ -10,8 +10,8 @@ import pytest
 from baton.adapters.a2a import RemoteAgents
 from baton.domain.agent import AgentDefinition
 from baton.ports.agent_client import AgentDone, AgentFailed, AgentReport, TaskLost
+from baton_testing.fakes.agent_client import Reply, ScriptedAgentClient
 from tests.contracts.agent_client import AgentClientContract, Embassy
-from tests.fakes.agent_client import Reply, ScriptedAgentClient
 from tests.integration.agents.conftest import defined
 from tests.integration.agents.remote_agent import RETURN, RemoteAgent
 

@@ -16,7 +16,7 @@ from baton.adapters.s3_files import S3Files, s3_client
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound, UnsupportedPart
 from baton.domain.identity import Scope
 from baton.ports.files import Files, Upload
-from tests.fakes.files import FakeFiles
+from baton_testing.fakes.files import FakeFiles
 
 ADA = Scope("acme", "ada")
 BUCKET = "contract-files"

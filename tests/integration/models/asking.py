@@ -18,7 +18,7 @@ from baton.ports.chat_model import (
     TextDelta,
     ToolSpec,
 )
-from tests.fakes.thread_files import MemoryThreadFiles
+from baton_testing.fakes.thread_files import MemoryThreadFiles
 
 SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)
 ONE_WORD = "Half "

@@ -35,11 +35,11 @@ from baton.composition.app import App, build
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.erasure import FakeForgettings
+from baton_testing.fakes.search_index import FakeSearchIndex
 from tests.contracts.stores import Stores
 from tests.engines import TableAt
-from tests.fakes.clock import FakeClock
-from tests.fakes.erasure import FakeForgettings
-from tests.fakes.search_index import FakeSearchIndex
 from tests.harness.harness import Harness
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import IndexedText, IndexName, SearchFilter
 from baton.ports.clock import SystemClock
 from baton.ports.search_administration import IndexedSource
+from baton_testing.fakes.embedder import FakeEmbedder
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, MEANING, document, ids, listed, new_scope, query
-from tests.fakes.embedder import FakeEmbedder
 
 AT_ONCE = Pace(texts_per_second=1e9, writers_seconds=0.2)
 

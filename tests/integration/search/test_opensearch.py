@@ -18,6 +18,7 @@ from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import IndexedText
 from baton.ports.clock import SystemClock
+from baton_testing.fakes.embedder import FakeEmbedder
 from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
     EMBEDDER,
@@ -33,7 +34,6 @@ from tests.contracts.search import (
     new_scope,
     query,
 )
-from tests.fakes.embedder import FakeEmbedder
 
 
 @pytest.fixture(scope="module")

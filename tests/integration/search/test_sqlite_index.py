@@ -16,6 +16,7 @@ from baton.adapters.sqlite_index.owner_file import OwnerFile
 from baton.adapters.sqlite_index.vectors import VectorCache
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import SearchFilter
+from baton_testing.fakes.embedder import DIMENSIONS
 from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
     EPISODES,
@@ -30,7 +31,6 @@ from tests.contracts.search import (
     new_scope,
     query,
 )
-from tests.fakes.embedder import DIMENSIONS
 
 
 @pytest.fixture

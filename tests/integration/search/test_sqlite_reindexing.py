@@ -17,6 +17,7 @@ from baton.adapters.sqlite_index import SqliteIndex
 from baton.adapters.sqlite_index.reindexing import SqliteReindexing
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import IndexDocument, IndexedText, SearchFilter, Vector
+from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import (
     EMBEDDER,
     EPISODES,
@@ -29,7 +30,6 @@ from tests.contracts.search import (
     new_scope,
     query,
 )
-from tests.fakes.embedder import DIMENSIONS, FakeEmbedder
 
 
 class Larger(FakeEmbedder):

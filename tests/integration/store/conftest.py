@@ -34,10 +34,10 @@ from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
+from baton_testing.fakes.clock import FakeClock
+from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores
 from tests.engines import TableAt
-from tests.fakes.clock import FakeClock
-from tests.fakes.stores import in_memory
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client

@@ -11,8 +11,8 @@ from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.s3_documents import S3Documents
 from baton.adapters.s3_files import s3_client
 from baton.ports.files import Upload
+from baton_testing.fakes.clock import FakeClock
 from tests.contracts.documents import DocumentFilesContract, DocumentRooms, DocumentStoreContract, new_document
-from tests.fakes.clock import FakeClock
 from tests.integration.store.conftest import BUCKET, Engine
 
 

@@ -14,8 +14,8 @@ from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.s3_documents import S3Documents
 from baton.adapters.sqlite_index import SqliteIndex
 from baton.domain.search import IndexName, SearchFilter
-from tests.fakes.clock import FakeClock
-from tests.fakes.embedder import DIMENSIONS
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.embedder import DIMENSIONS
 from tests.integration.store.conftest import BUCKET, Engine
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 

@@ -23,8 +23,8 @@ from baton.domain.procedure import (
     ProcedureStatus,
     ProcedureStep,
 )
+from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores
-from tests.fakes.stores import in_memory
 from tests.integration.store.conftest import Engine
 
 TENANTS = ("a", "a-2", "ab")

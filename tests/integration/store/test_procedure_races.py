@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.contracts.fake_stores import in_memory
 from tests.contracts.procedures import ProcedureRaces
 from tests.contracts.stores import Stores
-from tests.fakes.stores import in_memory
 from tests.integration.store.conftest import Engine
 
 

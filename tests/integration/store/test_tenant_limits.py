@@ -6,8 +6,8 @@ import pytest
 
 from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
 from baton.ports.tenant_limits import TenantLimitStore
+from baton_testing.fakes.tenant_limits import FakeTenantLimits
 from tests.contracts.tenant_limits import TenantLimitContract
-from tests.fakes.tenant_limits import FakeTenantLimits
 from tests.integration.store.conftest import Engine
 
 

@@ -29,9 +29,9 @@ from baton.ports.agent_client import (
     TaskLost,
 )
 from baton.ports.thread_store import Lease
-from tests.fakes.agent_client import Reply
-from tests.fakes.chat_model import Answer
-from tests.fakes.clock import FakeClock
+from baton_testing.fakes.agent_client import Reply
+from baton_testing.fakes.chat_model import Answer
+from baton_testing.fakes.clock import FakeClock
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.unit.api.served import Served
 

@@ -40,8 +40,8 @@ from baton.domain.tool_events import (
     tool_result,
 )
 from baton.domain.usage import Usage
-from tests.fakes.agent_catalog import agent
-from tests.fakes.clock import NOON
+from baton_testing.fakes.agent_catalog import agent
+from baton_testing.fakes.clock import NOON
 from tests.unit.domain.strategies import contents
 
 ids = st.text(min_size=1, max_size=12)

@@ -13,7 +13,7 @@ from baton.api.application import create_app
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
 from baton.composition.app import build
-from tests.fakes.token_verifier import OpenVerifier
+from baton_testing.fakes.token_verifier import OpenVerifier
 from tests.harness.harness import Harness
 
 

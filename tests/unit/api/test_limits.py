@@ -10,7 +10,7 @@ import pytest
 from baton.domain.errors import LimitReached, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
-from tests.fakes.tenant_limits import FakeTenantLimits
+from baton_testing.fakes.tenant_limits import FakeTenantLimits
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 

@@ -15,7 +15,7 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType
 from baton.domain.tool import IDEMPOTENCY_KEY
-from tests.fakes.chat_model import Answer
+from baton_testing.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.mcp_client import ACCEPT, MODES, Json, McpServed, open_to_mcp, request, structured
 

@@ -15,9 +15,9 @@ from baton.catalog import agent_editing
 from baton.domain.agent import AgentDefinition
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, draft_from
 from baton.domain.tenant_limits import TenantLimits
+from baton_testing.fakes.agent_catalog import agent
 from tests.contracts.documents import new_document
 from tests.contracts.sources import new_source
-from tests.fakes.agent_catalog import agent
 from tests.harness.harness import Harness
 from tests.unit.api.authors import TUTOR, WRITE, Authors
 from tests.unit.api.served import Served

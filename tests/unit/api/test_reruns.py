@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall
-from tests.fakes.chat_model import Answer
+from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember

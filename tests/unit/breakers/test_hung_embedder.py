@@ -14,7 +14,7 @@ from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.identity import Scope
 from baton.memory.recall.recall import DEADLINE, Recall
-from tests.fakes.token_counter import WordCounter
+from baton_testing.fakes.token_counter import WordCounter
 from tests.harness.harness import ASSISTANT, Harness
 
 ADA = Scope("acme", "ada")

@@ -17,11 +17,11 @@ from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import StoreUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
-from tests.fakes.agent_definitions import FakeAgentDefinitions
-from tests.fakes.chat_model import Answer
-from tests.fakes.clock import FakeClock
-from tests.fakes.ports import FakePorts
-from tests.fakes.stores import in_memory
+from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
+from baton_testing.fakes.chat_model import Answer
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.ports import FakePorts
+from tests.contracts.fake_stores import in_memory
 from tests.harness.harness import Harness
 
 ADA = Scope("acme", "ada")

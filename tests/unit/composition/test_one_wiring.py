@@ -12,8 +12,8 @@ import pytest
 
 from baton.composition import app as wiring
 from baton.composition.app import App, build
-from tests.fakes.ports import FakePorts
-from tests.fakes.stores import in_memory
+from baton_testing.fakes.ports import FakePorts
+from tests.contracts.fake_stores import in_memory
 
 ROOT = Path(__file__).parents[3]
 WIRING = Path(wiring.__file__)

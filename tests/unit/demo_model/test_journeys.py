@@ -25,7 +25,7 @@ from baton.ports.files import ThreadFiles
 from baton.requests.parsing import continue_request
 from baton_local.demo_model.app import create_app
 from baton_local.settings import ROOT
-from tests.fakes.chat_model import ScriptedChatModel
+from baton_testing.fakes.chat_model import ScriptedChatModel
 from tests.fault_model import ThreadedServer
 from tests.harness.handoffs import texts
 from tests.harness.harness import Harness, Said

@@ -24,7 +24,7 @@ from baton.domain.content import (
 from baton.domain.errors import BatonError, InvalidRequest, MessageTooLarge, UnsupportedPart
 from baton.domain.events import Event, bare, messages_snapshot
 from baton.domain.message import Content, Role, StoredMessage
-from tests.fakes.clock import NOON
+from baton_testing.fakes.clock import NOON
 from tests.unit.domain.strategies import contents, json_values, raw_contents
 
 UPLOAD = "file_" + "0123456789abcdef" * 2

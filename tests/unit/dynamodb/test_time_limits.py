@@ -23,8 +23,8 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.thread_store import Lease
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from tests.fakes.connections import FakeConnections
-from tests.fakes.stores import in_memory
+from baton_testing.fakes.connections import FakeConnections
+from tests.contracts.fake_stores import in_memory
 from tests.virtual_time import DeterministicLoop
 
 NEVER = 1e9

@@ -10,7 +10,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
 from baton.domain.message import Content
 from baton.domain.tool_call import ToolCall
-from tests.fakes.chat_model import Answer
+from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import HELPER, HandoffHarness, calling, transfer
 
 SYSTEM = ("system", "Help.")

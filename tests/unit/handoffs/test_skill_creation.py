@@ -10,7 +10,7 @@ import pytest
 from baton.adapters.agent_files import load_agent
 from baton.domain.identity import Scope
 from baton_local.settings import ROOT
-from tests.fakes.chat_model import Answer
+from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts
 
 MAKER = load_agent(ROOT / "agents" / "skill-creation.yaml")

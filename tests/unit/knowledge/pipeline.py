@@ -12,12 +12,12 @@ from baton.composition.app import App, build
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
-from tests.fakes.clock import FakeClock
-from tests.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.ports import FakePorts
-from tests.fakes.search_index import FakeSearchIndex
-from tests.fakes.stores import in_memory
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.ports import FakePorts
+from baton_testing.fakes.search_index import FakeSearchIndex
+from tests.contracts.fake_stores import in_memory
 
 AGENT = "knowledge"
 WAIT = timedelta(seconds=960)

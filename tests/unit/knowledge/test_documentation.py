@@ -12,10 +12,10 @@ from baton.domain.document import Document, VersionStatus
 from baton.domain.identity import Scope
 from baton_local.demo_model.sentence_encoder import SentenceEncoder
 from baton_local.documentation import Documentation
-from tests.fakes.agent_catalog import FakeAgentCatalog
-from tests.fakes.clock import FakeClock
-from tests.fakes.documents import FakeDocumentFiles, FakeDocuments
-from tests.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments
+from baton_testing.fakes.search_index import FakeSearchIndex
 from tests.harness.harness import ASSISTANT
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from baton.ports.files import Upload
+from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments
 from tests.contracts.documents import DocumentFilesContract, DocumentRooms, DocumentStoreContract
-from tests.fakes.documents import FakeDocumentFiles, FakeDocuments
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from baton.domain.document import Document
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
 from baton.domain.extracted import Chunk, ChunkPart
 from baton.domain.identity import Scope
+from baton_testing.fakes.documents import FakeDocuments
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.ports import FakePorts
+from baton_testing.fakes.search_index import FakeSearchIndex
+from tests.contracts.fake_stores import in_memory
 from tests.contracts.knowledge import KnowledgeContract
-from tests.fakes.documents import FakeDocuments
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.ports import FakePorts
-from tests.fakes.search_index import FakeSearchIndex
-from tests.fakes.stores import in_memory
 from tests.harness.remembered import MARCH, learn
 
 ADA = Scope("acme", "ada")

@@ -13,8 +13,8 @@ from baton.domain.message import Role
 from baton.domain.search import IndexName
 from baton.domain.usage import Usage
 from baton.memory.episodes.episode_documents import embedded, episode_documents
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.search_index import FakeSearchIndex
 
 ADA = Scope("acme", "ada")
 MARCH = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

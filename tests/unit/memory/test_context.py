@@ -27,8 +27,8 @@ from baton.memory.prompt.token_estimates import (
     prompt_tokens,
 )
 from baton.ports.chat_model import Prompt
-from tests.fakes import agent_catalog
-from tests.fakes.clock import NOON
+from baton_testing.fakes import agent_catalog
+from baton_testing.fakes.clock import NOON
 
 
 class WordCounter:

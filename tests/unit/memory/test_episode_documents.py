@@ -10,7 +10,7 @@ import pytest
 from baton.adapters.no_embedder import NoEmbedder
 from baton.domain.errors import EmbedderUnavailable
 from baton.memory.episodes.episode_documents import MAX_NEIGHBOUR, MAX_SHOWN, embedded, episode_documents
-from tests.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.embedder import FakeEmbedder
 from tests.unit.memory.episodes import MARCH, episode, fact, said
 
 

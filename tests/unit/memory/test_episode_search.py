@@ -14,10 +14,10 @@ from baton.domain.identity import Scope
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS
 from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
 from baton.ports.embedder import Embedder
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.ports import FakePorts
-from tests.fakes.search_index import FakeSearchIndex
-from tests.fakes.stores import in_memory
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.ports import FakePorts
+from baton_testing.fakes.search_index import FakeSearchIndex
+from tests.contracts.fake_stores import in_memory
 from tests.unit.memory.episodes import ADA, MARCH, episode, fact, store
 
 BIKE = ["My bicycle is green", "Nice colour", "I bought it in Ghent", "A fine town for cycling"]

@@ -26,9 +26,9 @@ from baton.memory.prompt.history_window import (
 )
 from baton.memory.prompt.message_prompts import masked
 from baton.ports.chat_model import Prompt
-from tests.fakes.agent_catalog import agent
-from tests.fakes.clock import NOON
-from tests.fakes.token_counter import WordCounter
+from baton_testing.fakes.agent_catalog import agent
+from baton_testing.fakes.clock import NOON
+from baton_testing.fakes.token_counter import WordCounter
 
 COUNTER = WordCounter()
 AGENT = "assistant"

@@ -14,8 +14,8 @@ from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.memory.recall import procedure_matching
 from baton.memory.recall.procedure_matching import ProcedureVectors
-from tests.fakes.clock import NOON
-from tests.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.clock import NOON
+from baton_testing.fakes.embedder import FakeEmbedder
 
 
 def procedure(name: str) -> Procedure:

@@ -16,8 +16,8 @@ from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, P
 from baton.memory.prompt.quoting import excerpt, quoted
 from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
-from tests.fakes.clock import NOON
-from tests.fakes.token_counter import WordCounter
+from baton_testing.fakes.clock import NOON
+from baton_testing.fakes.token_counter import WordCounter
 
 COUNTER = WordCounter()
 TODAY = date(2026, 11, 22)

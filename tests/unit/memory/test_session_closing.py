@@ -15,8 +15,8 @@ from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.usage import Usage
 from baton.memory.episodes.light_model import JunkAnswer
 from baton.memory.episodes.session_closing import ClosingStep
-from tests.fakes.chat_model import Answer
-from tests.fakes.episodes import WorkerDied
+from baton_testing.fakes.chat_model import Answer
+from baton_testing.fakes.episodes import WorkerDied
 from tests.harness.harness import Harness
 from tests.harness.sessions import close
 

@@ -13,9 +13,9 @@ from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES
 from baton.outbox.delivery import MAX_BACKLOG, Delivery, send_to
 from baton.ports.connections import ConnectionBusy, ConnectionGone
-from tests.fakes.clock import FakeClock
-from tests.fakes.connections import FakeConnections
-from tests.fakes.live import FakeLiveRegistry
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.connections import FakeConnections
+from baton_testing.fakes.live import FakeLiveRegistry
 from tests.frames import events_in
 
 EVENTS = [Event({"type": "X", "n": number}, number) for number in range(3)]

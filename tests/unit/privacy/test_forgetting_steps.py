@@ -12,8 +12,14 @@ from baton.domain.forgetting import MAX_ROUNDS, EpisodeTrace, ForgetRequest, For
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
-from tests.fakes.clock import FakeClock
-from tests.fakes.erasure import FakeErasure, FakeForgetRequests, FakeForgettings, FakeObjectErasure, FakeRetentions
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.erasure import (
+    FakeErasure,
+    FakeForgetRequests,
+    FakeForgettings,
+    FakeObjectErasure,
+    FakeRetentions,
+)
 from tests.harness.harness import Harness
 
 ADA, BOB = Scope("acme", "ada"), Scope("acme", "bob")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from baton_testing.fakes.search_index import FakeSearchIndex
 from tests.contracts.search import SearchContract
-from tests.fakes.search_index import FakeSearchIndex
 
 
 class TestFakeSearchIndex(SearchContract):

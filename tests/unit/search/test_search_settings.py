@@ -14,8 +14,8 @@ from baton.adapters.sqlite_index import SqliteIndex
 from baton.composition.aws import AwsPorts
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import SearchFilter
+from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
-from tests.fakes.embedder import DIMENSIONS, FakeEmbedder
 
 VARIABLES = ("BATON_SEARCH_URL", "BATON_EMBEDDING_MODEL", "BATON_EMBEDDING_DIMENSIONS", "BATON_EMBEDDING_BASE_URL")
 

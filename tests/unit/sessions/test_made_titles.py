@@ -14,8 +14,8 @@ from baton.composition.app import build
 from baton.domain.errors import ModelRateLimited, PiiDetectorUnavailable
 from baton.domain.queued import QueuedTitle, RecordDelivery
 from baton.domain.title_source import TitleSource
-from tests.fakes.chat_model import Answer
-from tests.fakes.connections import FakeConnections
+from baton_testing.fakes.chat_model import Answer
+from baton_testing.fakes.connections import FakeConnections
 from tests.harness.harness import Harness
 
 HOUR = timedelta(hours=1)

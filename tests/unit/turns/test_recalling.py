@@ -21,8 +21,8 @@ from baton.domain.search import IndexName, Vector
 from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.quoting import MEMORY_RULES
-from tests.fakes.chat_model import Answer
-from tests.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.chat_model import Answer
+from baton_testing.fakes.embedder import FakeEmbedder
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.remembered import learn, remember

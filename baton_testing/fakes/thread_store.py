@@ -15,7 +15,7 @@ from baton.domain.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
-from tests.fakes.leases import FakeLeases, Key, Row
+from baton_testing.fakes.leases import FakeLeases, Key, Row
 
 
 class FakeThreadStore(FakeLeases):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ForgetSubject, ThreadTrace
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
-from tests.fakes.clock import FakeClock
+from baton_testing.fakes.clock import FakeClock
 
 _Thread = tuple[str, str]
 _User = tuple[str, str]

@@ -11,7 +11,7 @@ from baton.domain.thread import Thread
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 from baton.ports.idle_threads import DueThread, IdleThread
-from tests.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.thread_store import FakeThreadStore
 
 
 class FakeIdleThreads:

@@ -10,7 +10,7 @@ from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.domain.times import from_millis, to_millis
-from tests.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.thread_store import FakeThreadStore
 
 
 class FakeFeedback:

@@ -56,38 +56,37 @@ from baton.ports.tools import Tools
 from baton.ports.turn_queue import TurnQueue
 from baton.ports.webhooks import Webhooks
 from baton.ports.workflows import WorkflowStore
-from tests.contracts.stores import Stores
-from tests.fakes.a2a_tasks import FakeA2ATasks
-from tests.fakes.agent_catalog import FakeAgentCatalog
-from tests.fakes.agent_client import ScriptedAgentClient
-from tests.fakes.agent_definitions import FakeAgentDefinitions
-from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
-from tests.fakes.chat_model import ScriptedChatModel
-from tests.fakes.connections import FakeConnections
-from tests.fakes.context_records import FakeContextRecords
-from tests.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.episodes import FakeClosings
-from tests.fakes.erasure import (
+from baton_testing.fakes.a2a_tasks import FakeA2ATasks
+from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.agent_client import ScriptedAgentClient
+from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
+from baton_testing.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
+from baton_testing.fakes.chat_model import ScriptedChatModel
+from baton_testing.fakes.connections import FakeConnections
+from baton_testing.fakes.context_records import FakeContextRecords
+from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.episodes import FakeClosings
+from baton_testing.fakes.erasure import (
     FakeErasure,
     FakeForgetRequests,
     FakeForgettings,
     FakeObjectErasure,
     FakeRetentions,
 )
-from tests.fakes.feedback import FakeFeedback
-from tests.fakes.files import FakeFiles
-from tests.fakes.mcp_calls import FakeMcpCalls
-from tests.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
-from tests.fakes.search_index import FakeSearchIndex
-from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
-from tests.fakes.tenant_limits import FakeTenantLimits
-from tests.fakes.text_extractor import PlainTextExtractor
-from tests.fakes.thread_store import FakeThreadStore
-from tests.fakes.token_counter import WordCounter
-from tests.fakes.token_verifier import OpenVerifier
-from tests.fakes.tools import FakeTools
-from tests.fakes.turn_queue import FakeTurnQueue
+from baton_testing.fakes.feedback import FakeFeedback
+from baton_testing.fakes.files import FakeFiles
+from baton_testing.fakes.mcp_calls import FakeMcpCalls
+from baton_testing.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
+from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from baton_testing.fakes.tenant_limits import FakeTenantLimits
+from baton_testing.fakes.text_extractor import PlainTextExtractor
+from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.token_counter import WordCounter
+from baton_testing.fakes.token_verifier import OpenVerifier
+from baton_testing.fakes.tools import FakeTools
+from baton_testing.fakes.turn_queue import FakeTurnQueue
 
 
 @dataclass(kw_only=True)
@@ -171,8 +170,8 @@ class FakePorts:
         self.mcp_calls = self.mcp_calls or FakeMcpCalls(self.clock)
 
     @classmethod
-    def over(cls, stores: Stores, **others: Any) -> FakePorts:
-        """Fakes around the stores of a contract; ``others`` come before both."""
+    def over(cls, stores: Any, **others: Any) -> FakePorts:
+        """Fakes around ``stores``, which has the ports of its attributes' names; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
         names += ["agent_definitions", "a2a_tasks", "push_configs", "feedback", "mcp_calls"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}

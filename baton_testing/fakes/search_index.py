@@ -24,7 +24,7 @@ from baton.domain.search import (
     Vector,
 )
 from baton.domain.times import from_millis, to_millis
-from tests.fakes.embedder import DIMENSIONS
+from baton_testing.fakes.embedder import DIMENSIONS
 
 _Owner = tuple[IndexName, str, str]
 """Index, tenant and, in ``EPISODES``, user."""

@@ -12,7 +12,7 @@ from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports import audit
 from baton.ports.clock import Clock
-from tests.fakes.clock import FakeClock
+from baton_testing.fakes.clock import FakeClock
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from baton.domain.identity import Scope
+from baton_testing.fakes.a2a_tasks import FakeA2ATasks
+from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
+from baton_testing.fakes.audit import FakeAuditLog
+from baton_testing.fakes.captures import FakeCaptureStore
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.episodes import FakeEpisodes
+from baton_testing.fakes.feedback import FakeFeedback
+from baton_testing.fakes.handoffs import FakeHandoffs
+from baton_testing.fakes.idle_threads import FakeIdleThreads
+from baton_testing.fakes.live import FakeLiveRegistry
+from baton_testing.fakes.mcp_calls import FakeMcpCalls
+from baton_testing.fakes.procedures import FakeProcedures
+from baton_testing.fakes.push import FakePushConfigs
+from baton_testing.fakes.run_records import FakeRunRecords
+from baton_testing.fakes.stream_log import FakeStreamLog
+from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.workflows import FakeWorkflows
 from tests.contracts.stores import Stores
-from tests.fakes.a2a_tasks import FakeA2ATasks
-from tests.fakes.agent_definitions import FakeAgentDefinitions
-from tests.fakes.audit import FakeAuditLog
-from tests.fakes.captures import FakeCaptureStore
-from tests.fakes.clock import FakeClock
-from tests.fakes.episodes import FakeEpisodes
-from tests.fakes.feedback import FakeFeedback
-from tests.fakes.handoffs import FakeHandoffs
-from tests.fakes.idle_threads import FakeIdleThreads
-from tests.fakes.live import FakeLiveRegistry
-from tests.fakes.mcp_calls import FakeMcpCalls
-from tests.fakes.procedures import FakeProcedures
-from tests.fakes.push import FakePushConfigs
-from tests.fakes.run_records import FakeRunRecords
-from tests.fakes.stream_log import FakeStreamLog
-from tests.fakes.thread_store import FakeThreadStore
-from tests.fakes.workflows import FakeWorkflows
 
 
 def in_memory(clock: FakeClock | None = None) -> Stores:

@@ -12,7 +12,7 @@ from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.audit import Once
 from baton.ports.thread_store import Lease
-from tests.fakes.audit import FakeAuditLog
+from baton_testing.fakes.audit import FakeAuditLog
 
 _Place = tuple[int, int]
 

@@ -1,0 +1,1 @@
+"""In-memory doubles of the ports, which pass the contract suites of the real adapters."""
