@@ -77,8 +77,8 @@ lint: setup ## Style, formatting and the import rules
 
 types: setup ## Types, strictly
 	@echo "== types"
-	@$(BIN)/mypy
-	@$(BIN)/mypy functions
+	@$(BIN)/mypy --num-workers auto
+	@$(BIN)/mypy --num-workers auto functions
 	@$(BIN)/python -m baton_local.web types
 
 faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
