@@ -99,7 +99,7 @@ async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AS
 
 
 async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baton.api.a2a.tasks.MAX_HISTORY", 3)
+    monkeypatch.setattr("baton.api.a2a.task_reader.MAX_HISTORY", 3)
     task = await sent(served, message("One", "m-1"))
     for number in range(2):
         await sent(served, message("Elsewhere", f"e-{number}", contextId=task["contextId"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -31,33 +30,27 @@ from a2a.types import (
 from a2a.utils.errors import (
     ExtendedAgentCardNotConfiguredError,
     InvalidParamsError,
-    TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
 
 from baton.api.a2a import push
 from baton.api.a2a.caller import A2ACaller, caller_of, line_of
+from baton.api.a2a.cancelling import cancelled
 from baton.api.a2a.card_router import card_of, signed
+from baton.api.a2a.following import TaskFollower
 from baton.api.a2a.listing import list_tasks
 from baton.api.a2a.push import check_wish, prepared
 from baton.api.a2a.sending import Sender, Sending
-from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.a2a.task_reader import TaskReader
+from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.updates import ENDS, Updates
 from baton.api.a2a.wire import shown
-from baton.api.runs import TURN_SECONDS
-from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
-from baton.domain.errors import ThreadUnavailable, TokenExpired
+from baton.domain.a2a_task import TaskState
 from baton.domain.message import Role, StoredMessage
-from baton.domain.thread import LeaseMark, Thread
+from baton.domain.push_config import Line
 from baton.privacy.readers import sees_all
 from baton.requests.turn_requests import MessageRequest
-
-CANCEL_SECONDS = 10.0
-"""How long a cancellation waits for the run to stop."""
-POLL_SECONDS = 0.2
-MAX_POLL_SECONDS = 2.0
-"""How long a stream waits at most before it looks again whether a queued message's turn has begun."""
 
 
 class A2AHandler(RequestHandler):
@@ -89,8 +82,12 @@ class A2AHandler(RequestHandler):
         sender = Sender(caller)
         sending = await prepared(sender, caller, params, line_of(context))
         if sending.is_repeat:
-            async for update in self._follow(caller, sending.task, history):
-                yield update
+            if sending.task is None:
+                raise TaskNotFoundError
+            follower = TaskFollower(caller, across_turns=False)
+            async with contextlib.aclosing(follower.follow(sending.task, history)) as following:
+                async for update in following:
+                    yield update
             return
         updates = Updates(sending.task_id, caller.services.clock)
         is_told, run_id = False, None
@@ -138,55 +135,8 @@ class A2AHandler(RequestHandler):
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         caller = caller_of(context)
-        services, scope = caller.services, caller.scope
-        task = await _found(caller, params.id)
-        if task.user_id != scope.user_id:
-            raise TaskNotFoundError
-        if task.state is TaskState.CANCELED:
-            await _tell_mark(caller, task)  # an earlier request may have died before it did
-        if task.state.is_terminal:
-            raise TaskNotCancelableError(f"The task is {task.state.value} already.")
-        mark = TaskMark(
-            root=task.id.root,
-            user_id=scope.user_id,
-            status=MarkStatus.CANCELED,
-            at=services.clock.now(),
-        )
-        # The mark first, so that a message of the task that is still in the queue starts no turn.
-        await services.a2a_tasks.mark(scope, task.id.thread_id, mark)
-        await _tell_mark(caller, task)
-        cancelled = await self._stopped(caller, task)
-        await services.audit.record(
-            scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
-        )
-        return await shown(cancelled, caller.agents.describe)
-
-    async def _stopped(self, caller: A2ACaller, task: A2ATask) -> A2ATask:
-        """Stop the task's run and wait until it has ended."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + CANCEL_SECONDS
-        stopping: str | None = None
-        while True:
-            current = await TaskReader(caller.services).read(caller.scope, task.id)
-            if current is None:
-                raise TaskNotFoundError
-            if current.run_id is None or loop.time() >= until:
-                return current
-            if current.run_id != stopping:
-                stopping = current.run_id
-                await caller.services.controls.cancel(caller.scope, task.id.thread_id, stopping)
-            # The conversation is read again only when something has changed.
-            while loop.time() < until:
-                await asyncio.sleep(POLL_SECONDS)
-                if not await self._is_running(caller, task.id.thread_id, stopping):
-                    break
-
-    async def _is_running(self, caller: A2ACaller, thread_id: str, run_id: str) -> bool:
-        try:
-            thread = await caller.services.store.get_thread(caller.scope, thread_id)
-        except ThreadUnavailable:  # it was deleted meanwhile
-            return False
-        return thread.run is not None and thread.run.run_id == run_id
+        task = await cancelled(caller, await _found(caller, params.id))
+        return await shown(task, caller.agents.describe)
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
@@ -197,66 +147,11 @@ class A2AHandler(RequestHandler):
             raise TaskNotFoundError  # what is streamed is not redacted
         if task.state.is_terminal:
             raise UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
-        async for update in self._follow(caller, task, None):
-            yield update
-
-    async def _follow(
-        self, caller: A2ACaller, task: A2ATask | None, history: int | None
-    ) -> AsyncGenerator[A2AEvent, None]:
-        """Yield the task, then what becomes of it until its run or queued message is done."""
-        if task is None:
-            raise TaskNotFoundError
-        services = caller.services
-        yield await shown(task, caller.agents.describe, history=history)
-        reader, until = TaskReader(services), asyncio.get_running_loop().time() + TURN_SECONDS
-        pause = POLL_SECONDS
-        while task.state in (TaskState.SUBMITTED, TaskState.WORKING):
-            updates = Updates(task.id, services.clock)
-            run_id = task.run_id
-            if run_id is not None and task.thread is not None:
-                async for update in self._run_updates(caller, task.thread, run_id, updates):
-                    yield update
-            else:
-                _check_token(caller)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, MAX_POLL_SECONDS)
-                if asyncio.get_running_loop().time() < until and await reader.still_waits(caller.scope, task):
-                    continue
-            current = await reader.read(caller.scope, task.id)
-            if current is None or asyncio.get_running_loop().time() >= until:
-                return
-            task = current
-            if run_id is not None and task.run_id != run_id:
-                for update in updates.rest(task, run_id):
-                    yield update
-                yield updates.end(task)
-
-    async def _run_updates(
-        self, caller: A2ACaller, thread: Thread, run_id: str, updates: Updates
-    ) -> AsyncGenerator[A2AEvent, None]:
-        """Yield a run's updates from its beginning, whichever process carries it out and whatever becomes of that."""
-        services = caller.services
-        await services.controls.revive(caller.scope, thread, request_id=caller.request_id)
-
-        async def revive(dead: Thread, lease: LeaseMark) -> bool:
-            if lease != thread.lease or not thread.is_interrupted:
-                about = f"{caller.request_id}.{lease.fence}"
-                await services.controls.revive(caller.scope, dead, request_id=about, presumed_dead=lease)
-            return True
-
-        following = services.follower.follow(
-            caller.scope, thread.id, after=thread.last_seq, seconds=TURN_SECONDS, when_dead=revive
-        )
-        async with contextlib.aclosing(following):
-            async for replay in following:
-                _check_token(caller)
-                for event in replay.events:
-                    if event.run_id != run_id:
-                        continue
-                    if event.type in ENDS:
-                        return
-                    for update in updates.of(event):
-                        yield update
+        # A stream of 0.3 ends where its updates are final. One of 1.0 that begins with a subscription stays.
+        follower = TaskFollower(caller, across_turns=line_of(context) is Line.CURRENT)
+        async with contextlib.aclosing(follower.follow(task)) as updates:
+            async for update in updates:
+                yield update
 
     # Push notifications
 
@@ -337,15 +232,3 @@ def _history_length(params: object) -> int | None:
     if length < 0:
         raise InvalidParamsError("historyLength must not be negative.")
     return length
-
-
-async def _tell_mark(caller: A2ACaller, task: A2ATask) -> None:
-    """Let clients be notified that the task was cancelled, if any want to be."""
-    if caller.access.pushes and (task.thread is None or task.thread.notifies):
-        await caller.services.task_news.marked(caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value)
-
-
-def _check_token(caller: A2ACaller) -> None:
-    """Raise ``TokenExpired`` when the stream outlives its token. The run continues."""
-    if asyncio.get_running_loop().time() >= caller.ends_at:
-        raise TokenExpired

@@ -11,7 +11,8 @@ from a2a.types import TaskState as WireState
 from a2a.utils.errors import InvalidParamsError
 
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.a2a.task_reader import TaskReader
+from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import STATES, shown
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable

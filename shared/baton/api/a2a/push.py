@@ -18,7 +18,8 @@ from a2a.utils.errors import InvalidParamsError, PushNotificationNotSupportedErr
 
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.sending import Sender, Sending
-from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.a2a.task_reader import TaskReader
+from baton.api.a2a.tasks import A2ATask
 from baton.domain.a2a_task import TaskId
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.push_config import DEFAULT_ID, Line, PushConfig

@@ -15,7 +15,8 @@ from aws_lambda_powertools import Logger
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.delegation import delegation_in, inherited
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
-from baton.api.a2a.tasks import A2ATask, TaskReader
+from baton.api.a2a.task_reader import TaskReader
+from baton.api.a2a.tasks import A2ATask
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark
 from baton.domain.errors import (
