@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from baton_local import environment, resources, web
+from baton_local.demo_model import weights
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.stored_vectors import StoredVectors
 from baton_local.documentation import Documentation
@@ -76,7 +77,8 @@ class LocalCloud:
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
         vectors = StoredVectors(self.settings.cache_dir / "documentation.npz", DIMENSIONS)
-        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None)
+        self._weights = partial(weights.folder, self.settings.cache_dir, progress)
+        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None, self._weights)
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""
@@ -255,14 +257,17 @@ class LocalCloud:
             )
             engines = (*engines, search_engine)
         self._running.callback(_stop_together, engines)
-        pool = ThreadPoolExecutor(4)
+        pool = ThreadPoolExecutor(5)
         wait = True
         try:
             queues = pool.submit(queue_engine.start)
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
             search = pool.submit(search_engine.start) if search_engine else None
+            model = pool.submit(self._weights) if environment.embeds_by_itself() else None
             importlib.import_module("samtranslator.translator.translator")  # this takes a second, meanwhile
+            if model:
+                model.result()
             return (
                 queues.result(),
                 table.result() if table else str(settings.table_endpoint),

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from baton.composition.environment import current
 from baton_local.roles.guard import guard_of, guarded
-from baton_local.settings import ROOT, LocalSettings
+from baton_local.root import ROOT
+from baton_local.settings import LocalSettings
 from baton_local.stack import FunctionDefinition, Stack
 
 AGENTS_LAYER = "SharedLayer"

@@ -24,7 +24,7 @@ from baton_local import web
 from baton_local.errors import LocalCloudError
 from baton_local.publishing_console import console_place_of, publish_console, read_console
 from baton_local.publishing_objects import CONTENT_TYPES, put_once
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

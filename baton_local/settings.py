@@ -13,8 +13,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
+from baton_local.root import ROOT
 
-ROOT = Path(__file__).parent.parent
 MAX_TOLD = 200
 """Characters of a wrong value that an error repeats."""
 _WORDS = {"bool_parsing": "Input should be true or false"}

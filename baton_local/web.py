@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from baton_local.errors import LocalCloudError
+from baton_local.root import ROOT
 
-SOURCES = Path(__file__).parents[1] / "clients" / "web"
+SOURCES = ROOT / "clients" / "web"
 BUILT = SOURCES / "dist"
 NOT_SOURCES = {"node_modules", "dist", "test"}
 CONSOLE_BUILT = SOURCES / "console" / "dist"

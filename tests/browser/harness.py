@@ -24,7 +24,7 @@ from playwright.async_api import Locator, Page, Route, WebSocketRoute, expect
 
 from baton.domain.events import bare
 from baton_local import web
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 Json = dict[str, Any]
 

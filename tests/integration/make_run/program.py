@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from baton_local.settings import ROOT, default_cache_dir
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 
 
 def environment(template: Path, **settings: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ import psutil
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.frames import events_in
 from tests.integration.make_run.program import running
 

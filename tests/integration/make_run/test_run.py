@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.frames import events_in
 from tests.integration.make_run.program import environment, running
 
