@@ -85,7 +85,7 @@ class LocalCloud:
         self.environment: dict[str, str] = {}
         """The functions' variables. ``python -m baton_local.worker`` needs them in its environment."""
         self.about: dict[str, Any] = {}
-        """What pages are told: the default model (agents may use others of the endpoint), and what is not reloaded."""
+        """What pages are told: the default model, and why files are not in use as they are now."""
         self.stack: Stack
 
     @property
@@ -170,12 +170,11 @@ class LocalCloud:
             search_url=search,
         )
         self._running.enter_context(importable(settings.tools_dir))
-        self.environment["BATON_TOOL_PACKAGES"] = self.environment.get("BATON_TOOL_PACKAGES") or ",".join(
-            packages_in(settings.tools_dir)
-        )
+        here = self.environment
+        here["BATON_TOOL_PACKAGES"] = here.get("BATON_TOOL_PACKAGES") or ",".join(packages_in(settings.tools_dir))
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template.resolve())
-        is_demo = self.environment["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
-        self.about |= {"model": self.environment["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
+        is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
+        self.about |= {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
         self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
@@ -266,8 +265,7 @@ class LocalCloud:
             search = pool.submit(search_engine.start) if search_engine else None
             model = pool.submit(self._weights) if environment.embeds_by_itself() else None
             importlib.import_module("samtranslator.translator.translator")  # this takes a second, meanwhile
-            if model:
-                model.result()
+            _ = model and model.result()
             return (
                 queues.result(),
                 table.result() if table else str(settings.table_endpoint),

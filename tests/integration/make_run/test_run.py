@@ -112,7 +112,7 @@ def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) ->
     assert code == 1
     assert said == (
         f"Baton cannot start. Port {port} is taken by another program. "
-        f"Stop it, or choose another: PORT={port + 1} make run\n"
+        f"Stop it, or choose another, such as PORT={port + 1}.\n"
     )
 
 

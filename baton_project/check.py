@@ -1,0 +1,100 @@
+"""``baton check``: what of a project cannot be used, without starting anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from baton_local.environment import applied
+from baton_local.project_tools import importable
+from baton_project.project import Project, ProjectProblem
+
+PLACED = re.compile(r"(?P<file>[^\n:]+):(?:(?P<line>\d+):)? (?:(?P<field>[\w.-]+): )?(?P<message>.+)", re.DOTALL)
+NOWHERE = "http://127.0.0.1:9"
+"""Nobody listens there: secrets of a deployment are not read for a check."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that cannot be used."""
+
+    message: str
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Problem:
+        """Read ``file:line: field: message``, of which all but the message may lack."""
+        found = PLACED.fullmatch(text)
+        if found is None:
+            return cls(text)
+        line = found["line"]
+        return cls(found["message"], found["file"], int(line) if line else None, found["field"])
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return ": ".join(part for part in (place, self.field, self.message) if part)
+
+
+def check(
+    folder: Annotated[Path, typer.Option(help="The project's folder, or one in it.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what agents, tools, remote agents and token issuers lack. Exit code 1: something; 2: there is no project."""
+    try:
+        project = Project.found(folder)
+    except ProjectProblem as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(2) from None
+    agents, problems = examined(project)
+    if as_json:
+        typer.echo(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(each) for each in problems]}))
+    else:
+        for each in problems:
+            typer.echo(str(each))
+        found = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
+        typer.echo(f"{len(agents)} agents, {found}.")
+    sys.stdout.flush()
+    raise typer.Exit(1 if problems else 0)
+
+
+def examined(project: Project) -> tuple[list[str], list[Problem]]:
+    """Return the ids of the project's agents, and what is wrong with them. Every server is called once."""
+    from baton.adapters.agent_files import AgentFileError
+    from baton.composition import checks, event_loop, reloading
+
+    with _settings_of(project):
+        try:
+            agents = [agent.id for agent in reloading.read_agents().all()]
+        except AgentFileError as problem:
+            return [], _within(project, str(problem).splitlines())
+        return agents, _within(project, event_loop.run(checks.problems()))
+
+
+@contextmanager
+def _settings_of(project: Project) -> Iterator[None]:
+    nowhere = {
+        "AWS_ACCESS_KEY_ID": "check",
+        "AWS_SECRET_ACCESS_KEY": "check",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": NOWHERE,
+        "AWS_MAX_ATTEMPTS": "1",
+        "BATON_STAGE": "local",
+    }
+    with applied({**project.environment(), **nowhere}), importable(project.tools):
+        yield
+
+
+def _within(project: Project, lines: Iterable[str]) -> list[Problem]:
+    """Return the problems, with files as the developer names them."""
+    return [Problem.of(line.replace(f"{project.folder}{os.sep}", "")) for line in lines]

@@ -1,0 +1,2 @@
+def deploy() -> None:
+    """Build the project and deploy it to AWS."""
