@@ -1,4 +1,4 @@
-"""The wheel's product tree, as a build hook of hatchling: what ``sam build`` and the local cloud read besides packages."""
+"""The wheel's product tree, as a build hook of hatchling: what deployments and the local cloud read beside packages."""
 
 from __future__ import annotations
 

@@ -44,12 +44,11 @@ def make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise ProjectProblem(f"{folder} is not empty: name a folder that is not there yet, or an empty one.")
-        for source in sorted(
-            path for path in SKELETON.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-        ):
+        for source in sorted(SKELETON.rglob("*")):
+            if source.is_dir() or source.suffix == ".pyc":
+                continue
             target = folder / source.relative_to(SKELETON)
-            if target.name == "gitignore":
-                target = target.with_name(".gitignore")
+            target = target.with_name(RENAMED.get(target.name, target.name))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(_filled(source, name), encoding="utf-8")
         write_schema(folder)
