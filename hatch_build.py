@@ -14,6 +14,7 @@ FILES = (
     "LICENSE",
     "README.md",
     "account.yaml",
+    "clients/web/package.json",
     "pyproject.toml",
     "samconfig.toml",
     "shared/Makefile",

@@ -111,9 +111,12 @@ def place_of(outputs: Mapping[str, str]) -> Place | None:
     return Place(outputs["WidgetBucketName"], outputs["WidgetUrl"], outputs["RestUrl"], outputs["WebSocketUrl"])
 
 
-def main(stage: str) -> str:
-    """Publish to a deployed stage and return what there is to tell. Raises ``LocalCloudError``."""
-    config = tomllib.loads((ROOT / "samconfig.toml").read_text()).get(stage)
+def main(stage: str, parameters: Path = ROOT / "samconfig.toml") -> str:
+    """Publish to a deployed stage of the file ``parameters`` and return what there is to tell.
+
+    Raises ``LocalCloudError``.
+    """
+    config = tomllib.loads(parameters.read_text()).get(stage)
     if config is None:
         raise LocalCloudError(f"samconfig.toml has no stage {stage!r}.")
     shared = config["global"]["parameters"]

@@ -70,15 +70,26 @@ def check(
 
 def examined(project: Project) -> tuple[list[str], list[Problem]]:
     """Return the ids of the project's agents, and what is wrong with them. Every server is called once."""
-    from baton.adapters.agent_files import AgentFileError
     from baton.composition import checks, event_loop, reloading
+
+    if problems := unreadable(project):
+        return [], problems
+    with _settings_of(project):
+        agents = [agent.id for agent in reloading.read_agents().all()]
+        return agents, _within(project, event_loop.run(checks.problems()))
+
+
+def unreadable(project: Project) -> list[Problem]:
+    """Return what is wrong in the agents' files themselves."""
+    from baton.adapters.agent_files import AgentFileError
+    from baton.composition import reloading
 
     with _settings_of(project):
         try:
-            agents = [agent.id for agent in reloading.read_agents().all()]
+            reloading.read_agents()
         except AgentFileError as problem:
-            return [], _within(project, str(problem).splitlines())
-        return agents, _within(project, event_loop.run(checks.problems()))
+            return _within(project, str(problem).splitlines())
+    return []
 
 
 @contextmanager
