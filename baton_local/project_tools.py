@@ -27,13 +27,15 @@ def packages_in(folder: Path) -> list[str]:
 
 @contextmanager
 def importable(folder: Path) -> Iterator[None]:
-    """Have ``folder`` on the module path during the block."""
+    """Have ``folder`` on the module path during the block. Afterwards its modules are not imported any more."""
     path = str(folder.absolute())
     sys.path.insert(0, path)
     try:
         yield
     finally:
         sys.path.remove(path)
+        for name in _imported(folder):
+            del sys.modules[name]
 
 
 @contextmanager
@@ -64,14 +66,14 @@ def imported_anew(folder: Path) -> Iterator[None]:
 
 
 def told(folder: Path, problem: BaseException) -> str:
-    """Return where in ``folder`` the problem arose, and what it is."""
+    """Return what the problem is, and where in ``folder`` it arose if it did there: ``file:line: what``."""
     what = f"{type(problem).__name__}: {problem}"
     if isinstance(problem, SyntaxError) and problem.filename:
         return f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
     for frame in reversed(traceback.extract_tb(problem.__traceback__)):
         if Path(frame.filename).is_relative_to(folder):
             return f"{frame.filename}:{frame.lineno}: {what}"
-    return f"{folder}: {what}"
+    return what
 
 
 def _imported(folder: Path) -> dict[str, ModuleType]:

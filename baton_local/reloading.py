@@ -16,6 +16,7 @@ from typing import Any
 from watchfiles import watch
 
 from baton.adapters.agent_files import AgentFileError
+from baton.adapters.python_tools import CannotLoad
 from baton.composition import checks, event_loop, reloading
 from baton.composition.reloading import UnusableFunction
 from baton_local.project_tools import ToolsDoNotImport, imported_anew, told
@@ -89,7 +90,8 @@ class Reloader:
             yield
 
     def _told(self, unusable: UnusableFunction) -> str:
-        why = told(self._tools or self._agents, unusable.problem)
+        problem = unusable.problem
+        why = str(problem) if isinstance(problem, CannotLoad) else told(self._tools or self._agents, problem)
         return f"{unusable.place}: {unusable.entry_point} cannot be used: {why}"
 
     def _watch(self) -> None:
