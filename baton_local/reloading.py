@@ -7,6 +7,7 @@ agents, which is exchanged. A running turn keeps the definitions that it began w
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -70,8 +71,9 @@ class Reloader:
                 if any(each.entry_point not in self._unusable for each in unusable):
                     raise NotUsable("\n".join(map(self._told, unusable)))
         except (AgentFileError, ToolsDoNotImport, NotUsable) as problem:
-            self.state["problems"] = str(problem).splitlines()
-            self._progress(f"Not reloaded; what was there before goes on:\n{problem}")
+            problems = str(problem).replace(f"{Path.cwd()}{os.sep}", "")
+            self.state["problems"] = problems.splitlines()
+            self._progress(f"Not reloaded; what was there before goes on:\n{problems}")
             return
         self._unusable = frozenset(each.entry_point for each in unusable)
         self._tools_changed = False

@@ -1,22 +1,19 @@
-"""``baton check``: what of a project cannot be used, without starting anything."""
+"""What of a project cannot be used, found without starting anything."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from baton_local.environment import applied
 from baton_local.project_tools import importable
-from baton_project.project import Project, ProjectProblem
+from baton_project.errors import CheckFailed
+from baton_project.project import Project
 
 PLACED = re.compile(r"(?P<file>[^\n:]+):(?:(?P<line>\d+):)? (?:(?P<field>[\w.-]+): )?(?P<message>.+)", re.DOTALL)
 NOWHERE = "http://127.0.0.1:9"
@@ -46,26 +43,18 @@ class Problem:
         return ": ".join(part for part in (place, self.field, self.message) if part)
 
 
-def check(
-    folder: Annotated[Path, typer.Option(help="The project's folder, or one in it.")] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Say what agents, tools, remote agents and token issuers lack. Exit code 1: something; 2: there is no project."""
-    try:
-        project = Project.found(folder)
-    except ProjectProblem as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(2) from None
-    agents, problems = examined(project)
+def report(folder: Path, tell: Callable[[str], None], *, as_json: bool) -> None:
+    """Tell what is wrong. Raises ``CheckFailed`` if something is, and ``ProjectProblem`` if there is no project."""
+    agents, problems = examined(Project.found(folder))
     if as_json:
-        typer.echo(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(each) for each in problems]}))
+        tell(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(each) for each in problems]}))
     else:
         for each in problems:
-            typer.echo(str(each))
+            tell(str(each))
         found = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
-        typer.echo(f"{len(agents)} agents, {found}.")
-    sys.stdout.flush()
-    raise typer.Exit(1 if problems else 0)
+        tell(f"{len(agents)} agents, {found}.")
+    if problems:
+        raise CheckFailed
 
 
 def examined(project: Project) -> tuple[list[str], list[Problem]]:

@@ -1,4 +1,4 @@
-"""``baton deploy``: a project as a stack of the product's template, by SAM."""
+"""A project as a stack of the product's template, by SAM."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from baton_local.errors import LocalCloudError
 from baton_local.project_tools import packages_in
 from baton_project.building import assemble
 from baton_project.check import unreadable
-from baton_project.project import STATE, Project, ProjectProblem
+from baton_project.errors import ProjectProblem
+from baton_project.project import STATE, Project
 
 PARAMETERS = "samconfig.toml"
 
@@ -33,35 +31,28 @@ class Deployment:
     deploy: tuple[str, ...]
 
 
-def deploy(
-    stage: Annotated[str, typer.Argument(help=f"A stage of the project's {PARAMETERS}: dev, prod")],
-    folder: Annotated[Path, typer.Option(help="The project's folder, or one in it.")] = Path(),
-    build_only: Annotated[bool, typer.Option("--build-only", help="Build, and deploy nothing.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands, and run none.")] = False,
-) -> None:
-    """Build the project with the product's template and deploy it to AWS by SAM. Exit code 1: a step failed."""
-    try:
-        project = Project.found(folder)
-        planned = plan(project, stage)
-        if dry_run:
-            for command in (planned.build, planned.deploy):
-                typer.echo(f"cd {shlex.quote(str(planned.folder))} && {shlex.join(command)}")
-            return
-        if problems := unreadable(project):
-            raise LocalCloudError("\n".join(map(str, problems)))
-        program = sam()
-        variables = _variables()
-        assemble(project, planned.folder)
-        _run(program, planned.build, planned.folder, variables)
-        if not build_only:
-            _run(program, planned.deploy, planned.folder, variables)
-            _publish(stage, project)
-    except ProjectProblem as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(2) from None
-    except LocalCloudError as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from None
+def shown(folder: Path, stage: str) -> str:
+    """Return the commands as a shell takes them. Raises ``ProjectProblem``."""
+    planned = plan(Project.found(folder), stage)
+    within = f"cd {shlex.quote(str(planned.folder))} &&"
+    return "\n".join(f"{within} {shlex.join(command)}" for command in (planned.build, planned.deploy))
+
+
+def carry_out(folder: Path, stage: str, tell: Callable[[str], None], *, build_only: bool) -> None:
+    """Build the stage, and deploy it unless ``build_only``. Raises ``ProjectProblem`` and ``LocalCloudError``."""
+    project = Project.found(folder)
+    planned = plan(project, stage)
+    if problems := unreadable(project):
+        raise LocalCloudError("\n".join(map(str, problems)))
+    program, variables = sam(), _variables()
+    assemble(project, planned.folder)
+    for command in (planned.build,) if build_only else (planned.build, planned.deploy):
+        tell(f"$ {shlex.join(command)}")
+        _run(program, command, planned.folder, variables)
+    if not build_only:
+        from baton_local import publishing
+
+        tell(publishing.main(stage, project.folder / PARAMETERS))
 
 
 def plan(project: Project, stage: str) -> Deployment:
@@ -115,13 +106,6 @@ def _variables() -> dict[str, str]:
 
 
 def _run(program: str, command: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> None:
-    typer.echo(f"$ {shlex.join(command)}")
     code = subprocess.run([program, *command[1:]], cwd=folder, env=variables, check=False).returncode
     if code != 0:
         raise LocalCloudError(f"`{' '.join(command[:2])}` failed with exit code {code}; what it says is above.")
-
-
-def _publish(stage: str, project: Project) -> None:
-    from baton_local import publishing
-
-    typer.echo(publishing.main(stage, project.folder / PARAMETERS))

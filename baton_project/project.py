@@ -10,14 +10,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from baton_local.project_tools import packages_in
+from baton_project.errors import ProjectProblem
 
 FILE = "pyproject.toml"
 STATE = ".baton"
 """Folder of what a project keeps on this machine: conversations, builds. It is no part of the project."""
-
-
-class ProjectProblem(Exception):
-    """The project cannot be used; the message says what is to be done."""
 
 
 class ProjectSettings(BaseModel):

@@ -10,8 +10,10 @@ import typer
 from baton_local.errors import LocalCloudError
 from baton_local.root import ROOT
 from baton_project.building import assemble
-from baton_project.deploy import deploy, plan, sam
-from baton_project.project import Project, ProjectProblem
+from baton_project.commands import deploy
+from baton_project.deploy import plan, sam
+from baton_project.errors import ProjectProblem
+from baton_project.project import Project
 from tests.unit.project.conftest import edited
 
 

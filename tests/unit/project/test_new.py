@@ -12,8 +12,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from baton_local.agent_schema import agent_schema
+from baton_project.errors import ProjectProblem
 from baton_project.new import make
-from baton_project.project import Project, ProjectProblem
+from baton_project.project import Project
 from tests.unit.project.conftest import edited
 
 
