@@ -18,7 +18,7 @@ ONE_CTRL_C_SECONDS = 1.0
 
 def main(**settings: Any) -> int:
     """Run until Ctrl-C or SIGTERM; return the exit code. ``settings`` are fields of ``LocalSettings``."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    _log_to_terminal()
     asked_at: list[float] = []
     running = False
 
@@ -52,6 +52,15 @@ def main(**settings: Any) -> int:
         pass
     _say("Stopped.")
     return 0
+
+
+def _log_to_terminal() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # Powertools keeps loggers whose names contain its service's, "baton", from the handlers of the root.
+    ours = logging.getLogger("baton_local")
+    ours.addHandler(logging.StreamHandler())
+    ours.handlers[-1].setFormatter(logging.root.handlers[0].formatter)
+    ours.propagate = False
 
 
 def _welcome(cloud: "LocalCloud") -> str:

@@ -148,6 +148,6 @@ def _integrity(content: bytes) -> str:
 
 if __name__ == "__main__":
     try:
-        print(main(*sys.argv[1:]))
+        print(main(sys.argv[1]))
     except LocalCloudError as problem:
         sys.exit(str(problem))

@@ -188,7 +188,11 @@ def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_f
         said = [httpx.post(f"{url}/v1/messages", json={"message": "Hi"}, headers=headers, timeout=60) for _ in range(2)]
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    told = [line.removeprefix("WARNING local: ") for line in err.splitlines() if line.startswith("WARNING local: ")]
+    told = [
+        line.removeprefix("WARNING baton_local: ")
+        for line in err.splitlines()
+        if line.startswith("WARNING baton_local: ")
+    ]
     expected = [
         (f"{concierge}:7: tools.0: rooms cannot be used: ", "BATON_TOOL_PACKAGES"),
         (f"{concierge}:11: tools.1: bookRoom cannot be used: ", "It has: listRooms."),
