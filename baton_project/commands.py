@@ -38,7 +38,7 @@ def _told() -> Iterator[None]:
 
 
 def new(name: Annotated[str, typer.Argument(help="The folder's name, and the project's: my-assistant")]) -> None:
-    """Make a project: agents, a tool, and what tests, editors and deployments need."""
+    """Make a project: agents, a tool, and what editors and deployments need."""
     with _told():
         from baton_project.new import make
 
