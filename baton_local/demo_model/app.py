@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from baton.adapters.token_counter import TiktokenCounter
+from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.engine import Engine
 from baton_local.demo_model.script import Script, ScriptError
@@ -36,8 +37,6 @@ LIGHT = "baton-demo-light"
 MODELS = ("baton-demo", LIGHT, EMBEDDING_MODEL)
 DEFAULT_DELAY_MS = 25
 
-SCRIPT = Path(__file__).parent / "script.yaml"
-"""What is played unless ``BATON_DEMO_SCRIPT`` names another file."""
 _TOKENIZER = ROOT / "layers" / "tokenizer"
 
 
