@@ -45,6 +45,8 @@ class Options:
     runs: int | None
     name: str | None
     processes: int | None
+    thread_id: str | None
+    url: str
     junit: Path | None
     as_json: bool
 
@@ -56,6 +58,12 @@ def test(
     runs: Annotated[int | None, typer.Option(min=1, max=100, help="Hold each conversation so often.")] = None,
     name: Annotated[str | None, typer.Option("-k", help="Only conversations with this in their names.")] = None,
     processes: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes. Default: as it pays.")] = None,
+    thread_id: Annotated[
+        str | None, typer.Option("--from", help="Write a test, and its cassette, of this stored conversation.")
+    ] = None,
+    url: Annotated[
+        str, typer.Option(envvar="BATON_URL", help="Where it is stored. BATON_TOKEN is the token.")
+    ] = "http://127.0.0.1:8080",
     junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the files, for editors.")] = False,
@@ -70,7 +78,7 @@ def test(
         typer.echo(json.dumps(conversation_schema(), indent=1, ensure_ascii=False))
         return
     try:
-        options = Options(paths or (), folder, model, record, runs, name, processes, junit, as_json)
+        options = Options(paths or (), folder, model, record, runs, name, processes, thread_id, url, junit, as_json)
         raise typer.Exit(_run(options))
     except (CannotRun, ProjectProblem) as problem:
         typer.echo(str(problem).replace(f"{Path.cwd()}{os.sep}", ""), err=True)
@@ -86,6 +94,8 @@ def _run(options: Options) -> int:
     project = Project.found(options.folder)
     place = _place(project)
     with place.entered():
+        if options.thread_id is not None:
+            return _written(place, options.thread_id, options)
         agents = place.load()
         paths = options.paths or [_as_told(project.folder / "tests")]
         files = read_files(find_files(paths), KnownNames.of(agents))
@@ -147,3 +157,29 @@ def _reported(batch: Batch, options: Options) -> int:
         for path in record(results):
             typer.echo(f"recorded: {path}", err=True)
     return 130 if is_interrupted else 0 if report.passed else 1
+
+
+def _written(place: AgentPlace, thread_id: str, options: Options) -> int:
+    """Write a test of a stored conversation, tell what came of it, and return the exit code."""
+    import asyncio
+
+    import httpx
+
+    from baton_testing.stored_thread import SECONDS, StoredThread, read_thread
+    from baton_testing.terminal import Terminal
+    from baton_testing.thread_recording import write_test
+
+    async def stored() -> StoredThread:
+        headers = {"Authorization": f"Bearer {os.environ.get('BATON_TOKEN', '')}"}
+        async with httpx.AsyncClient(base_url=options.url, headers=headers, timeout=SECONDS) as client:
+            return await (await read_thread(client, thread_id)).redacted()
+
+    chosen = options.paths[0] if options.paths else _as_told(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
+    written = write_test(asyncio.run(stored()), place, chosen)
+    Terminal().result(written.result)
+    typer.echo(f"written: {written.test}, {written.cassette}", err=True)
+    return 0 if written.result.passed else 1
+
+
+def _file_name(thread_id: str) -> str:
+    return "".join(each if each.isalnum() or each in "-_" else "-" for each in thread_id)[:80]

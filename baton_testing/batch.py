@@ -55,7 +55,7 @@ class Batch:
         if processes is None:
             processes = min(os.cpu_count() or 1, len(self.chosen)) if len(self.chosen) > FEW else 1
         if processes <= 1:
-            runner = Runner(self.place.load(), token_counter(), self.answering)
+            runner = _made(self.place, self.answering)
             yield from (runner.run(file, number) for file, number in self.chosen)
             return
         # Started anew, since a process with threads must not be forked.
@@ -108,7 +108,13 @@ def _begin(place: AgentPlace) -> None:
 
 @cache
 def _runner(place: AgentPlace, answering: Answering) -> Runner:
-    return Runner(place.load(), token_counter(), answering)
+    return _made(place, answering)
+
+
+def _made(place: AgentPlace, answering: Answering) -> Runner:
+    runner = Runner(place.load(), token_counter(), answering)
+    runner.warm_up()
+    return runner
 
 
 @cache

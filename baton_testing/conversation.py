@@ -20,10 +20,10 @@ from baton.domain.queued import RecordDelivery
 from baton.memory.episodes.light_model import JunkAnswer
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.requests.parsing import answer_request, message_request
+from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
 from baton_testing.observing import Watch
-from baton_testing.conversation_ports import ConversationPorts
 
 TURN_SECONDS = 840.0
 """Of virtual time: as long as a worker has at most."""

@@ -282,5 +282,6 @@ class ConversationFile(Part):
     """When the conversations begin. Time passes only where a step waits."""
     tools: dict[str, ToolStub] = Field(default_factory=dict)
     reach: tuple[str, ...] = ()
-    """Tools and servers outside, by their names in agents' files, that are really called. Python functions always are."""
+    """Tools and servers outside, by their names in agents' files, that are really called. Python functions are, unless
+    they are stubbed."""
     conversations: tuple[ConversationTest, ...] = Field(min_length=1)

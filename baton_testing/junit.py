@@ -24,7 +24,7 @@ def write_junit(report: Report, path: Path) -> None:
     xml = JUnitXml("baton test")
     for suite in suites.values():
         xml.add_testsuite(suite)
-    xml.update_statistics()
+    xml.update_statistics()  # type: ignore[no-untyped-call]
     path.parent.mkdir(parents=True, exist_ok=True)
     xml.write(str(path), pretty=True)
 

@@ -72,7 +72,9 @@ class Observation:
         yield from (f"  [handed over to {agent}]" for agent in self.handoffs)
         yield from (f"  [workflow: {state}]" for state in self.workflow_states)
         for said in self.said:
-            yield from (f"  {said.name}: {line}" for line in said.text.splitlines() or [""])
+            first, *others = said.text.splitlines() or [""]
+            yield f"  {said.name}: {first}"
+            yield from (f"    {line}" for line in others)
         yield from (f"  [may {tool} be called?]" for tool in self.approvals)
         yield from (f"  [closed: {reason}]" for reason in self.closings)
         if self.error is not None:

@@ -20,8 +20,8 @@ MAX_WORDS = 300
 """Tokens of one message of the persona, or of a verdict."""
 
 _PERSONA = """\
-You play a user who talks to an assistant. Stay in the role, and write only what this user would type: one short message.
-Do not play the assistant. Tell what you know when you are asked for it, and not before. As soon as the goal is reached,
+You play a user who talks to an assistant. Stay in the role, and write only what this user would type: one short
+message. Do not play the assistant. Tell what you know when you are asked for it, and not before. As soon as the goal is reached,
 or it is clear that it will not be, answer with nothing but {done}.
 
 Who you are: {persona}
@@ -85,9 +85,5 @@ class PlayedUser:
         settings = ModelSettings(
             model=self.name, max_output_tokens=MAX_WORDS, metadata={"task": task}, answer_schema=schema
         )
-        pieces: list[str] = []
         async with aclosing(self.model.stream(settings, prompts, thread_files=self.files)) as chunks:
-            async for chunk in chunks:
-                if isinstance(chunk, TextDelta):
-                    pieces.append(chunk.text)
-        return "".join(pieces)
+            return "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextDelta)])

@@ -25,6 +25,11 @@ class ReadFile:
     content: ConversationFile
     _document: YamlDocument
 
+    @classmethod
+    def of(cls, path: Path, content: ConversationFile) -> ReadFile:
+        """Return tests that are in no file."""
+        return cls(path, content, YamlDocument(path, {}, None))
+
     def where(self, place: Place) -> str:
         """Return ``file:line`` of a part."""
         return f"{self.path}:{self.line(place)}"
@@ -71,13 +76,21 @@ class ReadFile:
                     yield self._document.problem((*at, "files", index), f"there is no file {name}")
 
     def _unknown(self, wanted: Expectation, place: Place, known: KnownNames, stubbed: set[str]) -> Iterator[str]:
-        agents = {"handoff": (wanted.handoff,), "by": (wanted.by,), "answered_by": (wanted.answered_by,)}
+        agents: dict[str, Sequence[str | None]] = {
+            "handoff": (wanted.handoff,),
+            "by": (wanted.by,),
+            "answered_by": (wanted.answered_by,),
+        }
         agents |= {"consulted": wanted.consulted, "not_consulted": wanted.not_consulted}
         for field, names in agents.items():
             for name in names:
                 if name is not None:
                     yield from self._told((*place, field), known.problem_of_agent(name))
-        tools = {"tool": (wanted.tool,), "approval": (wanted.approval,), "no_tool": wanted.no_tool}
+        tools: dict[str, Sequence[str | None]] = {
+            "tool": (wanted.tool,),
+            "approval": (wanted.approval,),
+            "no_tool": wanted.no_tool,
+        }
         for field, names in tools.items():
             for name in names:
                 if name is not None and name not in stubbed:
@@ -121,9 +134,18 @@ def read_file(path: Path) -> ReadFile:
     try:
         content = ConversationFile.model_validate(document.values)
     except ValidationError as problem:
-        told = [document.problem(each["loc"], each["msg"].removeprefix("Value error, ")) for each in problem.errors()]
-        raise CannotRun("\n".join(dict.fromkeys(told))) from None
+        raise CannotRun("\n".join(dict.fromkeys(_told(document, problem)))) from None
     return ReadFile(path, content, document)
+
+
+def _told(document: YamlDocument, problem: ValidationError) -> Iterator[str]:
+    errors = problem.errors()
+    for each in errors:
+        place = each["loc"]
+        if each["type"] == "too_short" and any(len(other["loc"]) > len(place) for other in errors):
+            continue  # what is too short lacks what cannot be read
+        what = "there is no such field" if each["type"] == "extra_forbidden" else each["msg"]
+        yield document.problem(place, what.removeprefix("Value error, "))
 
 
 def read_files(paths: Sequence[Path], known: KnownNames) -> list[ReadFile]:

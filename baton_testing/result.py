@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton_testing.conversation_ports import ModelNames
@@ -52,7 +52,7 @@ class ConversationResult:
     runs: tuple[RunResult, ...]
     needed: int = 1
     """How many of the runs must pass."""
-    names: ModelNames = ModelNames()
+    names: ModelNames = field(default_factory=ModelNames)
     """The models that were asked."""
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from baton.adapters.agent_files import AgentFiles
 from baton.domain.errors import ModelError
@@ -12,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.ports.token_counter import TokenCounter
 from baton_testing.conversation import Conversation, Decision
 from baton_testing.conversation_ports import ConversationPorts
-from baton_testing.conversation_test import ConversationTest, Step
+from baton_testing.conversation_test import ConversationFile, ConversationTest, Step
 from baton_testing.held_conversation import HeldConversation
 from baton_testing.models.choice import Answering, AnsweringModel
 from baton_testing.models.own_time import OwnTime
@@ -33,18 +34,25 @@ class Runner:
     counter: TokenCounter
     answering: Answering
 
-    def run(self, file: ReadFile, number: int) -> ConversationResult:
+    def run(self, file: ReadFile, number: int, answering: Answering | None = None) -> ConversationResult:
         """Hold the conversation ``number`` of a file, as often as it wants. Raises ``CannotRun``."""
         test = file.content.conversations[number]
-        count = self.answering.runs(test)
+        answering = answering or self.answering
+        count = answering.runs(test)
         runs = []
         for _ in range(count):
-            model = self.answering.model_for(file, number, self.counter, own_time := OwnTime())
+            model = answering.model_for(file, number, self.counter, own_time := OwnTime())
             with asyncio.Runner(loop_factory=VirtualTimeLoop) as loop:
                 runs.append(loop.run(self._held(file, number, model, own_time)))
         needed = count if test.passes is None else min(test.passes, count)
         line = file.line(("conversations", number))
         return ConversationResult(file.path, line, test.name, tuple(runs), needed, model.names)
+
+    def warm_up(self) -> None:
+        """Hold a conversation that counts for nothing, so that loading modules is not taken for Baton's own time."""
+        step = {"say": "Hello", "answers": ["Hello."]}
+        content = ConversationFile.model_validate({"conversations": [{"name": "Warm-up", "steps": [step]}]})
+        self.run(ReadFile.of(Path("warm-up.yaml"), content), 0, Answering())
 
     async def _held(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
         began = time.monotonic()

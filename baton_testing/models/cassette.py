@@ -34,7 +34,7 @@ class Recording:
 class Cassette:
     """The recordings of all conversations of a file, by their names."""
 
-    names: ModelNames = ModelNames()
+    names: ModelNames = field(default_factory=ModelNames)
     conversations: Mapping[str, Sequence[Recording]] = field(default_factory=dict)
 
     @classmethod

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from baton.ports.chat_model import ChatModel
 from baton.ports.token_counter import TokenCounter
@@ -13,9 +14,7 @@ from baton_testing.conversation_ports import ModelNames
 from baton_testing.conversation_test import ConversationTest, ModelKind, ScriptedAnswer
 from baton_testing.errors import CannotRun
 from baton_testing.models.cassette import Cassette, Recording
-from baton_testing.models.demo_script import DemoScriptModel, engine_of
 from baton_testing.models.own_time import OwnTime
-from baton_testing.models.real import RealModel, real_names
 from baton_testing.models.recorded import RecordedModel, RecordingModel
 from baton_testing.models.scripted import ScriptedModel
 from baton_testing.reading import ReadFile
@@ -23,11 +22,21 @@ from baton_testing.reading import ReadFile
 OF_THIS_MACHINE = ModelNames("baton-demo", "baton-demo-light")
 
 
+class AnswersTests(ChatModel, Protocol):
+    """A chat model that may find out that a test cannot go on."""
+
+    problems: list[str]
+    """Why not."""
+
+
 class AnsweringModel:
     """The model of one conversation that is held once."""
 
-    def __init__(self, model: ScriptedModel | RecordedModel | DemoScriptModel | RealModel, names: ModelNames) -> None:
+    def __init__(
+        self, model: AnswersTests, names: ModelNames, close: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self.names = names
+        self._close = close
         self._model = model
         self._recorder: RecordingModel | None = None
 
@@ -53,8 +62,6 @@ class AnsweringModel:
 
     def problems(self) -> list[str]:
         """Return, once, why the test cannot go on."""
-        if isinstance(self._model, RealModel):
-            return []
         found, self._model.problems = self._model.problems, []
         if isinstance(self._model, ScriptedModel):
             left = self._model.left()
@@ -63,8 +70,8 @@ class AnsweringModel:
 
     async def aclose(self) -> None:
         """Close connections."""
-        if isinstance(self._model, RealModel):
-            await self._model.aclose()
+        if self._close is not None:
+            await self._close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,8 @@ class Answering:
     script: Path | None = None
     """The demo model's script for tests that have neither answers nor a script."""
     wanted_runs: int | None = None
+    may_keep_some: bool = False
+    """Whether scripted answers that nobody asks for are no problem."""
 
     def runs(self, test: ConversationTest) -> int:
         """Return how often a conversation is held."""
@@ -104,13 +113,19 @@ class Answering:
                 recordings = cassette.conversations.get(test.name, ())
                 chosen = AnsweringModel(RecordedModel(recordings, own_time), cassette.names)
             case ModelKind.REAL:
-                chosen = AnsweringModel(RealModel(), real_names())
+                from baton_testing.models.real import RealModel, real_names
+
+                real = RealModel()
+                chosen = AnsweringModel(real, real_names(), real.aclose)
             case ModelKind.SCRIPTED if _has_answers(test):
-                chosen = AnsweringModel(ScriptedModel(), OF_THIS_MACHINE)
+                chosen = AnsweringModel(ScriptedModel(may_keep_some=self.may_keep_some), OF_THIS_MACHINE)
             case ModelKind.SCRIPTED:
                 script = file.path.parent / file.content.script if file.content.script is not None else self.script
                 if script is None:
                     raise CannotRun(f"{file.where(('conversations', number))}: give its steps answers, or a script.")
+                # Imported here, since it takes a second of every start.
+                from baton_testing.models.demo_script import DemoScriptModel, engine_of
+
                 chosen = AnsweringModel(DemoScriptModel(engine_of(script), counter), OF_THIS_MACHINE)
         return chosen.recorded() if self.records else chosen
 

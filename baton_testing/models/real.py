@@ -6,6 +6,8 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.openai.cache_hints import hints_for
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton_testing.conversation_ports import ModelNames
@@ -20,8 +22,8 @@ def real_names() -> ModelNames:
     name = os.environ.get("BATON_CHAT_MODEL")
     if not name:
         raise CannotRun(
-            "No model is named. Set BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs them; "
-            "or use --model scripted."
+            "No model is named. Set BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs "
+            "them; or use --model scripted."
         )
     return ModelNames(name, os.environ.get("BATON_LIGHT_MODEL") or name)
 
@@ -30,9 +32,7 @@ class RealModel:
     """``ports.chat_model.ChatModel`` over the product's adapter. While it works, time passes as on the wall."""
 
     def __init__(self) -> None:
-        from baton.adapters.openai import OpenAIChatModel
-        from baton.adapters.openai.cache_hints import hints_for
-
+        self.problems: list[str] = []
         base_url = os.environ.get("OPENAI_BASE_URL") or OPENAI
         self._model = OpenAIChatModel(
             api_key=os.environ.get("OPENAI_API_KEY") or "none",

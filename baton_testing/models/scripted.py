@@ -25,7 +25,9 @@ OF_THEIR_OWN = {
 class ScriptedModel:
     """``ports.chat_model.ChatModel``. Each answer is given once, to the first request that it is for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_keep_some: bool = False) -> None:
+        """``may_keep_some``: answers that nobody asks for are no problem."""
+        self._may_keep_some = may_keep_some
         self._waiting: list[ScriptedAnswer] = []
         self.problems: list[str] = []
         """Requests that no answer was left for."""
@@ -35,9 +37,9 @@ class ScriptedModel:
         self._waiting += answers
 
     def left(self) -> list[ScriptedAnswer]:
-        """Return the answers that nobody has asked for, and drop them."""
+        """Return the answers that nobody has asked for and somebody should have, and drop all."""
         left, self._waiting = self._waiting, []
-        return left
+        return [] if self._may_keep_some else left
 
     async def stream(
         self,
