@@ -51,7 +51,7 @@ class Options:
     as_json: bool
 
 
-def test(
+def run_tests(
     paths: Annotated[list[Path] | None, typer.Argument(help="Files, or folders of them. Default: tests/.")] = None,
     model: Annotated[AnsweredBy | None, typer.Option(help="What answers. Default: as the files say.")] = None,
     record: Annotated[bool, typer.Option("--record", help="Write what the model answers into cassettes.")] = False,

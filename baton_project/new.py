@@ -10,11 +10,13 @@ from string import Template
 
 from baton_local.agent_schema import agent_schema, written
 from baton_project.errors import ProjectProblem
+from baton_testing.schema import conversation_schema
 
 SKELETON = Path(__file__).parent / "skeleton"
 RENAMED = {"gitignore": ".gitignore", "project.toml": "pyproject.toml"}
 """Files that tools would take for this repository's own."""
 SCHEMA = "agent-schema.json"
+TEST_SCHEMA = "conversation-test-schema.json"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_NAME = 40
 """Characters. It begins the names of stacks and buckets, which AWS limits."""
@@ -55,11 +57,11 @@ def _write(folder: Path, name: str) -> None:
 
 
 def write_schema(folder: Path) -> None:
-    """Write the JSON Schema of agents of this version, unless it is there."""
-    text = written(agent_schema())
-    file = folder / SCHEMA
-    if not file.is_file() or file.read_text(encoding="utf-8") != text:
-        file.write_text(text, encoding="utf-8")
+    """Write the JSON Schemas of agents and of conversation tests of this version, unless they are there."""
+    for name, schema in ((SCHEMA, agent_schema()), (TEST_SCHEMA, conversation_schema())):
+        file, text = folder / name, written(schema)
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
 
 
 def _filled(source: Path, name: str) -> str:

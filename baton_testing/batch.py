@@ -21,7 +21,7 @@ from baton_testing.reading import ReadFile, read_file
 from baton_testing.result import ConversationResult
 from baton_testing.runner import Runner
 
-FEW = 24
+FEW = 300
 """Conversations that are held sooner in one process than others take to start."""
 
 

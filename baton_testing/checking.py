@@ -31,8 +31,9 @@ def unmet(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
         yield Unmet(f"a person is asked about {wanted.approval}", f"asked about {_list(seen.approvals)}")
     if wanted.error is not None and wanted.error != seen.error:
         yield Unmet(f"the error {wanted.error}", f"{seen.error or 'no error'}")
-    if wanted.closed and not seen.closings:
-        yield Unmet("the conversation is closed", "it is open")
+    if wanted.closed is not None and wanted.closed is not bool(seen.closings):
+        told = ("it is not closed", "the conversation is closed")
+        yield Unmet(told[wanted.closed], told[not wanted.closed])
     if wanted.max_tokens is not None and seen.tokens > wanted.max_tokens:
         yield Unmet(f"at most {wanted.max_tokens} tokens", f"{seen.tokens}")
     if wanted.max_milliseconds is not None and seen.milliseconds > wanted.max_milliseconds:

@@ -75,8 +75,8 @@ class Expectation(Part):
     """A regular expression that must be found in what agents said."""
     error: str | None = None
     """The code of the error that the run must end with. Without it, every error is a failure."""
-    closed: bool = False
-    """Whether the conversation must have been closed."""
+    closed: bool | None = None
+    """Whether the conversation must have been closed, or must not have been."""
     max_tokens: int | None = Field(default=None, ge=1)
     """The most tokens that all model calls may use together."""
     max_milliseconds: float | None = Field(default=None, gt=0)

@@ -21,8 +21,8 @@ MAX_WORDS = 300
 
 _PERSONA = """\
 You play a user who talks to an assistant. Stay in the role, and write only what this user would type: one short
-message. Do not play the assistant. Tell what you know when you are asked for it, and not before. As soon as the goal is reached,
-or it is clear that it will not be, answer with nothing but {done}.
+message. Do not play the assistant. Tell what you know when you are asked for it, and not before. As soon as the goal
+is reached, or it is clear that it will not be, answer with nothing but {done}.
 
 Who you are: {persona}
 Your goal: {goal}"""

@@ -12,7 +12,7 @@ from typing import Any
 
 from baton.adapters.agent_files import AgentFiles
 from baton.domain.tool import McpServer
-from baton.domain.tool_call import ASK, BUILTIN_TOOLS, TRANSFER, tool_name
+from baton.domain.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, tool_name
 from baton_testing.stored_thread import Json, StoredThread
 
 LONG_PAUSE = timedelta(minutes=5)
@@ -143,6 +143,9 @@ class ThreadTest:
             yield {"consulted": consulted}
         for handoff in self._handoffs_of(messages):
             yield {"handoff": handoff["targetAgentId"]}
+        moves = [each.get("call", {}).get(ADVANCE) for each in self._answers(run_id, messages)]
+        for state in dict.fromkeys(move["state"] for move in moves if move and move.get("state")):
+            yield {"workflow": state}
 
     def _handoffs_of(self, messages: Sequence[Json]) -> list[Json]:
         """Return the handoffs that began between a run's first message and its last."""
@@ -181,7 +184,7 @@ def _answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:
     if text:
         told["say"] = text
     if calls:
-        told["call"] = {name: arguments for name, arguments in map(_call, calls)}
+        told["call"] = dict(map(_call, calls))
     return told
 
 

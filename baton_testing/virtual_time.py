@@ -28,6 +28,27 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
 
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
         super().__init__(selector, idle_timeout=self.idle_seconds, noop_cycles=0)
+        # asyncio adds a nanosecond to the time and runs what is due before that. From the hundredth day on, a float has
+        # no room for it, and the loop would look at the clock for ever.
+        self._clock_resolution = 1e-6
+        self._outside = 0
+        self._over = threading.Event()
+        self._standing_by: asyncio.Future[bool] | None = None
+
+    async def outside_begins(self) -> None:
+        """Something outside is asked: until it has answered, time passes as on the wall."""
+        self._outside += 1
+        if self._outside == 1:
+            # The loop does not jump while a thread is at work, so that no time limit ends what is asked.
+            self._over = threading.Event()
+            self._standing_by = self.run_in_executor(None, self._over.wait)
+
+    async def outside_ends(self) -> None:
+        """It has answered, or nobody waits for it any more."""
+        self._outside -= 1
+        if not self._outside and self._standing_by is not None:
+            self._over.set()
+            await self._standing_by
 
     async def shutdown_default_executor(self) -> None:
         self.setup_looptime(start=self.time(), idle_timeout=SHUTDOWN_SECONDS, noop_cycles=0)
@@ -37,14 +58,15 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
 @asynccontextmanager
 async def real_time() -> AsyncIterator[None]:
     """Let the time of a ``VirtualTimeLoop`` pass as on the wall during the block, which asks something outside."""
-    over = threading.Event()
-    # The loop does not jump while a thread is at work, so that no time limit ends what the thread stands for.
-    standing_by = asyncio.get_running_loop().run_in_executor(None, over.wait)
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, VirtualTimeLoop):
+        yield
+        return
+    await loop.outside_begins()
     try:
         yield
     finally:
-        over.set()
-        await standing_by
+        await loop.outside_ends()
 
 
 class LoopClock:

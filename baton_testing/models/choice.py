@@ -126,7 +126,7 @@ class Answering:
                 # Imported here, since it takes a second of every start.
                 from baton_testing.models.demo_script import DemoScriptModel, engine_of
 
-                chosen = AnsweringModel(DemoScriptModel(engine_of(script), counter), OF_THIS_MACHINE)
+                chosen = AnsweringModel(DemoScriptModel(engine_of(script), counter, own_time), OF_THIS_MACHINE)
         return chosen.recorded() if self.records else chosen
 
 

@@ -18,6 +18,7 @@ from baton_local.demo_model.situation import Situation
 from baton_local.demo_model.wire import ChatRequest
 from baton_testing.errors import CannotRun
 from baton_testing.models.answering import ModelAnswer, model_error
+from baton_testing.models.own_time import OwnTime
 
 
 @cache
@@ -32,8 +33,9 @@ def engine_of(script: Path) -> Engine:
 class DemoScriptModel:
     """``ports.chat_model.ChatModel`` that plays a script."""
 
-    def __init__(self, engine: Engine, counter: TokenCounter) -> None:
+    def __init__(self, engine: Engine, counter: TokenCounter, own_time: OwnTime) -> None:
         self._engine = engine
+        self._own_time = own_time
         self._counter = counter
         self.problems: list[str] = []
 
@@ -55,20 +57,25 @@ class DemoScriptModel:
                 "max_tokens": settings.max_output_tokens,
             }
         )
+        with self._own_time.not_counted():
+            answer = self._answer(request)
+        async for chunk in answer.stream(settings.model):
+            yield chunk
+
+    def _answer(self, request: ChatRequest) -> ModelAnswer:
+        situation = Situation.of(request)
         try:
-            reply = self._engine.reply(Situation.of(request))
+            reply = self._engine.reply(situation)
         except ScriptError as problem:
             self.problems.append(f"The script failed: {problem}")
             raise model_error("model_unavailable") from None
         done = Completion.of(request, reply, self._counter)
         if not done.text and not done.calls:
-            self.problems.append(f"No rule of the script fits: {Situation.of(request).said!r}.")
+            self.problems.append(f"No rule of the script fits: {situation.said!r}.")
             raise model_error("model_unavailable")
-        answer = ModelAnswer(
+        return ModelAnswer(
             done.text,
             tuple((call.name, call.arguments) for call in done.calls),
             FinishReason(done.finish_reason),
             Usage(done.prompt_tokens, done.completion_tokens),
         )
-        async for chunk in answer.stream(settings.model):
-            yield chunk
