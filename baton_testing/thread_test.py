@@ -162,21 +162,29 @@ class ThreadTest:
         return name not in BUILTIN_TOOLS and not name.startswith((ASK, TRANSFER))
 
     def _stubs(self) -> Json:
-        declared = {tool.name for agent in self.agents.all() for tool in agent.tools if not isinstance(tool, McpServer)}
-        servers = [tool for agent in self.agents.all() for tool in agent.tools if isinstance(tool, McpServer)]
+        """Return stubs that answer as the tools did then."""
         stubs: Json = {}
         for call in self.stored.tool_calls:
-            name = call["toolName"]
-            if not self._is_outside(name) or (name not in declared and not servers):
+            stub = self._new_stub(call["toolName"]) if self._is_outside(call["toolName"]) else None
+            if stub is None:
                 continue
-            if name not in stubs:
-                of_server = {"server": servers[0].name, "parameters": {"type": "object"}}
-                stubs[name] = {**(of_server if name not in declared else {}), "cases": []}
-            outcome = (
-                {"returns": call["output"]} if call["succeeded"] else {"fails": call["errorMessage"] or "It failed."}
-            )
-            stubs[name]["cases"].append({"when": _arguments(call["input"]), **outcome})
+            outcome = {"returns": call["output"]}
+            if not call["succeeded"]:
+                outcome = {"fails": call["errorMessage"] or "It failed."}
+            cases = stubs.setdefault(call["toolName"], stub)["cases"]
+            case = {"when": _arguments(call["input"]), **outcome}
+            if case not in cases:
+                cases.append(case)
         return stubs
+
+    def _new_stub(self, name: str) -> Json | None:
+        """Return a stub without cases; None for a tool that today's agents do not have."""
+        tools = [tool for agent in self.agents.all() for tool in agent.tools]
+        if any(tool.name == name for tool in tools if not isinstance(tool, McpServer)):
+            return {"cases": []}
+        server = next((tool.name for tool in tools if isinstance(tool, McpServer)), None)
+        # Which of several servers has the tool is not on record.
+        return {"server": server, "parameters": {"type": "object"}, "cases": []} if server is not None else None
 
 
 def _answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:
