@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from baton_project.conversation_tests import run_tests
 from baton_project.project import Project
 
-APP = typer.Typer()
+APP = typer.Typer(add_completion=False)
 APP.command("test")(run_tests)
 
 

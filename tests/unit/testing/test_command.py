@@ -78,23 +78,36 @@ def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
     ("wrong", "told"),
     [
         ("conversations: [", "talk.yaml:2: did not find"),
-        ("conversations:\n  - name: A\n    steps:\n      - sya: hi\n", ":4: conversations.0.steps.0.sya: there is no such"),
-        ("conversations:\n  - name: A\n    steps:\n      - {say: hi, exit: true}\n", ":4: conversations.0.steps.0: does one"),
+        (
+            "conversations:\n  - name: A\n    steps:\n      - sya: hi\n",
+            ":4: conversations.0.steps.0.sya: there is no such",
+        ),
+        (
+            "conversations:\n  - name: A\n    steps:\n      - {say: hi, exit: true}\n",
+            ":4: conversations.0.steps.0: does one",
+        ),
         ("conversations:\n  - name: A\n    steps:\n      - wait: soon\n", "steps.0.wait: must be a time such as"),
         ("conversations:\n  - name: A\n", "conversations.0: needs steps, or a persona"),
         ("conversations:\n  - {name: A, agent: orders, steps: [say: hi]}\n", "agent: 'orders' is no main agent"),
-        ("tools: {weather: {returns: sunny}}\nconversations: [{name: A, steps: [say: hi]}]\n", "tools.weather: no agent"),
+        (
+            "tools: {weather: {returns: sunny}}\nconversations: [{name: A, steps: [say: hi]}]\n",
+            "tools.weather: no agent",
+        ),
         (
             "conversations:\n  - name: A\n    steps:\n      - say: hi\n        expect: {consulted: nobody}\n",
             "consulted: there is no agent 'nobody'. There are: assistant, orders",
         ),
-        ("conversations:\n  - name: A\n    steps:\n      - {say: hi, files: [gone.pdf]}\n", "there is no file gone.pdf"),
-        ("conversations: [{name: A, steps: [say: hi]}, {name: A, steps: [say: hi]}]", "two conversations are named 'A'"),
+        (
+            "conversations:\n  - name: A\n    steps:\n      - {say: hi, files: [gone.pdf]}\n",
+            "there is no file gone.pdf",
+        ),
+        (
+            "conversations: [{name: A, steps: [say: hi]}, {name: A, steps: [say: hi]}]",
+            "two conversations are named 'A'",
+        ),
     ],
 )
-def test_a_broken_file_is_told_with_line_and_field_and_nothing_is_held(
-    project: Project, wrong: str, told: str
-) -> None:
+def test_a_broken_file_is_told_with_line_and_field_and_nothing_is_held(project: Project, wrong: str, told: str) -> None:
     saved(project, wrong)
     ran = run(project)
     assert (ran.code, ran.output) == (2, "")

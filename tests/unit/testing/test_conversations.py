@@ -150,4 +150,6 @@ def test_a_coroutine_that_waits_is_waited_for(project: Project) -> None:
     edited(tool, "from typing", "import asyncio\nfrom typing")
     edited(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    await asyncio.sleep(0.01)')
     step = {"say": "A-1001?", "answers": [ASK, LOOK, *DONE], "expect": {"tool": "order_status"}}
-    assert run(project, written(project, step, {"say": "x", "answers": ["x"], "expect": {"says_not": "fail"}})).code == 0
+    assert (
+        run(project, written(project, step, {"say": "x", "answers": ["x"], "expect": {"says_not": "fail"}})).code == 0
+    )

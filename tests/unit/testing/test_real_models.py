@@ -14,7 +14,9 @@ from baton_testing.virtual_time import VirtualTimeLoop, real_time
 from tests.fault_model import ThreadedServer
 from tests.unit.testing.command import cassette_of, run, saved
 
-TALK = {"conversations": [{"name": "A talk", "steps": [{"say": "Where is A-1001?", "expect": {"consulted": "orders"}}]}]}
+TALK = {
+    "conversations": [{"name": "A talk", "steps": [{"say": "Where is A-1001?", "expect": {"consulted": "orders"}}]}]
+}
 
 
 @pytest.fixture
