@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 
 from baton.domain.identity import PermissionName
 from baton_testing.durations import Duration
+from baton_testing.models.answering import MODEL_ERRORS
 
 
 class ModelKind(StrEnum):
@@ -128,6 +129,8 @@ class ScriptedAnswer(Part):
     def _answers_something(self) -> Self:
         if not (self.say or self.call or self.fail):
             raise ValueError("answers nothing: give it say, call or fail")
+        if self.fail is not None and self.fail not in MODEL_ERRORS:
+            raise ValueError(f"no model fails with {self.fail!r}. There are: {', '.join(sorted(MODEL_ERRORS))}")
         return self
 
 

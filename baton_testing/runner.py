@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +15,15 @@ from baton.ports.token_counter import TokenCounter
 from baton_testing.conversation import Conversation, Decision
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.conversation_test import ConversationFile, ConversationTest, Step
-from baton_testing.held_conversation import HeldConversation
+from baton_testing.errors import CannotRun
+from baton_testing.held_conversation import WHOLE, HeldConversation
 from baton_testing.models.choice import Answering, AnsweringModel
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
 from baton_testing.played_user import PlayedUser
 from baton_testing.project_agents import real_tools
 from baton_testing.reading import ReadFile
-from baton_testing.result import ConversationResult, RunResult
+from baton_testing.result import ConversationResult, Failure, RunResult
 from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
 
@@ -42,8 +44,13 @@ class Runner:
         runs = []
         for _ in range(count):
             model = answering.model_for(file, number, self.counter, own_time := OwnTime())
-            with asyncio.Runner(loop_factory=VirtualTimeLoop) as loop:
-                runs.append(loop.run(self._held(file, number, model, own_time)))
+            try:
+                with asyncio.Runner(loop_factory=VirtualTimeLoop) as loop:
+                    runs.append(loop.run(self._held(file, number, model, own_time)))
+            except CannotRun:
+                raise
+            except Exception as problem:  # noqa: BLE001 - what no step expects must not hide what came of other tests
+                runs.append(_broken(file, number, problem))
         needed = count if test.passes is None else min(test.passes, count)
         line = file.line(("conversations", number))
         return ConversationResult(file.path, line, test.name, tuple(runs), needed, model.names)
@@ -83,6 +90,12 @@ class Runner:
             seconds=time.monotonic() - began,
             recordings=tuple(model.recordings),
         )
+
+
+def _broken(file: ReadFile, number: int, problem: Exception) -> RunResult:
+    trace = "".join(traceback.format_exception(problem)).rstrip()
+    place = file.where(("conversations", number))
+    return RunResult((Failure(place, WHOLE, "the conversation can be held", f"{problem!r}\n{trace}"),))
 
 
 async def _follow(

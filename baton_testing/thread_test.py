@@ -51,7 +51,7 @@ class ThreadTest:
             if before is not None and at is not None and at - before >= LONG_PAUSE:
                 yield {"wait": f"{int((at - before).total_seconds() // 60)} minutes"}
             before = _moment(messages[-1]) or before
-            step = {"say": _text(asked)} if asked["role"] == "user" else self._decision(run_id)
+            step: Json = {"say": _text(asked)} if asked["role"] == "user" else self._decision(run_id)
             if with_answers:
                 step["answers"] = list(self._answers(run_id, messages))
             expected = list(self._expected(run_id, messages))

@@ -11,7 +11,8 @@ from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
-_ERRORS = {error.code: error for error in error_classes() if issubclass(error, ModelError)}
+MODEL_ERRORS = {error.code: error for error in error_classes() if issubclass(error, ModelError)}
+"""The errors that models fail with, by their codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,4 @@ class ModelAnswer:
 
 def model_error(code: str) -> ModelError:
     """Return the error of this code; ``ModelRefused`` if no model fails with it."""
-    return _ERRORS.get(code, ModelRefused)()
-
-
-def is_model_error(code: str) -> bool:
-    """Return whether a model may fail with this code."""
-    return code in _ERRORS
+    return MODEL_ERRORS.get(code, ModelRefused)()

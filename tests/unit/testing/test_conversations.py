@@ -122,7 +122,7 @@ PLAY = [
 
 
 @pytest.mark.parametrize("passed", [True, False])
-def test_a_model_plays_the_user_and_another_one_judges(project: Project, passed: bool) -> None:  # noqa: FBT001
+def test_a_model_plays_the_user_and_another_one_judges(project: Project, passed: bool) -> None:
     verdict = {"task": "judge", "say": f'{{"passed": {str(passed).lower()}, "reason": "It says where."}}'}
     ran = run(project, saved(project, {"conversations": [played(answers=[*PLAY, verdict], runs=4)]}), "--json")
     assert ran.code == (0 if passed else 1)
@@ -153,3 +153,16 @@ def test_a_coroutine_that_waits_is_waited_for(project: Project) -> None:
     assert (
         run(project, written(project, step, {"say": "x", "answers": ["x"], "expect": {"says_not": "fail"}})).code == 0
     )
+
+
+def test_what_nobody_has_thought_of_fails_one_conversation_only(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("baton_testing.conversation.Conversation.close", failing)
+    talks = [{"name": "One", "steps": [{"close": True}]}, {"name": "Two", "steps": [{"say": "Hi", "answers": ["Hi."]}]}]
+    report = run(project, saved(project, {"conversations": talks}), "--json").report
+    assert [each["passed"] for each in report["conversations"]] == [False, True]
+    assert "ZeroDivisionError" in report["conversations"][0]["runs"][0]["failures"][0]["happened"]

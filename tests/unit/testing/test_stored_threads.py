@@ -12,7 +12,6 @@ import yaml
 from baton.adapters.agent_files import load_agent
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.project_agents import AgentPlace
 from baton_testing.stored_thread import StoredThread, read_thread
 from baton_testing.thread_recording import Written, write_test
