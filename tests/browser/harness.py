@@ -31,7 +31,7 @@ Json = dict[str, Any]
 PATIENCE_SECONDS = 60
 """For a frame that must come; only a failing test ever waits so long."""
 ORIGIN = "http://localhost:8080"
-PAGE = ROOT / "local" / "page"
+PAGE = ROOT / "baton_local" / "page"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 SESSION = "baton:session:demo:ada"
 """Where a browser keeps the id of the conversation."""
