@@ -48,7 +48,8 @@ def made_title(text: str) -> str:
     """Return a title made of a model's text: one short line without markup; empty if nothing is left."""
     line = next((line for line in text.splitlines() if _is_seen(line)), "")
     line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _plain(line))).strip(_QUOTES))
-    return beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
+    title = beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
+    return title if title.strip("* ") else ""
 
 
 def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:

@@ -31,6 +31,7 @@ ANY_TEXT = st.text(st.characters(), max_size=300)
         ("Move *all* *.py and **some** *.md files", "Move all *.py and some *.md files"),
         ("3.5 release of snake_case", "3.5 release of snake_case"),
         ("\u200b \n ", ""),
+        ("\n** *\n", ""),
         ("", ""),
     ],
 )
