@@ -94,7 +94,7 @@ async def test_json_of_tools_is_redacted_whatever_its_members_are_called() -> No
 async def test_numbers_in_json_of_tools_are_redacted_like_texts() -> None:
     readers = build(Served().harness.ports).readers
     people = {"phone": 6502530000, "mobileNumbers": [436601234567, 12], "card_number": 4111111111111111, "age": 41}
-    calls = {"customer_id": 4111111111111111, "contacts": [people], "orderNumber": 123456789, "paid": True}
+    calls: dict[str, Any] = {"customer_id": 4111111111111111, "contacts": [people], "orderNumber": 123456789}
     shape: dict[str, Any] = {"input": calls, "timestamp": 1763900000000}
     redacted = await readers.redacted(shape)
     told = json.dumps(redacted)
@@ -103,5 +103,5 @@ async def test_numbers_in_json_of_tools_are_redacted_like_texts() -> None:
     shown = redacted["input"]["contacts"][0]
     assert (shown["phone"], shown["mobileNumbers"], shown["age"]) == ("[phone]", ["[phone 2]", 12], 41)
     assert redacted["input"]["customer_id"] == shown["card_number"] == "[card]"
-    assert (redacted["input"]["orderNumber"], redacted["input"]["paid"]) == (123456789, True)
+    assert redacted["input"]["orderNumber"] == 123456789
     assert redacted["timestamp"] == 1763900000000
