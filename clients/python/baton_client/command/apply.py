@@ -41,8 +41,8 @@ def apply(
         _finish(session, steps, results)
         failed = {name: problem for name, problem in results.items() if isinstance(problem, APIStatusError)}
         if failed:
-            first = next(step for step in todo if step.name in failed)
-            raise CommandError(refusal(first, failed[first.name]), ExitCode(exit_code(failed[first.name])))
+            first = next(step for step in todo if step.label in failed)
+            raise CommandError(refusal(first, failed[first.label]), ExitCode(exit_code(failed[first.label])))
 
     run(context, command, as_json=as_json)
 
@@ -57,13 +57,13 @@ async def _carry_out(session: Session, todo: list[Step]) -> dict[str, str | APIS
             again = []
             for step in waiting:
                 try:
-                    results[step.name] = await _apply(session, step)
+                    results[step.label] = await _apply(session, step)
                     progress.advance(task)
                 except BadRequestError as problem:
-                    results[step.name] = problem
+                    results[step.label] = problem
                     again.append(step)
                 except APIStatusError as problem:
-                    results[step.name] = problem
+                    results[step.label] = problem
             # An agent may refer to one that has been made in this round.
             waiting = again if len(again) < len(waiting) else []
     return results
@@ -96,7 +96,7 @@ async def _apply(session: Session, step: Step) -> str:
 def _show(session: Session, steps: list[Step]) -> None:
     for step in steps:
         note = f" ({step.note})" if step.note else ""
-        session.output.line(f"{MARKS[step.action]} {step.kind} {step.name}{note}", style="bold")
+        session.output.line(f"{MARKS[step.action]} {step.label}{note}", style="bold")
         for line in step.lines:
             style = "green" if line.lstrip().startswith("+") else "red" if line.lstrip().startswith("-") else ""
             session.output.line(f"    {line}", style=style)
@@ -106,7 +106,7 @@ def _finish(session: Session, steps: list[Step], results: dict[str, str | APISta
     if session.output.is_json:
         shapes: list[Json] = []
         for step in steps:
-            result = results.get(step.name)
+            result = results.get(step.label)
             is_error = isinstance(result, APIStatusError)
             told = {"result": None if is_error else result, "error": str(result) if is_error else None}
             shapes.append(step.shape() | told)

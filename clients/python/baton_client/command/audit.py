@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -84,7 +84,7 @@ def _filters(
     outcome: str | None,
     agent: str | None,
     thread: str | None,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     return {
         "from": since,
         "to": until,

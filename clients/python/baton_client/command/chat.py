@@ -113,7 +113,7 @@ class Chat:
             case ["/thread"]:
                 self._output.line(self._thread_id)
             case ["/attach", file]:
-                await self.attach(Path(file).expanduser())
+                await self.attach(_file(file))
             case [word, *_] if word.startswith("/"):
                 self._output.note(HELP)
             case _:
@@ -217,3 +217,7 @@ class Chat:
             )
         except BatonError as problem:
             self._output.error(advice(problem))
+
+
+def _file(typed: str) -> Path:
+    return Path(typed).expanduser()

@@ -35,10 +35,15 @@ class Step:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """What it is called among those of its kind."""
         if isinstance(self.source, AgentFile):
             return self.source.agent_id
         return f"{self.source.agent_id}/{self.source.relative}"
+
+    @property
+    def label(self) -> str:
+        """What it is called among all."""
+        return f"{self.kind} {self.name}"
 
     def shape(self) -> Json:
         """Return the step as ``--json`` shows it."""
@@ -151,4 +156,4 @@ def _shown(value: Any) -> str:
 
 def refusal(step: Step, problem: APIStatusError) -> str:
     """Return the line that says which thing the server has not taken, and why."""
-    return f"{step.kind} {step.name}: {advice(problem)}"
+    return f"{step.label}: {advice(problem)}"

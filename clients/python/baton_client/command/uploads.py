@@ -45,10 +45,11 @@ def checksum(file: Path) -> str:
 
 async def put(session: Session, file: Path, upload: Json) -> None:
     """Put a file where ``upload`` says. Raises ``CommandError`` if it is not taken."""
+    size = description(file)["size"]
     with session.output.progress() as progress:
-        task = progress.add_task(one_line(file.name, 40), total=file.stat().st_size)
+        task = progress.add_task(one_line(file.name, 40), total=size)
         # The length is signed with the other headers, so it is sent, not chunks.
-        headers = {**upload["headers"], "Content-Length": str(file.stat().st_size)}
+        headers = {**upload["headers"], "Content-Length": str(size)}
         answer = await session.http.request(
             upload["method"], upload["url"], headers=headers, content=_blocks(file, progress, task)
         )

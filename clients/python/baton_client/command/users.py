@@ -83,8 +83,7 @@ async def write_lines(session: Session, address: str, file: Path, **params: obje
         async for value in session.connection.lines(address, **params):
             session.output.json(value)
         return
-    if file.exists():
-        raise CommandError(f"{file} exists. Name another file, or remove it.", ExitCode.CONFLICT)
+    _check_new(file)
     draft = file.with_name(f"{file.name}.part")
     count = 0
     try:
@@ -122,3 +121,8 @@ def _lines(request: Json) -> list[str]:
     if request["status"] == "completed" and not residue:
         lines.append("Nothing is left.")
     return lines
+
+
+def _check_new(file: Path) -> None:
+    if file.exists():
+        raise CommandError(f"{file} exists. Name another file, or remove it.", ExitCode.CONFLICT)
