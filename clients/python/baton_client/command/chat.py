@@ -6,7 +6,7 @@ import asyncio
 import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,12 +135,11 @@ class Chat:
     async def _run(self, body: Json) -> None:
         view = RunView(self._output)
         with self._stopping():
-            events = self._session.connection.run(body)
             try:
-                await self._show(view, events)
+                async with aclosing(self._session.connection.run(body)) as events:
+                    await self._show(view, events)
             finally:
                 view.end_line()
-                await events.aclose()  # type: ignore[attr-defined]
         if view.error:
             raise CommandError(view.error)
         if view.interrupts:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -104,7 +105,7 @@ class Connection:
                 return
             cursor = following
 
-    async def run(self, body: Json) -> AsyncIterator[Json]:
+    async def run(self, body: Json) -> AsyncGenerator[Json, None]:
         """Yield the events of a run that ``body`` asks for, to its end, also across lost connections."""
         thread_id, run_id = body["threadId"], body["runId"]
         last = 0
@@ -112,14 +113,15 @@ class Connection:
         attempt = 0
         while True:
             try:
-                async for event in self._events(request):
-                    seq = _seq(event)
-                    if seq is not None and seq <= last:
-                        continue
-                    last, attempt = seq or last, 0
-                    yield event
-                    if event["type"] in END_OF_RUN and event.get("metadata", {}).get("runId", run_id) == run_id:
-                        return
+                async with aclosing(self._events(request)) as events:
+                    async for event in events:
+                        seq = _seq(event)
+                        if seq is not None and seq <= last:
+                            continue
+                        last, attempt = seq or last, 0
+                        yield event
+                        if event["type"] in END_OF_RUN and _run_id(event) in {None, run_id}:
+                            return
             except APIConnectionError:
                 if attempt >= self.transport.options.max_retries + 3 or not last:
                     raise
@@ -131,23 +133,24 @@ class Connection:
             address = path("/v1/threads/{thread_id}/events", thread_id=thread_id)
             request = Request(method="GET", path=address, params={"after": last, **PROTOCOL})
 
-    async def follow(self, thread_id: str, after: int) -> AsyncIterator[Json]:
+    async def follow(self, thread_id: str, after: int) -> AsyncGenerator[Json, None]:
         """Yield a conversation's events behind number ``after``, and go on for ever."""
         last = after
         address = path("/v1/threads/{thread_id}/events", thread_id=thread_id)
         while True:
             request = Request(method="GET", path=address, params={"after": last, **PROTOCOL})
             begun = asyncio.get_running_loop().time()
-            async for event in self._events(request):
-                seq = _seq(event)
-                if seq is None or seq > last:
-                    last = seq or last
-                    yield event
+            async with aclosing(self._events(request)) as events:
+                async for event in events:
+                    seq = _seq(event)
+                    if seq is None or seq > last:
+                        last = seq or last
+                        yield event
             # An answer without events that ends at once must not become a storm of requests.
             if asyncio.get_running_loop().time() - begun < 1:
                 await asyncio.sleep(1)
 
-    async def _events(self, request: Request) -> AsyncIterator[Json]:
+    async def _events(self, request: Request) -> AsyncGenerator[Json, None]:
         decoder = EventDecoder()
         async with self.transport.opened(request, read_seconds=self.transport.options.silence_seconds) as response:
             async for chunk in response.aiter_bytes():
@@ -169,3 +172,8 @@ def _seq(event: Json) -> int | None:
     metadata = event.get("metadata")
     seq = metadata.get("seq") if isinstance(metadata, dict) else None
     return seq if isinstance(seq, int) else None
+
+
+def _run_id(event: Json) -> Any:
+    metadata = event.get("metadata")
+    return metadata.get("runId") if isinstance(metadata, dict) else None

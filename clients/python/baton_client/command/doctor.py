@@ -124,7 +124,8 @@ async def _token(session: Session) -> Check:
     try:
         who = await session.connection.get("/v1/users/me")
     except (BatonError, CommandError) as problem:
-        return Check("token", False, str(problem), advice(problem), exit_code(problem))  # noqa: FBT003
+        todo = advice(problem).removeprefix(str(problem)).strip() or None
+        return Check("token", False, str(problem), todo, exit_code(problem))  # noqa: FBT003
     permissions = ", ".join(who.get("permissions") or []) or "none"
     told = f"{who.get('userId')} of {who.get('tenantId')}; permissions: {permissions}; until {who.get('expiresAt')}"
     left = _left_seconds(who.get("expiresAt"))

@@ -54,11 +54,14 @@ class Output:
         self.note(f"baton: {one_line(text)}", style="red")
 
     def rows(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, empty: str) -> None:
-        """Print a list: as ``{"items": [...]}``, or as a table."""
+        """Print a list: as ``{"items": [...]}``, or as a table, which has tabs where there is no terminal."""
         if self.is_json:
             self.json({"items": list(items)})
         elif not items:
             self.note(empty)
+        elif not self.console.is_terminal:
+            for item in items:
+                sys.stdout.write("\t".join(one_line(read(item)) for _, read in columns) + "\n")
         else:
             self.console.print(_table(items, columns))
 

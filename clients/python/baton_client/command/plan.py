@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import yaml
 
 from baton_client.command.connection import Connection, Json, path
 from baton_client.command.exits import CommandError, ExitCode, advice
@@ -110,7 +113,7 @@ async def _documents(connection: Connection, agent_id: str, documents: list[Owne
 async def _procedure(connection: Connection, procedure: OwnedFile, *, is_new: bool) -> Step:
     text = procedure.file.read_text()
     before = "" if is_new else await _newest_text(connection, procedure.agent_id, _title(text))
-    if before.split() == text.split():
+    if _said(before) == _said(text):
         return Step("procedure", "none", procedure)
     diff = list(
         difflib.unified_diff(before.splitlines(), text.splitlines(), "server", str(procedure.file), lineterm="")
@@ -137,6 +140,18 @@ def _title(text: str) -> str:
         if line.startswith("name:"):
             return line.removeprefix("name:").strip().strip("\"'")
     return ""
+
+
+def _said(text: str) -> tuple[Json, list[str]]:
+    """Return a procedure's front matter without what is empty, and its words: what two texts are compared by."""
+    parts = re.split(r"^---[ \t]*$", text, maxsplit=2, flags=re.MULTILINE)
+    try:
+        front = yaml.safe_load(parts[1]) if len(parts) == 3 else {}
+    except yaml.YAMLError:
+        return {}, text.split()
+    if not isinstance(front, dict):
+        return {}, text.split()
+    return {name: value for name, value in front.items() if value}, parts[-1].split()
 
 
 def _change_lines(change: Json) -> list[str]:

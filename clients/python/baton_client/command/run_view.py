@@ -19,7 +19,8 @@ class RunView:
         self._output = output
         self._shows_user = shows_user
         self._is_in_text = False
-        self._attempt = 1
+        self._sub_agents: dict[str, str] = {}
+        """Names by task: only the beginning of one tells it."""
         self.interrupts: list[Json] = []
         """What the run that ended last waits for."""
         self.outcome: str | None = None
@@ -90,13 +91,18 @@ class RunView:
             self._say(f"> the call {outcome if outcome == 'failed' else 'was refused'}", "yellow")
 
     def _subagent_started(self, event: Json) -> None:
-        self._say(f"> {event.get('name')} is at work")
+        name = one_line(event.get("name") or "A sub-agent")
+        self._sub_agents[str(event.get("subagentRunId"))] = name
+        self._say(f"> {name} is at work")
 
     def _subagent_finished(self, event: Json) -> None:
-        self._say(f"> {event.get('name') or 'A sub-agent'} has answered")
+        self._say(f"> {self._sub_agent(event)} has answered")
 
     def _subagent_error(self, event: Json) -> None:
-        self._say(f"> {event.get('name') or 'A sub-agent'} failed: {event.get('message')}", "yellow")
+        self._say(f"> {self._sub_agent(event)} failed: {event.get('message')}", "yellow")
+
+    def _sub_agent(self, event: Json) -> str:
+        return self._sub_agents.get(str(event.get("subagentRunId")), "A sub-agent")
 
     def _activity_snapshot(self, event: Json) -> None:
         if event.get("activityType") in {"handoff", "return"}:

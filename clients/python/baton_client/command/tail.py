@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Annotated
 
 import typer
@@ -24,14 +25,16 @@ def tail(
     async def command(session: Session) -> None:
         thread = await session.connection.get(path("/v1/threads/{thread_id}", thread_id=thread_id))
         view = RunView(session.output, shows_user=True)
-        async for event in session.connection.follow(thread_id, 0 if from_start else thread["lastSeq"]):
-            if session.output.is_json:
-                session.output.json(event)
-            else:
-                view.show(event)
-                if view.error and event["type"] == "RUN_ERROR":
-                    session.output.error(view.error)
-            if one_run and event["type"] in END_OF_RUN:
-                return
+        followed = session.connection.follow(thread_id, 0 if from_start else thread["lastSeq"])
+        async with aclosing(followed) as events:
+            async for event in events:
+                if session.output.is_json:
+                    session.output.json(event)
+                else:
+                    view.show(event)
+                    if view.error and event["type"] == "RUN_ERROR":
+                        session.output.error(view.error)
+                if one_run and event["type"] in END_OF_RUN:
+                    return
 
     run(context, command, as_json=as_json)
