@@ -59,6 +59,12 @@ class Terminal:
         self._text = rest
         return found + expected
 
+    def rest(self) -> str:
+        """Return what was shown behind what has been read, once the process has ended."""
+        while select.select([self._keyboard], [], [], 0)[0]:
+            self._text += os.read(self._keyboard, 65536).decode()
+        return SEQUENCE.sub("", self._text)
+
     def exit_code(self) -> int:
         """Wait for the end."""
         return self._process.wait(PATIENCE_SECONDS)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -48,6 +53,22 @@ def test_ctrl_c_twice_leaves_a_clean_terminal(environment: dict[str, str]) -> No
         terminal.read_until(">")
         terminal.type("\x03")
         assert terminal.exit_code() == 130
+        assert not re.search("(?i)error|traceback", terminal.rest())
+        assert terminal.is_clean
+
+
+def test_ctrl_c_twice_leaves_an_answer_that_does_not_stop() -> None:
+    """Of a server that begins a run, and then says nothing, not even to the request to stop it."""
+    with (
+        silent_server() as url,
+        Terminal([*BATON, "chat", "-m", "Hi"], {"BATON_URL": url, "BATON_TOKEN": "x"}) as terminal,
+    ):
+        terminal.read_until("Baton:")
+        terminal.type("\x03")
+        terminal.read_until("again leaves")
+        terminal.type("\x03")
+        assert terminal.exit_code() == 130
+        assert not re.search("(?i)error|traceback", terminal.rest())
         assert terminal.is_clean
 
 
@@ -62,6 +83,34 @@ def test_a_folder_is_applied_twice_and_changed_once(environment: dict[str, str],
     first, second = (_json(environment, "apply", str(tmp_path), "--yes", "--json") for _ in range(2))
     assert [item["error"] for item in first] == [None, None]
     assert [item["action"] for item in second] == ["none", "none"]
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """The address of a server that answers every request with the beginning of a message."""
+    done = threading.Event()
+    event = {"type": "TEXT_MESSAGE_START", "messageId": "m", "metadata": {"seq": 1}}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            if self.path != "/v1/runs":
+                done.wait()
+                return
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+            done.wait()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        done.set()
+        server.shutdown()
+        thread.join()
 
 
 def _json(environment: dict[str, str], *arguments: str) -> list[dict[str, object]]:

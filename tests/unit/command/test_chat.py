@@ -60,7 +60,6 @@ def test_each_line_of_the_input_is_a_message(server: ScriptedServer) -> None:
 
 def test_a_lost_connection_is_taken_up_without_a_repeat(server: ScriptedServer) -> None:
     whole = [BEGUN, *said("One ", "two"), ENDED]
-    server.answer("POST /v1/runs", stream(*whole[:3]))
 
     def rest(request: httpx.Request) -> httpx.Response:
         assert request.url.params["after"] == "3"
@@ -105,3 +104,19 @@ def test_a_conversation_is_followed_to_the_end_of_a_run(server: ScriptedServer) 
     server.answer("GET /v1/threads/t/events", stream(asked, {**ENDED, "metadata": {"seq": 9}}))
     assert server.run("tail", "t", "--one-run").stdout == "You: Hi\n"
     assert server.requests[-1].url.params["after"] == "7"
+
+
+def test_a_token_that_expires_in_the_stream_is_told_and_the_run_goes_on(server: ScriptedServer) -> None:
+    expiry = {"type": "RUN_ERROR", "code": "token_expired", "message": "Come again.", "metadata": {}}
+    server.answer("POST /v1/runs", stream(BEGUN, *said("One ")[:2], expiry))
+    ended = server.run("chat", "-m", "Hi")
+    assert ended.exit_code == 3
+    assert ended.stdout == "Assistant: One \n"
+    assert len(server.requests) == 1
+
+
+def test_a_run_whose_first_event_never_came_is_asked_for_again(server: ScriptedServer) -> None:
+    server.answer("POST /v1/runs", stream(), stream(BEGUN, *said("Yes."), ENDED))
+    assert server.run("chat", "-m", "Hi").stdout == "Assistant: Yes.\n"
+    first, second = (json.loads(each.content) for each in server.sent("POST /v1/runs"))
+    assert first == second

@@ -134,12 +134,14 @@ class Chat:
 
     async def _run(self, body: Json) -> None:
         view = RunView(self._output)
-        with self._stopping():
+        with self._stopping() as stops:
             try:
                 async with aclosing(self._session.connection.run(body)) as events:
                     await self._show(view, events)
             finally:
                 view.end_line()
+        if stops and (self._input is None or not self._input.is_terminal):
+            raise KeyboardInterrupt
         if view.error:
             raise CommandError(view.error)
         if view.interrupts:
@@ -175,8 +177,11 @@ class Chat:
         await self._run(self._asked(None, tuple(answers)))
 
     @contextmanager
-    def _stopping(self) -> Iterator[None]:
-        """Within the block, the first Ctrl-C stops the run on the server, the second one leaves."""
+    def _stopping(self) -> Iterator[list[asyncio.Task[None]]]:
+        """Within the block, the first Ctrl-C stops the run on the server, the second one leaves.
+
+        Yields the requests to stop it, of which there is one at most.
+        """
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         before = signal.getsignal(signal.SIGINT)
@@ -194,10 +199,10 @@ class Chat:
             loop.add_signal_handler(signal.SIGINT, interrupted)
         except (NotImplementedError, RuntimeError, ValueError):
             # No signals here (Windows, a thread): Ctrl-C raises KeyboardInterrupt and leaves.
-            yield
+            yield stops
             return
         try:
-            yield
+            yield stops
         except asyncio.CancelledError:
             if self._is_leaving:
                 raise KeyboardInterrupt from None

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from baton_client.asynchronous.transport import AsyncTransport, Request
-from baton_client.errors import APIConnectionError, UnexpectedAnswerError
+from baton_client.errors import APIConnectionError, AuthenticationError, UnexpectedAnswerError
 from baton_client.retries import wait_seconds
 from baton_client.sse import EventDecoder
 
@@ -20,6 +20,8 @@ Json = dict[str, Any]
 END_OF_RUN = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 PROTOCOL = {"protocolVersion": "1.0"}
 PAGE_ITEMS = 100
+MOST_FAILURES = 6
+"""Of connections to a stream in a row, none of which has brought anything new: about ten seconds."""
 
 
 def path(template: str, **names: str) -> str:
@@ -106,49 +108,60 @@ class Connection:
             cursor = following
 
     async def run(self, body: Json) -> AsyncGenerator[Json, None]:
-        """Yield the events of a run that ``body`` asks for, to its end, also across lost connections."""
-        thread_id, run_id = body["threadId"], body["runId"]
-        last = 0
-        request = Request(method="POST", path="/v1/runs", json=body, headers={"Accept": "text/event-stream"})
-        attempt = 0
-        while True:
-            try:
-                async with aclosing(self._events(request)) as events:
-                    async for event in events:
-                        seq = _seq(event)
-                        if seq is not None and seq <= last:
-                            continue
-                        last, attempt = seq or last, 0
-                        yield event
-                        if event["type"] in END_OF_RUN and _run_id(event) in {None, run_id}:
-                            return
-            except APIConnectionError:
-                if attempt >= self.transport.options.max_retries + 3 or not last:
-                    raise
-            if not last:
-                raise UnexpectedAnswerError("The stream ended before the run began. Send the message again.")
-            attempt += 1
-            if attempt > 1:
-                await asyncio.sleep(wait_seconds(attempt, None))
-            address = path("/v1/threads/{thread_id}/events", thread_id=thread_id)
-            request = Request(method="GET", path=address, params={"after": last, **PROTOCOL})
+        """Yield the events of a run that ``body`` asks for, to its end, also across lost connections.
+
+        Until its first event has come the same request is sent again: its ids make that safe.
+        """
+        first = Request(method="POST", path="/v1/runs", json=body, headers={"Accept": "text/event-stream"})
+        async with aclosing(self._numbered(body["threadId"], 0, first)) as events:
+            async for event in events:
+                yield event
+                if event["type"] in END_OF_RUN and _metadata(event).get("runId") in {None, body["runId"]}:
+                    return
 
     async def follow(self, thread_id: str, after: int) -> AsyncGenerator[Json, None]:
         """Yield a conversation's events behind number ``after``, and go on for ever."""
-        last = after
+        async with aclosing(self._numbered(thread_id, after, None)) as events:
+            async for event in events:
+                yield event
+
+    async def _numbered(self, thread_id: str, last: int, first: Request | None) -> AsyncGenerator[Json, None]:
+        """Yield events without a repeat: those that ``first`` answers, then whatever follows them."""
         address = path("/v1/threads/{thread_id}/events", thread_id=thread_id)
+        failures = 0
         while True:
-            request = Request(method="GET", path=address, params={"after": last, **PROTOCOL})
+            following = Request(method="GET", path=address, params={"after": last, **PROTOCOL})
+            before = last
             begun = asyncio.get_running_loop().time()
-            async with aclosing(self._events(request)) as events:
-                async for event in events:
-                    seq = _seq(event)
-                    if seq is None or seq > last:
-                        last = seq or last
+            try:
+                async with aclosing(self._events(first if first is not None and not last else following)) as events:
+                    async for event in events:
+                        if _is_expiry(event):
+                            await self._renew()
+                            break
+                        seq = _metadata(event).get("seq")
+                        if isinstance(seq, int):
+                            if seq <= last:
+                                continue
+                            last = seq
                         yield event
-            # An answer without events that ends at once must not become a storm of requests.
-            if asyncio.get_running_loop().time() - begun < 1:
-                await asyncio.sleep(1)
+            except APIConnectionError:
+                failures = 0 if last > before else failures + 1
+                if failures > MOST_FAILURES:
+                    raise
+            else:
+                # An answer that ends at once, without anything new: normal only between runs.
+                is_empty = last == before and asyncio.get_running_loop().time() - begun < 1
+                failures = failures + 1 if is_empty else 0
+                if failures > MOST_FAILURES and first is not None:
+                    raise UnexpectedAnswerError("The run's events end too early. `baton tail` shows how it goes on.")
+            if failures:
+                await asyncio.sleep(wait_seconds(min(failures, MOST_FAILURES), None))
+
+    async def _renew(self) -> None:
+        if not self.transport.tokens.can_renew:
+            raise AuthenticationError("The token has expired; the run goes on.", code="token_expired")
+        await self.transport.tokens.renew()
 
     async def _events(self, request: Request) -> AsyncGenerator[Json, None]:
         decoder = EventDecoder()
@@ -168,12 +181,11 @@ def _event(data: str) -> Json:
     return event
 
 
-def _seq(event: Json) -> int | None:
+def _metadata(event: Json) -> Json:
     metadata = event.get("metadata")
-    seq = metadata.get("seq") if isinstance(metadata, dict) else None
-    return seq if isinstance(seq, int) else None
+    return metadata if isinstance(metadata, dict) else {}
 
 
-def _run_id(event: Json) -> Any:
-    metadata = event.get("metadata")
-    return metadata.get("runId") if isinstance(metadata, dict) else None
+def _is_expiry(event: Json) -> bool:
+    """Whether the stream ends because its request's token has: the run goes on, so this has no number."""
+    return event["type"] == "RUN_ERROR" and event.get("code") == "token_expired" and "seq" not in _metadata(event)
