@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from baton_client.command import app
 from baton_client.command.session import Environment

@@ -24,7 +24,7 @@ def said(*deltas: str) -> list[dict[str, Any]]:
 
 
 def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
-    events = [
+    events: list[dict[str, Any]] = [
         BEGUN,
         {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "Research"},
         {"type": "SUBAGENT_FINISHED", "subagentRunId": "s"},
