@@ -13,15 +13,17 @@ NAMES = {
     "aclosing": "closing",
     "aiter_bytes": "iter_bytes",
     "aiter_lines": "iter_lines",
+    "aiter": "iter",
     "aread": "read",
     "asynchronous": "synchronous",
     "asyncio": "time",
+    "awaited": "unawaited",
     "AsyncIterator": "Iterator",
     "StopAsyncIteration": "StopIteration",
 }
 PREFIXED = (
-    "Agents Audit Baton Client Documents Episodes EventStream Events Feedback Files Forgetting Limits Messages Pager "
-    "Procedures Resource RunStream Runs Skills Sources SubTasks Threads Tokens Transport Users Workflows"
+    "Agents Audit Baton Client Documents Episodes Events Files Messages Pager "
+    "Procedures Resource RunStream Runs Skills Sources SubTasks Tenant Threads Tokens Transport Users Workflows"
 ).split()
 
 
