@@ -1,11 +1,11 @@
 """The Python client of Baton. ``Baton`` and ``AsyncBaton`` have the same methods.
 
-    from baton_client import Baton
+from baton_client import Baton
 
-    with Baton("http://127.0.0.1:8080", token="...") as baton:
-        with baton.runs.stream("What can you do?") as stream:
-            for text in stream.texts():
-                print(text, end="", flush=True)
+with Baton("http://127.0.0.1:8080", token="...") as baton:
+    with baton.runs.stream("What can you do?") as stream:
+        for text in stream.texts():
+            print(text, end="", flush=True)
 """
 
 from baton_client.asynchronous.client import AsyncBaton
@@ -36,7 +36,9 @@ from baton_client.synchronous.events import Events
 from baton_client.synchronous.pages import Pager
 from baton_client.synchronous.stream import RunStream
 from baton_client.tools import ClientTool, client_tool
-from baton_client.version import VERSION as __version__
+from baton_client.version import VERSION
+
+__version__ = VERSION
 
 __all__ = [
     "APIConnectionError",

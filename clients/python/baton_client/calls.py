@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from baton_client.errors import ConfigurationError
@@ -23,3 +24,13 @@ def unawaited(value: T | Awaitable[T]) -> T:
             value.close()
         raise ConfigurationError("Functions given to Baton are not asynchronous. Use AsyncBaton for those that are.")
     return value
+
+
+async def in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function that waits for a disk, beside the event loop."""
+    return await asyncio.to_thread(function, *arguments)
+
+
+def directly(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function."""
+    return function(*arguments)

@@ -104,9 +104,8 @@ def parsed(data: str) -> AnyEvent:
     try:
         return _EVENTS.validate_python(raw)
     except ValidationError as problem:
-        raise UnexpectedAnswerError(
-            f"A {raw['type'][:MAX_SHOWN]} event is not as AG-UI describes it: {problem.errors(include_url=False)[0]['msg']}."
-        ) from problem
+        wrong = problem.errors(include_url=False)[0]["msg"]
+        raise UnexpectedAnswerError(f"A {raw['type']} event is not as AG-UI describes it: {wrong}.") from problem
 
 
 def metadata_of(event: AnyEvent) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from baton_client.errors import (
     NotFoundError,
     PermissionDeniedError,
     StreamInterruptedError,
+    UnexpectedAnswerError,
     error_of_run,
 )
 from baton_client.events import AnyEvent, RunErrorEvent, parsed, seq_of
@@ -26,7 +27,7 @@ from baton_client.sse import EventDecoder
 logger = logging.getLogger("baton_client")
 
 IDLE_SECONDS = 1.0
-"""How long to wait before the server is asked again whether something has happened since, where nothing was going on."""
+"""How long to wait before asking again where nothing was going on."""
 MOST_ATTEMPTS = 6
 """After as many failures in a row the wait between two attempts no longer grows."""
 
@@ -65,7 +66,10 @@ class AsyncEvents:
         return self._sequence.last
 
     async def __aiter__(self) -> AsyncGenerator[AnyEvent, None]:
-        """Yield events. Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, and ``APIStatusError``."""
+        """Yield events.
+
+        Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, and ``APIStatusError``.
+        """
         behind_gap: AnyEvent | None = None
         while True:
             begun_at = time.monotonic()
@@ -85,6 +89,7 @@ class AsyncEvents:
                             break
                         if place is Place.NEXT:
                             self._progress_at = time.monotonic()
+                            self._failures = 0
                             yield event
             except (NotFoundError, PermissionDeniedError):
                 # Those who may answer a run but not read its conversation are shown its first and last event only.
@@ -110,8 +115,6 @@ class AsyncEvents:
                 if self._ends_when_idle:
                     return
                 await self._wait_idle()
-            else:
-                self._failures = 0
 
     async def _connection(self) -> AsyncGenerator[AnyEvent, None]:
         """Yield the events of one answer."""
@@ -123,6 +126,8 @@ class AsyncEvents:
         seconds = self._transport.options.silence_seconds
         begun_at = time.monotonic()
         async with self._transport.opened(request, read_seconds=seconds) as response:
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                raise UnexpectedAnswerError(f"{response.url} answers without events. Is base_url the address of Baton?")
             self._was_open = True
             async for chunk in response.aiter_bytes():
                 if time.monotonic() - begun_at > IDLE_SECONDS:
@@ -131,7 +136,7 @@ class AsyncEvents:
                     yield parsed(data)
 
     async def _wait_after(self, problem: Exception, advised: float | None = None) -> None:
-        """Wait before the next attempt. Raises ``problem`` if there was no answer yet, and when it is time to give up."""
+        """Wait before the next attempt. Raises ``problem`` if there was no answer yet, or it is time to give up."""
         if not self._was_open:
             raise problem
         self._give_up_in_time(problem)

@@ -42,12 +42,14 @@ class AsyncResource:
         is_repeatable: bool = True,
         read_seconds: float | None = None,
     ) -> T:
-        return await self._sent(
+        value: T = await self._sent(
             "POST", address, type_, json=body, is_repeatable=is_repeatable, read_seconds=read_seconds
         )
+        return value
 
     async def _delete(self, address: str, type_: type[T] | Any, **params: Any) -> T:
-        return await self._sent("DELETE", address, type_, params=params)
+        value: T = await self._sent("DELETE", address, type_, params=params)
+        return value
 
     async def _sent(self, method: str, address: str, type_: type[T] | Any, **request: Any) -> T:
         value: T = await self._transport.value(Request(method=method, path=address, **request), type_)
@@ -72,7 +74,7 @@ class AsyncResource:
                         case "end":
                             following, is_whole = record.get("nextCursor"), True
                         case "error":
-                            raise UnexpectedAnswerError(f"The export ended early: {record.get('message') or record}.")
+                            raise UnexpectedAnswerError(f"The export ended early: {record.get('detail') or record}.")
                         case "cursor":
                             pass
                         case _:

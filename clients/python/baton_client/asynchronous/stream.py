@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
+from typing import Any
 
 import httpx
 
@@ -183,10 +184,10 @@ class AsyncRunStream:
             return await self._called(tool, interrupt) if tool is not None else None
         if self._approve is None:
             return None
-        decision = await awaited(self._approve(interrupt))
+        decision: Any = await awaited(self._approve(interrupt))
         if isinstance(decision, str):
             return Answer.approval(interrupt.id, approved=False, comment=decision)
-        return Answer.approval(interrupt.id, approved=decision)
+        return Answer.approval(interrupt.id, approved=bool(decision))
 
     async def _called(self, tool: ClientTool, interrupt: Interrupt) -> Answer:
         """Return the result of a function; the model is told of an exception, and may try something else."""

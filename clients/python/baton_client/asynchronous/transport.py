@@ -71,7 +71,7 @@ class AsyncTransport:
         except ValidationError as problem:
             raise UnexpectedAnswerError(_differs(request, problem)) from problem
         if isinstance(value, Model):
-            value._http_response = HttpResponse(response.status_code, dict(response.headers), body)  # noqa: SLF001
+            value._http_response = HttpResponse(response.status_code, dict(response.headers), body)
         return value
 
     async def text(self, request: Request) -> str:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any
 
 from baton_client.errors import APITimeoutError
-
-T = TypeVar("T")
 
 FIRST_SECONDS = 0.2
 MOST_SECONDS = 5.0
 
 
-async def until(read: Callable[[], Awaitable[T]], is_done: Callable[[T], bool], timeout: float, what: str) -> T:
+async def until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout: float, what: str) -> Any:
     """Return the first value that ``is_done``, reading it again and again. Raises ``APITimeoutError``."""
     ends_at = time.monotonic() + timeout
     pause = FIRST_SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mimetypes
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,14 +10,15 @@ from baton_client.asynchronous.pages import AsyncPager
 from baton_client.asynchronous.resource import AsyncResource, given, path
 from baton_client.asynchronous.transport import AsyncTransport
 from baton_client.asynchronous.waiting import until
-from baton_client.errors import ConfigurationError
+from baton_client.calls import in_thread
 from baton_client.models import DeletedDocument, DeletedSource, Document, DocumentAnswer, FoundKnowledge, Source
+from baton_client.uploads import Upload
 
 DOCUMENTS = "/v1/agents/{agent_id}/documents"
 DOCUMENT = DOCUMENTS + "/{document_id}"
 SOURCES = "/v1/agents/{agent_id}/sources"
 SOURCE = SOURCES + "/{source_id}"
-IN_PROGRESS = frozenset({"pending", "processing"})
+IN_PROGRESS = frozenset({"waiting", "processing"})
 
 
 class AsyncSources(AsyncResource):
@@ -90,32 +90,30 @@ class AsyncDocuments(AsyncResource):
 
         ``document_id`` replaces that document. Raises ``ConfigurationError`` without a name or a type.
         """
-        data = content.read_bytes() if isinstance(content, Path) else content
-        known = name or (content.name if isinstance(content, Path) else None)
-        if not known:
-            raise ConfigurationError("Give the document a name: bytes have none.")
-        kind = content_type or mimetypes.guess_type(known)[0]
-        if not kind:
-            raise ConfigurationError(f"Give the content type of {known}: its name does not tell it.")
-        body = {
-            "name": known,
-            "contentType": kind,
-            "size": len(data),
-            "sha256": hashlib.sha256(data).hexdigest(),
-        } | given(title=title, url=url, requiredPermission=required_permission, documentId=document_id)
+        file = await in_thread(Upload.of, content, name, content_type)
+        digest = hashlib.sha256(file.data).hexdigest()
+        body = {**file.announced, "sha256": digest} | given(
+            title=title, url=url, requiredPermission=required_permission, documentId=document_id
+        )
         # Its content makes it safe to repeat: the server knows documents by their digests.
-        answer = await self._post(path(DOCUMENTS, agent_id=agent_id), DocumentAnswer, body)
+        answer: DocumentAnswer = await self._post(path(DOCUMENTS, agent_id=agent_id), DocumentAnswer, body)
         if answer.upload is not None:
-            await self._transport.upload(answer.upload, data)
+            await self._transport.upload(answer.upload, file.data)
         return answer.document
 
     async def wait(self, agent_id: str, document_id: str, *, timeout: float = 600.0) -> Document:
-        """Wait until a document is read, or has failed, and return it. Raises ``APITimeoutError`` after ``timeout`` s."""
+        """Wait until a document is read, or has failed, and return it.
+
+        Raises ``APITimeoutError`` after ``timeout`` seconds; the server goes on.
+        """
 
         async def read() -> Document:
             return await self.get(agent_id, document_id)
 
-        return await until(read, lambda document: document.status not in IN_PROGRESS, timeout, f"document {document_id}")
+        found: Document = await until(
+            read, lambda document: document.status not in IN_PROGRESS, timeout, f"document {document_id}"
+        )
+        return found
 
     def list(self, agent_id: str, *, limit: int | None = None) -> AsyncPager[Document]:
         """List an agent's documents."""

@@ -10,6 +10,8 @@ from baton_client.asynchronous.pages import AsyncPager, Page
 from baton_client.asynchronous.resource import AsyncResource, given, path
 from baton_client.models import Episode, EpisodeWithMessages, FoundEpisode, ImportAnswer
 
+FoundEpisodes = list[FoundEpisode]
+
 
 class AsyncEpisodes(AsyncResource):
     """``client.episodes``: the caller's own."""
@@ -18,16 +20,14 @@ class AsyncEpisodes(AsyncResource):
         """List episodes, the newest first."""
         return self._list("/v1/episodes", Episode, limit=limit)
 
-    async def get(
-        self, episode_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> EpisodeWithMessages:
+    async def get(self, episode_id: str, *, limit: int | None = None, cursor: str | None = None) -> EpisodeWithMessages:
         """Return an episode with the messages it is of; ``next_cursor`` asks for more of them."""
         address = path("/v1/episodes/{episode_id}", episode_id=episode_id)
         return await self._get(address, EpisodeWithMessages, limit=limit, cursor=cursor)
 
     async def search(
         self, query: str, *, limit: int | None = None, since: datetime | None = None, until: datetime | None = None
-    ) -> list[FoundEpisode]:
+    ) -> FoundEpisodes:
         """Return the episodes that fit a question best, the best first."""
         times = {"from": since.isoformat() if since else None, "to": until.isoformat() if until else None}
         body = {"query": query} | given(limit=limit, **times)

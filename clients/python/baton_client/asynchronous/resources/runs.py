@@ -69,6 +69,4 @@ class AsyncRuns(AsyncResource):
         Without ``run_id`` it is the next one that has an event there; if nothing is going on, there are no events, and
         the result's outcome is ``none``. ``StreamInterruptedError`` has all three. Leaving it does not stop the run.
         """
-        return AsyncRunStream(
-            self._transport, None, thread_id=thread_id, run_id=run_id, after=after, keep_running=True
-        )
+        return AsyncRunStream(self._transport, None, thread_id=thread_id, run_id=run_id, after=after, keep_running=True)

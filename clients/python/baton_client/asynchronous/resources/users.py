@@ -34,7 +34,10 @@ class AsyncUsers(AsyncResource):
         async def read() -> ForgetRequest:
             return await self.forget_request(request_id)
 
-        return await until(read, lambda request: request.ended_at is not None, timeout, f"request {request_id}")
+        ended: ForgetRequest = await until(
+            read, lambda request: request.ended_at is not None, timeout, f"request {request_id}"
+        )
+        return ended
 
     def export(self, user_id: str, *, only_sessions: bool = False) -> AsyncIterator[dict[str, Any]]:
         """Yield everything that is kept about a user, record by record; ``me`` is the caller.
