@@ -48,6 +48,7 @@ __all__ = [
     "Event",
     "EventType",
     "MessagesSnapshotEvent",
+    "Received",
     "RunErrorEvent",
     "RunFinishedEvent",
     "RunStartedEvent",
@@ -88,6 +89,14 @@ class UnknownEvent:
 
 
 AnyEvent = Event | UnknownEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event, and the JSON that it was sent as."""
+
+    event: AnyEvent
+    data: str
 
 
 def parsed(data: str) -> AnyEvent:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from baton_client.asynchronous.resource import path
+from baton_client.addresses import path
 from baton_client.asynchronous.transport import AsyncTransport, Request
 from baton_client.errors import (
     APIConnectionError,
@@ -19,7 +19,7 @@ from baton_client.errors import (
     UnexpectedAnswerError,
     error_of_run,
 )
-from baton_client.events import AnyEvent, RunErrorEvent, parsed, seq_of
+from baton_client.events import AnyEvent, Received, RunErrorEvent, parsed, seq_of
 from baton_client.retries import STATUSES, wait_seconds
 from baton_client.sequence import Place, Sequence
 from baton_client.sse import EventDecoder
@@ -70,7 +70,13 @@ class AsyncEvents:
 
         Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, and ``APIStatusError``.
         """
-        behind_gap: AnyEvent | None = None
+        async with aclosing(self.received()) as events:
+            async for received in events:
+                yield received.event
+
+    async def received(self) -> AsyncGenerator[Received, None]:
+        """Yield events with their text as it was sent. Raises like iterating."""
+        behind_gap: Received | None = None
         while True:
             begun_at = time.monotonic()
             had = self.last
@@ -79,23 +85,23 @@ class AsyncEvents:
             behind_gap = None
             try:
                 async with aclosing(self._connection()) as events:
-                    async for event in events:
-                        if _is_expiry(event):
+                    async for received in events:
+                        if _is_expiry(received.event):
                             is_expired = True
                             break
-                        place = self._sequence.take(event)
+                        place = self._sequence.take(received.event)
                         if place is Place.BEHIND_GAP:
-                            behind_gap = event
+                            behind_gap = received
                             break
                         if place is Place.NEXT:
                             self._progress_at = time.monotonic()
                             self._failures = 0
-                            yield event
+                            yield received
             except (NotFoundError, PermissionDeniedError):
                 # Those who may answer a run but not read its conversation are shown its first and last event only.
                 if missed is None:
                     raise
-                self._sequence.take(missed)
+                self._sequence.take(missed.event)
                 yield missed
                 return
             except APIConnectionError as problem:
@@ -116,7 +122,7 @@ class AsyncEvents:
                     return
                 await self._wait_idle()
 
-    async def _connection(self) -> AsyncGenerator[AnyEvent, None]:
+    async def _connection(self) -> AsyncGenerator[Received, None]:
         """Yield the events of one answer."""
         request = self._first
         if request is None or self._sequence.has_begun:
@@ -133,7 +139,7 @@ class AsyncEvents:
                 if time.monotonic() - begun_at > IDLE_SECONDS:
                     self._progress_at = time.monotonic()  # signs of life while a tool works, for example
                 for data in decoder.feed(chunk):
-                    yield parsed(data)
+                    yield Received(parsed(data), data)
 
     async def _wait_after(self, problem: Exception, advised: float | None = None) -> None:
         """Wait before the next attempt. Raises ``problem`` if there was no answer yet, or it is time to give up."""

@@ -5,23 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from baton_client.asynchronous.pages import AsyncPager
 from baton_client.asynchronous.transport import AsyncTransport, Request
 from baton_client.errors import UnexpectedAnswerError
 
 T = TypeVar("T")
-
-
-def path(template: str, **names: str) -> str:
-    """Return ``template`` with each ``{name}`` replaced, percent-encoded: ids of a host may have slashes."""
-    return template.format(**{name: quote(value, safe="") for name, value in names.items()})
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """Return the fields that are not ``None``."""
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 class AsyncResource:
@@ -61,7 +50,7 @@ class AsyncResource:
     def _list(self, address: str, item: type[T], **params: Any) -> AsyncPager[T]:
         return AsyncPager(self._transport, Request(method="GET", path=address, params=params), item)
 
-    async def _lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[dict[str, Any]]:
+    async def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[dict[str, Any]]:
         """Yield the records of an answer in JSON Lines, and of those that its last line asks for."""
         cursor: str | None = None
         while True:

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
+from baton_client.addresses import path
 from baton_client.asynchronous.events import AsyncEvents
-from baton_client.asynchronous.resource import path
 from baton_client.asynchronous.transport import AsyncTransport, Request
 from baton_client.calls import awaited
 from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError, error_of_run

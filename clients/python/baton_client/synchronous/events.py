@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator
 from contextlib import closing
 
+from baton_client.addresses import path
 from baton_client.errors import (
     APIConnectionError,
     APIStatusError,
@@ -18,11 +19,10 @@ from baton_client.errors import (
     UnexpectedAnswerError,
     error_of_run,
 )
-from baton_client.events import AnyEvent, RunErrorEvent, parsed, seq_of
+from baton_client.events import AnyEvent, Received, RunErrorEvent, parsed, seq_of
 from baton_client.retries import STATUSES, wait_seconds
 from baton_client.sequence import Place, Sequence
 from baton_client.sse import EventDecoder
-from baton_client.synchronous.resource import path
 from baton_client.synchronous.transport import Request, Transport
 
 logger = logging.getLogger("baton_client")
@@ -71,7 +71,13 @@ class Events:
 
         Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, and ``APIStatusError``.
         """
-        behind_gap: AnyEvent | None = None
+        with closing(self.received()) as events:
+            for received in events:
+                yield received.event
+
+    def received(self) -> Generator[Received, None]:
+        """Yield events with their text as it was sent. Raises like iterating."""
+        behind_gap: Received | None = None
         while True:
             begun_at = time.monotonic()
             had = self.last
@@ -80,23 +86,23 @@ class Events:
             behind_gap = None
             try:
                 with closing(self._connection()) as events:
-                    for event in events:
-                        if _is_expiry(event):
+                    for received in events:
+                        if _is_expiry(received.event):
                             is_expired = True
                             break
-                        place = self._sequence.take(event)
+                        place = self._sequence.take(received.event)
                         if place is Place.BEHIND_GAP:
-                            behind_gap = event
+                            behind_gap = received
                             break
                         if place is Place.NEXT:
                             self._progress_at = time.monotonic()
                             self._failures = 0
-                            yield event
+                            yield received
             except (NotFoundError, PermissionDeniedError):
                 # Those who may answer a run but not read its conversation are shown its first and last event only.
                 if missed is None:
                     raise
-                self._sequence.take(missed)
+                self._sequence.take(missed.event)
                 yield missed
                 return
             except APIConnectionError as problem:
@@ -117,7 +123,7 @@ class Events:
                     return
                 self._wait_idle()
 
-    def _connection(self) -> Generator[AnyEvent, None]:
+    def _connection(self) -> Generator[Received, None]:
         """Yield the events of one answer."""
         request = self._first
         if request is None or self._sequence.has_begun:
@@ -134,7 +140,7 @@ class Events:
                 if time.monotonic() - begun_at > IDLE_SECONDS:
                     self._progress_at = time.monotonic()  # signs of life while a tool works, for example
                 for data in decoder.feed(chunk):
-                    yield parsed(data)
+                    yield Received(parsed(data), data)
 
     def _wait_after(self, problem: Exception, advised: float | None = None) -> None:
         """Wait before the next attempt. Raises ``problem`` if there was no answer yet, or it is time to give up."""

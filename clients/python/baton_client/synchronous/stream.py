@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from baton_client.addresses import path
 from baton_client.calls import unawaited
 from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError, error_of_run
 from baton_client.events import AnyEvent, RunErrorEvent, RunFinishedEvent, TextMessageContentEvent, metadata_of
@@ -19,7 +20,6 @@ from baton_client.run_input import Answer, RunInput
 from baton_client.run_result import Interrupt, RunResult
 from baton_client.run_state import CLIENT_TOOL, RunState
 from baton_client.synchronous.events import Events
-from baton_client.synchronous.resource import path
 from baton_client.synchronous.transport import Request, Transport
 from baton_client.tools import Approve, ClientTool, as_payload
 

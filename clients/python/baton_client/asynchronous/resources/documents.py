@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from baton_client.addresses import given, path
 from baton_client.asynchronous.pages import AsyncPager
-from baton_client.asynchronous.resource import AsyncResource, given, path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.asynchronous.transport import AsyncTransport
 from baton_client.asynchronous.waiting import until
 from baton_client.calls import in_thread

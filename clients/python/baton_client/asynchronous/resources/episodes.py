@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from baton_client.addresses import given, path
 from baton_client.asynchronous.pages import AsyncPager, Page
-from baton_client.asynchronous.resource import AsyncResource, given, path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import Episode, EpisodeWithMessages, FoundEpisode, ImportAnswer
 
 FoundEpisodes = list[FoundEpisode]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from baton_client.asynchronous.resource import AsyncResource, path
+from baton_client.addresses import path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.calls import in_thread
 from baton_client.models import UploadAnswer
 from baton_client.uploads import Upload

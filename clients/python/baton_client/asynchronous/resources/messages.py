@@ -6,7 +6,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from baton_client.asynchronous.resource import AsyncResource, given
+from baton_client.addresses import given
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import MessageAnswer
 from baton_client.run_input import Content, parts
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from baton_client.addresses import given, path
 from baton_client.asynchronous.pages import AsyncPager
-from baton_client.asynchronous.resource import AsyncResource, given, path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import Procedure, ProcedureMatches, ProcedureSourceTurns, ProcedureWithVersions
 
 PROCEDURES = "/v1/agents/{agent_id}/procedures"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from baton_client.addresses import path
 from baton_client.asynchronous.pages import AsyncPager
-from baton_client.asynchronous.resource import AsyncResource, path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import Task, TaskWithMessages
 
 Tasks = list[Task]

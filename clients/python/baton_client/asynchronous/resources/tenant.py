@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from baton_client.asynchronous.resource import AsyncResource, given
+from baton_client.addresses import given
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import CurrentLimits, Overview, Retention
 
 

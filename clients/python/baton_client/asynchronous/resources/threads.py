@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from baton_client.addresses import given, path
 from baton_client.asynchronous.events import AsyncEvents
 from baton_client.asynchronous.pages import AsyncPager
-from baton_client.asynchronous.resource import AsyncResource, given, path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.asynchronous.resources.files import AsyncFiles
 from baton_client.asynchronous.resources.subtasks import AsyncSubTasks
 from baton_client.asynchronous.transport import AsyncTransport

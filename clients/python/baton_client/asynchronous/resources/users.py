@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from baton_client.asynchronous.resource import AsyncResource, path
+from baton_client.addresses import path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.asynchronous.waiting import until
 from baton_client.models import ForgetRequest, Identity
 
@@ -47,5 +48,5 @@ class AsyncUsers(AsyncResource):
         """
         address = path("/v1/users/{user_id}/export", user_id=user_id)
         if only_sessions:
-            return self._lines(address, has_end=False, content="sessions")
-        return self._lines(address)
+            return self.lines(address, has_end=False, content="sessions")
+        return self.lines(address)

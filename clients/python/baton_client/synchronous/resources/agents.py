@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from baton_client.addresses import given, path
 from baton_client.models import Agent, AgentChange, AgentVersion, WholeAgentVersion
 from baton_client.synchronous.pages import Pager
-from baton_client.synchronous.resource import Resource, given, path
+from baton_client.synchronous.resource import Resource
 
 AGENT = "/v1/agents/{agent_id}"
 YAML = "application/yaml"

@@ -45,7 +45,7 @@ class Audit(Resource):
     ) -> Iterator[dict[str, Any]]:
         """Yield all records, as the server's JSON. Raises ``UnexpectedAnswerError`` if it breaks off."""
         params = _filters(since, until, action, outcome, user_id, thread_id, agent_id)
-        return self._lines("/v1/audit/export", **params)
+        return self.lines("/v1/audit/export", **params)
 
 
 def _filters(

@@ -8,10 +8,11 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from baton_client.addresses import given, path
 from baton_client.calls import directly
 from baton_client.models import DeletedDocument, DeletedSource, Document, DocumentAnswer, FoundKnowledge, Source
 from baton_client.synchronous.pages import Pager
-from baton_client.synchronous.resource import Resource, given, path
+from baton_client.synchronous.resource import Resource
 from baton_client.synchronous.transport import Transport
 from baton_client.synchronous.waiting import until
 from baton_client.uploads import Upload

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from baton_client.addresses import given, path
 from baton_client.models import Episode, EpisodeWithMessages, FoundEpisode, ImportAnswer
 from baton_client.synchronous.pages import Page, Pager
-from baton_client.synchronous.resource import Resource, given, path
+from baton_client.synchronous.resource import Resource
 
 FoundEpisodes = list[FoundEpisode]
 

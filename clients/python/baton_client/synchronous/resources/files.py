@@ -7,9 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from baton_client.addresses import path
 from baton_client.calls import directly
 from baton_client.models import UploadAnswer
-from baton_client.synchronous.resource import Resource, path
+from baton_client.synchronous.resource import Resource
 from baton_client.uploads import Upload
 
 

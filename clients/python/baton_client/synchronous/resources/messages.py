@@ -8,9 +8,10 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from baton_client.addresses import given
 from baton_client.models import MessageAnswer
 from baton_client.run_input import Content, parts
-from baton_client.synchronous.resource import Resource, given
+from baton_client.synchronous.resource import Resource
 
 
 class Messages(Resource):

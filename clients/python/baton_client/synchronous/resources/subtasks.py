@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from baton_client.addresses import path
 from baton_client.models import Task, TaskWithMessages
 from baton_client.synchronous.pages import Pager
-from baton_client.synchronous.resource import Resource, path
+from baton_client.synchronous.resource import Resource
 
 Tasks = list[Task]
 

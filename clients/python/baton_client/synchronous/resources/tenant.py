@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from baton_client.addresses import given
 from baton_client.models import CurrentLimits, Overview, Retention
-from baton_client.synchronous.resource import Resource, given
+from baton_client.synchronous.resource import Resource
 
 
 class Tenant(Resource):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from baton_client.addresses import given, path
 from baton_client.models import (
     AuditRecord,
     Branch,
@@ -28,7 +29,7 @@ from baton_client.models import (
 )
 from baton_client.synchronous.events import Events
 from baton_client.synchronous.pages import Pager
-from baton_client.synchronous.resource import Resource, given, path
+from baton_client.synchronous.resource import Resource
 from baton_client.synchronous.resources.files import Files
 from baton_client.synchronous.resources.subtasks import SubTasks
 from baton_client.synchronous.transport import Transport

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from baton_client.addresses import path
 from baton_client.models import ForgetRequest, Identity
-from baton_client.synchronous.resource import Resource, path
+from baton_client.synchronous.resource import Resource
 from baton_client.synchronous.waiting import until
 
 
@@ -49,5 +50,5 @@ class Users(Resource):
         """
         address = path("/v1/users/{user_id}/export", user_id=user_id)
         if only_sessions:
-            return self._lines(address, has_end=False, content="sessions")
-        return self._lines(address)
+            return self.lines(address, has_end=False, content="sessions")
+        return self.lines(address)
