@@ -1,11 +1,11 @@
-"""``make run``: start the local cloud and print its address."""
+"""``make run`` and ``baton dev``: start the local cloud and print its address."""
 
 import logging
 import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from baton_local.errors import LocalCloudError
 
@@ -16,9 +16,9 @@ ONE_CTRL_C_SECONDS = 1.0
 """A second Ctrl-C within this time is the same one, passed on by ``uv run``."""
 
 
-def main() -> int:
-    """Run until Ctrl-C or SIGTERM; return the exit code."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+def main(**settings: Any) -> int:
+    """Run until Ctrl-C or SIGTERM; return the exit code. ``settings`` are fields of ``LocalSettings``."""
+    _log_to_terminal()
     asked_at: list[float] = []
     running = False
 
@@ -34,7 +34,7 @@ def main() -> int:
     try:
         from baton_local.cloud import LocalCloud  # this takes a second; Ctrl-C is handled from here on
 
-        cloud = LocalCloud(progress=_say)
+        cloud = LocalCloud(progress=_say, **settings)
         try:
             cloud.start()
             _say(_welcome(cloud))
@@ -52,6 +52,15 @@ def main() -> int:
         pass
     _say("Stopped.")
     return 0
+
+
+def _log_to_terminal() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # Powertools keeps loggers whose names contain its service's, "baton", from the handlers of the root.
+    ours = logging.getLogger("baton_local")
+    ours.addHandler(logging.StreamHandler())
+    ours.handlers[-1].setFormatter(logging.root.handlers[0].formatter)
+    ours.propagate = False
 
 
 def _welcome(cloud: "LocalCloud") -> str:
@@ -82,7 +91,12 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-if __name__ == "__main__":
-    code = main()
+def leave(code: int) -> NoReturn:
+    """End this process at once: a handler may still be inside a call. The engines have stopped already."""
     sys.stdout.flush()
-    os._exit(code)  # a handler may still be inside a call; the engines have stopped already
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    leave(main())

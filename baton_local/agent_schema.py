@@ -23,18 +23,24 @@ SCHEMA = SOURCES / "console" / "src" / "views" / "agents" / "agent-schema.json"
 
 def agent_schema() -> dict[str, Any]:
     """Return the JSON Schema of an agent."""
-    schema = AgentDefinition.model_json_schema(by_alias=False)
-    described = _described(AgentDefinition)
-    for name, part in (("AgentDefinition", schema), *schema["$defs"].items()):
+    schema = described_schema(AgentDefinition, "An agent of Baton", by_alias=False)
+    fields = schema["properties"]
+    for name, most in (("tools", MAX_TOOLS), ("sub_agents", MAX_REFERENCES), ("handoffs", MAX_REFERENCES)):
+        fields[name].setdefault("maxItems", most)
+    return schema
+
+
+def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> dict[str, Any]:
+    """Return the JSON Schema of a model. Fields have the descriptions of their docstrings."""
+    schema = model.model_json_schema(by_alias=by_alias)
+    described = _described(model)
+    for name, part in ((model.__name__, schema), *schema.get("$defs", {}).items()):
         for field, about in part.get("properties", {}).items():
             about.pop("title", None)
             if "description" not in about and (text := described.get(name, {}).get(field)) is not None:
                 about["description"] = text
         part.pop("title", None)
-    fields = schema["properties"]
-    for name, most in (("tools", MAX_TOOLS), ("sub_agents", MAX_REFERENCES), ("handoffs", MAX_REFERENCES)):
-        fields[name].setdefault("maxItems", most)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "An agent of Baton", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 
 def _described(root: type[BaseModel]) -> dict[str, dict[str, str]]:

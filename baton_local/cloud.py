@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from baton_local import environment, resources, web
+from baton_local.demo_model import weights
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.stored_vectors import StoredVectors
 from baton_local.documentation import Documentation
@@ -24,15 +25,16 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.queues import Queues
-from baton_local.errors import EngineFailed, FunctionProblem, LocalCloudError
-from baton_local.execution import as_deployed
-from baton_local.functions import Function, load_module, running
+from baton_local.errors import EngineFailed, LocalCloudError
+from baton_local.execution import AGENTS_LAYER, as_deployed
+from baton_local.functions import Function, load_web_app
 from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from baton_local.gateway.connections import Connections, ManagementApi
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
 from baton_local.object_events import ObjectEvents
 from baton_local.pressure import Pressure
+from baton_local.project_tools import importable, packages_in
 from baton_local.run_folders import RunFolder
 from baton_local.schedules import Scheduler
 from baton_local.serving.asgi import AsgiApp
@@ -75,12 +77,15 @@ class LocalCloud:
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
         vectors = StoredVectors(self.settings.cache_dir / "documentation.npz", DIMENSIONS)
-        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None)
+        self._weights = partial(weights.folder, self.settings.cache_dir, progress)
+        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None, self._weights)
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""
         self.environment: dict[str, str] = {}
         """The functions' variables. ``python -m baton_local.worker`` needs them in its environment."""
+        self.about: dict[str, Any] = {}
+        """What pages are told: the default model, and why files are not in use as they are now."""
         self.stack: Stack
 
     @property
@@ -164,7 +169,12 @@ class LocalCloud:
             other_endpoint=moto,
             search_url=search,
         )
+        self._running.enter_context(importable(settings.tools_dir))
+        here = self.environment
+        here["BATON_TOOL_PACKAGES"] = here.get("BATON_TOOL_PACKAGES") or ",".join(packages_in(settings.tools_dir))
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template.resolve())
+        is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
+        self.about |= {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
         self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
@@ -183,6 +193,7 @@ class LocalCloud:
         server.start()
         self._running.callback(self.stop_workers)
         self._report_unusable()
+        self._start_reloading()
         if settings.workers:
             self.start_workers()
         self._start_schedules()
@@ -195,12 +206,25 @@ class LocalCloud:
     def _read_agents(self) -> None:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
         from baton.adapters.agent_files import AgentFileError
-        from baton.composition import checks
+        from baton.composition import reloading
 
+        functions = self.stack.functions.values()
         try:
-            checks.agents()
+            reloading.share(each.name for each in functions if AGENTS_LAYER in each.layers)
         except AgentFileError as problem:
             raise LocalCloudError(str(problem)) from problem
+
+    def _start_reloading(self) -> None:
+        """Have edits of agents and tools in use by the next turn."""
+        from baton_local.reloading import Reloader
+
+        if not self.settings.reload or self.settings.worker_processes or self.settings.workers == 0:
+            return  # functions of other processes have read the files themselves
+        agents = Path(self.environment["BATON_AGENTS_DIR"])
+        reloader = Reloader(agents, self.settings.tools_dir, self._progress)
+        self._running.callback(reloader.stop)
+        self.about["reload"] = reloader.state
+        reloader.start()
 
     def _report_unusable(self) -> None:
         """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
@@ -232,14 +256,16 @@ class LocalCloud:
             )
             engines = (*engines, search_engine)
         self._running.callback(_stop_together, engines)
-        pool = ThreadPoolExecutor(4)
+        pool = ThreadPoolExecutor(5)
         wait = True
         try:
             queues = pool.submit(queue_engine.start)
             table = pool.submit(table_engine.start) if not settings.table_endpoint else None
             moto = pool.submit(moto_engine.start)
             search = pool.submit(search_engine.start) if search_engine else None
+            model = pool.submit(self._weights) if environment.embeds_by_itself() else None
             importlib.import_module("samtranslator.translator.translator")  # this takes a second, meanwhile
+            _ = model and model.result()
             return (
                 queues.result(),
                 table.result() if table else str(settings.table_endpoint),
@@ -307,7 +333,7 @@ class LocalCloud:
         web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]] = {}
         for name, definition in self.stack.functions.items():
             if definition.handler.endswith(".sh"):
-                web_apps[name] = (definition, _web_app(definition))
+                web_apps[name] = (definition, load_web_app(definition))
             else:
                 functions[name] = Function(definition)
                 self._running.callback(functions[name].end)
@@ -326,18 +352,12 @@ class LocalCloud:
             console=web.CONSOLE_BUILT,
             web_apps={name: app for name, (_, app) in web_apps.items()},
             model=_demo_model(self._encoder),
-            about=self._about(),
+            about=self.about,
             hosts=LocalHosts(self.settings.host_names),
         )
 
     def _management(self) -> AsgiApp:
         return ManagementApi(self.connections)
-
-    def _about(self) -> dict[str, Any]:
-        """Return the default model, for the page. Agents may use other models of the endpoint."""
-        here = self.environment
-        is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
-        return {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
 
     def _start_schedules(self) -> None:
         wanted = self.settings.sweep_seconds
@@ -365,16 +385,6 @@ class LocalCloud:
 def _stop_together(engines: Iterable[Engine]) -> None:
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda engine: engine.stop(), engines))
-
-
-def _web_app(definition: FunctionDefinition) -> AsgiApp:
-    """Return the ASGI app that a function's start script serves behind the Lambda Web Adapter: ``app:app``."""
-    with running(definition.name):
-        module = load_module(definition.folder / "app.py")
-    app: AsgiApp | None = getattr(module, "app", None)
-    if app is None:
-        raise FunctionProblem(f"{definition.folder / 'app.py'} has no app.")
-    return app
 
 
 def _demo_model(encoder: SentenceEncoder) -> AsgiApp:

@@ -23,7 +23,7 @@ from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore
 from baton.ports.search_index import SearchIndex
 from baton_local.demo_model.sentence_encoder import SentenceEncoder
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 logger = logging.getLogger("baton_local")
 

@@ -10,7 +10,7 @@ from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.errors import TemplateProblem
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_local.stack import FunctionDefinition
 
 DEMO_MODEL = "baton-demo"
@@ -97,7 +97,7 @@ def variables(
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
             merged[name] = chosen.get(name, model)
         merged["BATON_MODEL_METADATA"] = "true"  # the demo model knows nothing of a conversation but what it is given
-    if "BATON_EMBEDDING_MODEL" not in chosen:
+    if embeds_by_itself():
         merged |= {
             "BATON_EMBEDDING_MODEL": EMBEDDING_MODEL,
             "BATON_EMBEDDING_DIMENSIONS": str(DIMENSIONS),
@@ -124,6 +124,11 @@ def variables(
         "POWERTOOLS_TRACE_DISABLED": "true",
         "TIKTOKEN_CACHE_DIR": str(ROOT / "layers" / "tokenizer"),
     }
+
+
+def embeds_by_itself() -> bool:
+    """Whether the local cloud makes embeddings, since the developer names no model for them."""
+    return not os.environ.get("BATON_EMBEDDING_MODEL")
 
 
 @contextmanager

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from baton.composition.environment import current
 from baton_local.roles.guard import guard_of, guarded
-from baton_local.settings import ROOT, LocalSettings
+from baton_local.root import ROOT
+from baton_local.settings import LocalSettings
 from baton_local.stack import FunctionDefinition, Stack
 
+AGENTS_LAYER = "SharedLayer"
+"""The layer with the library and the agents' files."""
 LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
-    "SharedLayer": ("/opt/agents", ROOT / "agents"),
+    AGENTS_LAYER: ("/opt/agents", ROOT / "agents"),
     "TokenizerLayer": ("/opt/tokenizer", ROOT / "layers" / "tokenizer"),
 }
 """Layer -> the folder of its files when deployed, and their folder on this machine."""

@@ -19,6 +19,7 @@ from baton.composition.environment import current
 from baton_local import log_lines
 from baton_local.account import ACCOUNT, REGION
 from baton_local.errors import FunctionProblem
+from baton_local.serving.asgi import AsgiApp
 from baton_local.stack import FunctionDefinition
 
 Handler = Callable[[Any, "LambdaContext"], Any]
@@ -79,6 +80,16 @@ def load_module(path: Path) -> ModuleType:
         del sys.modules[name]
         raise FunctionProblem(f"{path} does not import: {type(problem).__name__}: {problem}") from problem
     return module
+
+
+def load_web_app(definition: FunctionDefinition) -> AsgiApp:
+    """Return the ASGI app that a function's start script serves behind the Lambda Web Adapter: ``app:app``."""
+    with running(definition.name):
+        module = load_module(definition.folder / "app.py")
+    app: AsgiApp | None = getattr(module, "app", None)
+    if app is None:
+        raise FunctionProblem(f"{definition.folder / 'app.py'} has no app.")
+    return app
 
 
 class Environment:

@@ -24,7 +24,7 @@ from baton_local import web
 from baton_local.errors import LocalCloudError
 from baton_local.publishing_console import console_place_of, publish_console, read_console
 from baton_local.publishing_objects import CONTENT_TYPES, put_once
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -111,9 +111,12 @@ def place_of(outputs: Mapping[str, str]) -> Place | None:
     return Place(outputs["WidgetBucketName"], outputs["WidgetUrl"], outputs["RestUrl"], outputs["WebSocketUrl"])
 
 
-def main(stage: str) -> str:
-    """Publish to a deployed stage and return what there is to tell. Raises ``LocalCloudError``."""
-    config = tomllib.loads((ROOT / "samconfig.toml").read_text()).get(stage)
+def main(stage: str, parameters: Path = ROOT / "samconfig.toml") -> str:
+    """Publish to a deployed stage of the file ``parameters`` and return what there is to tell.
+
+    Raises ``LocalCloudError``.
+    """
+    config = tomllib.loads(parameters.read_text()).get(stage)
     if config is None:
         raise LocalCloudError(f"samconfig.toml has no stage {stage!r}.")
     shared = config["global"]["parameters"]
@@ -145,6 +148,6 @@ def _integrity(content: bytes) -> str:
 
 if __name__ == "__main__":
     try:
-        print(main(*sys.argv[1:]))
+        print(main(sys.argv[1]))
     except LocalCloudError as problem:
         sys.exit(str(problem))

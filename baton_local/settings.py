@@ -13,8 +13,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
+from baton_local.root import ROOT
 
-ROOT = Path(__file__).parent.parent
 MAX_TOLD = 200
 """Characters of a wrong value that an error repeats."""
 _WORDS = {"bool_parsing": "Input should be true or false"}
@@ -36,6 +36,10 @@ class LocalSettings(BaseSettings):
     """The search engine: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
     """Keeps table, queues, objects, search index and token key between runs. Without it, nothing is kept."""
+    tools_dir: Path = Field(default_factory=lambda: ROOT / "tools", validation_alias="BATON_TOOLS_DIR")
+    """Packages whose functions agents may have as tools. It need not exist."""
+    reload: bool = Field(default=True, validation_alias="BATON_LOCAL_RELOAD")
+    """Whether edits of agents and tools are used by the next turn."""
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
     """Embed keys of the developer's own host application, as in the embed keys secret."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")

@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from baton_local.errors import LocalCloudError
+from baton_local.root import ROOT
 
-SOURCES = Path(__file__).parents[1] / "clients" / "web"
+SOURCES = ROOT / "clients" / "web"
 BUILT = SOURCES / "dist"
+LOCK = "package-lock.json"
 NOT_SOURCES = {"node_modules", "dist", "test"}
 CONSOLE_BUILT = SOURCES / "console" / "dist"
 WIDGET = "baton-chat.js"
@@ -29,8 +31,11 @@ INSTALL = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglev
 def build() -> Path:
     """Return the folder of what was built, after having built what has changed.
 
-    Several processes may ask at the same time. Raises ``LocalCloudError`` that says what is missing.
+    Several processes may ask at the same time. A distribution has what was built, and no sources. Raises
+    ``LocalCloudError`` that says what is missing.
     """
+    if not (SOURCES / LOCK).is_file():
+        return BUILT
     with locked(SOURCES / ".build.lock"):
         wanted = _hash_of(_sources())
         if not _is(BUILT / BUILT_OF, wanted):
@@ -54,7 +59,7 @@ def script(name: str) -> str:
 
 def _install() -> None:
     modules = SOURCES / "node_modules"
-    locked = _hash_of([SOURCES / "package-lock.json"])
+    locked = _hash_of([SOURCES / LOCK])
     if not _is(modules / BUILT_OF, locked):
         _run(*INSTALL)
         (modules / BUILT_OF).write_text(locked)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton_local.errors import EngineFailed
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_local.worker_process import READY
 
 logger = logging.getLogger("baton_local.workers")

@@ -1,1 +1,1 @@
-"""Conversations as regression tests."""
+"""Conversations as regression tests, and doubles of the library's ports."""

@@ -19,7 +19,8 @@ from baton.adapters.dynamodb.attributes import read_items
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_table
-from baton_local.settings import ROOT, default_cache_dir
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.report import machine, table

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_local.stack import FunctionDefinition, read_stack
 from baton_local.template import Endpoints
 from benchmarks.report import table

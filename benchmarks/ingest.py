@@ -33,7 +33,8 @@ from baton.ports.embedder import Embedder
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table
-from baton_local.settings import ROOT, default_cache_dir
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.document_set import Made, document_set, pdf

@@ -16,7 +16,7 @@ from typing import Any
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.token_counter import TiktokenCounter
 from baton.domain.agent import AgentDefinition
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from benchmarks.cache_rules import PROVIDERS, Call, PromptCache, repeated
 from benchmarks.long_conversation import Player, Turn, conversation
 from benchmarks.report import table

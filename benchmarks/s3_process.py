@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 
 from baton_local.engines.moto import MotoServer
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 
 @dataclass(slots=True)

@@ -34,7 +34,8 @@ from baton.ports.thread_store import Commit, LeaseRequest, ThreadStore
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_table
-from baton_local.settings import ROOT, default_cache_dir
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, by_operation

@@ -43,7 +43,8 @@ from baton.turns.turns import Turns
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table
-from baton_local.settings import ROOT, default_cache_dir
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, Request, by_operation

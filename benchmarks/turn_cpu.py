@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from benchmarks.report import machine, table
 
 PROCESS = Path(__file__).with_name("turn_cpu_process.py")

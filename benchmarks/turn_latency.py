@@ -27,7 +27,7 @@ from websockets.typing import Subprotocol
 
 from baton.adapters.agent_files import AgentFiles
 from baton_local.engines.process import start_on_free_port
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from benchmarks.frames import events_in
 from benchmarks.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION

@@ -23,7 +23,7 @@ pytest_plugins = ["tests.engines", "tests.e2e.fixtures", "tests.faults.counts"]
 CLOUDS = {
     r"tests/e2e/consulting/(?!test_demo_research)": "consulting",
     r"tests/e2e/(handoff/|test_memory_journey)|tests/browser/test_((handoff|research)_in_|examples_of)": "demo",
-    r"tests/e2e/(test_|a2a/)": "scripted",
+    r"tests/e2e/(test_|a2a/|command/)": "scripted",
     r"tests/browser/": "browsed",
 }
 """Files whose tests share a running local cloud, which takes ten seconds to start, by what its model is."""

@@ -17,7 +17,8 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.queues import Queues
-from baton_local.settings import ROOT, default_cache_dir
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 from baton_local.stack import Stack, read_stack
 from baton_local.template import Endpoints
 

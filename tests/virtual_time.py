@@ -13,31 +13,10 @@ import selectors
 from collections.abc import Callable
 from typing import Any
 
-from looptime import LoopTimeEventLoop
-
-STUCK_SECONDS = 10.0
-"""Of real time, after which tasks that all wait for nothing get ``looptime.IdleTimeoutError``."""
-
-
-SHUTDOWN_SECONDS = 120.0
-"""Of real time, for threads that a test has left at work: on busy cores they may take long."""
+from baton_testing.virtual_time import VirtualTimeLoop
 
 MAX_ROUNDS = 100_000
 """Of a deterministic loop from one moment to the next: what takes more goes round in circles."""
-
-
-class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
-    """Time begins at 0 and passes only while everybody waits. Threads and sockets work, in no time."""
-
-    idle_seconds = STUCK_SECONDS
-    """Of real time, for whatever threads and sockets are still at."""
-
-    def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
-        super().__init__(selector, idle_timeout=self.idle_seconds, noop_cycles=0)
-
-    async def shutdown_default_executor(self) -> None:
-        self.setup_looptime(start=self.time(), idle_timeout=SHUTDOWN_SECONDS, noop_cycles=0)
-        await super().shutdown_default_executor()
 
 
 class DeterministicLoop(VirtualTimeLoop):

@@ -4,3 +4,8 @@ It speaks the OpenAI HTTP API, so the product's own model adapter is what talks 
 ``script.yaml`` and from the data of the request: the user's words, the tools, their results, the metadata. It reads no
 system message and no tool's description. It says what it is when asked.
 """
+
+from pathlib import Path
+
+SCRIPT = Path(__file__).parent / "script.yaml"
+"""What is played unless ``BATON_DEMO_SCRIPT`` names another file."""

@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from baton.adapters.token_counter import TiktokenCounter
+from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.engine import Engine
 from baton_local.demo_model.script import Script, ScriptError
@@ -24,6 +25,7 @@ from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.demo_model.situation import Situation
 from baton_local.demo_model.wire import ChatRequest, EmbeddingRequest
+from baton_local.root import ROOT
 
 if TYPE_CHECKING:
     from baton_local.demo_model.sentence_network import Array
@@ -35,9 +37,7 @@ LIGHT = "baton-demo-light"
 MODELS = ("baton-demo", LIGHT, EMBEDDING_MODEL)
 DEFAULT_DELAY_MS = 25
 
-SCRIPT = Path(__file__).parent / "script.yaml"
-"""What is played unless ``BATON_DEMO_SCRIPT`` names another file."""
-_TOKENIZER = Path(__file__).parents[2] / "layers" / "tokenizer"
+_TOKENIZER = ROOT / "layers" / "tokenizer"
 
 
 def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder | None = None) -> FastAPI:

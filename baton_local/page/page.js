@@ -120,11 +120,19 @@ byId("menu").onclick = () => menu(byId("menu").ariaExpanded !== "true");
 addEventListener("keydown", ({ key }) => key === "Escape" && menu(false));
 for (const words of document.querySelectorAll("[data-try]")) words.onclick = () => chat.send(words.textContent);
 
-fetch("/local/about")
-  .then((answer) => answer.json())
-  .then(({ model, isDemoModel }) => {
-    byId("model").textContent = isDemoModel ? "the offline demo model" : model;
-    byId("offline").hidden = !isDemoModel;
-  })
-  .catch(() => {});
+function about() {
+  fetch("/local/about")
+    .then((answer) => answer.json())
+    .then(({ model, isDemoModel, reload }) => {
+      byId("model").textContent = isDemoModel ? "the offline demo model" : model;
+      byId("offline").hidden = !isDemoModel;
+      const problems = reload?.problems ?? [];
+      byId("problems").hidden = problems.length === 0;
+      byId("problems").textContent = ["Your last edit is not in use:", ...problems].join("\n");
+    })
+    .catch(() => {});
+}
+
+about();
+addEventListener("focus", about); // whoever comes back from the editor sees what is wrong with an edit
 customElements.whenDefined("baton-chat").then(begin);

@@ -33,7 +33,7 @@ def claim(port: int) -> socket.socket:
         subscriber.close()
         if problem.errno == errno.EADDRINUSE:
             raise PortTaken(
-                f"Port {port} is taken by another program. Stop it, or choose another: PORT={port + 1} make run"
+                f"Port {port} is taken by another program. Stop it, or choose another, such as PORT={port + 1}."
             ) from problem
         raise LocalCloudError(f"Cannot listen on port {port}: {problem.strerror}.") from problem
     return subscriber

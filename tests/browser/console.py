@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 
+import httpx
 from playwright.async_api import Locator, Page, expect
+
+from tests.e2e.cloud import RunningCloud
 
 ADMINISTRATOR = (
     "agent:write",
@@ -45,3 +49,13 @@ class Console:
     @property
     def main(self) -> Locator:
         return self.page.get_by_role("main")
+
+
+async def say(cloud: RunningCloud, tenant: str, user: str, session: str, text: str) -> str:
+    """Send a message and return the run's id when it is answered."""
+    headers = {"Authorization": f"Bearer {cloud.token(tenant, user)}"}
+    body = {"sessionId": session, "messageId": str(uuid.uuid4()), "message": text}
+    async with httpx.AsyncClient(base_url=cloud.url, timeout=120) as client:
+        answer = await client.post("/v1/messages", json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["runId"])

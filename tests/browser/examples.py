@@ -16,7 +16,7 @@ from pathlib import Path
 
 from playwright.async_api import Locator, Page, expect
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_local.web import locked
 from tests.npm import installed, program
 

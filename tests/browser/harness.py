@@ -24,14 +24,14 @@ from playwright.async_api import Locator, Page, Route, WebSocketRoute, expect
 
 from baton.domain.events import bare
 from baton_local import web
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 Json = dict[str, Any]
 
 PATIENCE_SECONDS = 60
 """For a frame that must come; only a failing test ever waits so long."""
 ORIGIN = "http://localhost:8080"
-PAGE = ROOT / "local" / "page"
+PAGE = ROOT / "baton_local" / "page"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 SESSION = "baton:session:demo:ada"
 """Where a browser keeps the id of the conversation."""

@@ -12,7 +12,7 @@ import httpx
 from playwright.async_api import async_playwright, expect
 
 from baton_local import web
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.browser.console import Console
 from tests.browser.pictures import started
 from tests.documents import PDF, pdf

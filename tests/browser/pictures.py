@@ -22,7 +22,7 @@ from ag_ui.core import (
 from playwright.async_api import Browser, Playwright, async_playwright, expect
 
 from baton_local import web
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.browser.harness import SKILL, SPECIALIST, Harness, answer
 
 IMAGES = ROOT / "docs" / "images"

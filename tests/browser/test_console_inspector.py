@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import uuid
 
-import httpx
 import pytest
 from playwright.async_api import Page, expect
 
 from baton_local import web
-from tests.browser.console import ADMINISTRATOR, Console
+from tests.browser.console import ADMINISTRATOR, Console, say
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
 
@@ -24,22 +23,12 @@ def built() -> None:
     web.build()
 
 
-async def say(cloud: RunningCloud, tenant: str, session: str, text: str) -> str:
-    """Send a message of ada's and return the run's id when it is answered."""
-    headers = {"Authorization": f"Bearer {cloud.token(tenant, 'ada')}"}
-    body = {"sessionId": session, "messageId": str(uuid.uuid4()), "message": text}
-    async with httpx.AsyncClient(base_url=cloud.url, timeout=120) as client:
-        answer = await client.post("/v1/messages", json=body, headers=headers)
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["runId"])
-
-
 async def test_a_turn_is_inspected_compared_with_the_one_before_and_run_again(
     page: Page, cloud: RunningCloud, model: FaultModel
 ) -> None:
     tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
-    first = await say(cloud, tenant, session, HOSTILE)
-    second = await say(cloud, tenant, session, "And now something else")
+    first = await say(cloud, tenant, "ada", session, HOSTILE)
+    second = await say(cloud, tenant, "ada", session, "And now something else")
     console = Console(page, cloud.url)
     main = console.main
     await console.open(f"/threads/{session}/turns/{second}")
@@ -74,7 +63,7 @@ async def test_a_long_prompt_stays_usable_and_a_record_that_is_not_there_says_so
     page: Page, cloud: RunningCloud, model: FaultModel
 ) -> None:
     tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
-    run_id = await say(cloud, tenant, session, "word " * (LONG // 5))
+    run_id = await say(cloud, tenant, "ada", session, "word " * (LONG // 5))
     console = Console(page, cloud.url)
     await console.open(f"/threads/{session}/turns/{run_id}")
     await console.sign_in(tenant, "admin", *ADMINISTRATOR)
@@ -88,7 +77,7 @@ async def test_a_long_prompt_stays_usable_and_a_record_that_is_not_there_says_so
 
 async def test_without_the_permission_nothing_is_asked_for(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
     session = str(uuid.uuid4())
-    run_id = await say(cloud, "demo", session, "A secret")
+    run_id = await say(cloud, "demo", "ada", session, "A secret")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     console = Console(page, cloud.url)

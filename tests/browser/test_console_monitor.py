@@ -5,12 +5,11 @@ from __future__ import annotations
 import uuid
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 from playwright.async_api import Page, Route, expect
 
 from baton_local import web
-from tests.browser.console import Console
+from tests.browser.console import Console, say
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
 
@@ -23,16 +22,6 @@ HOSTILE = '<img src=x onerror="alert(1)"> \u202egnp.exe </textarea><script>alert
 def built() -> None:
     """What the local cloud serves is what the sources say."""
     web.build()
-
-
-async def say(cloud: RunningCloud, tenant: str, user: str, session: str, text: str) -> str:
-    """Send a message and return the run's id when it is answered."""
-    headers = {"Authorization": f"Bearer {cloud.token(tenant, user)}"}
-    body = {"sessionId": session, "messageId": str(uuid.uuid4()), "message": text}
-    async with httpx.AsyncClient(base_url=cloud.url, timeout=60) as client:
-        answer = await client.post("/v1/messages", json=body, headers=headers)
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["runId"])
 
 
 async def test_an_administrator_finds_a_conversation_and_sees_live_who_did_what(

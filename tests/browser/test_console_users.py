@@ -9,8 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from baton_local import web
-from tests.browser.console import Console
-from tests.browser.test_console_monitor import say
+from tests.browser.console import Console, say
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
 

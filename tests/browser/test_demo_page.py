@@ -137,6 +137,16 @@ async def test_the_page_says_who_you_are_and_what_answers(
     await expect(page.locator("#offline")).to_be_visible(visible=is_offline)
 
 
+async def test_whoever_comes_back_from_the_editor_sees_why_an_edit_is_not_in_use(page: Page) -> None:
+    harness = await Harness(page).open()
+    alert = page.get_by_role("complementary").get_by_role("alert")
+    await expect(alert).to_be_hidden()
+    problem = "agents/tutor.yaml:5: mian: Extra inputs are not permitted"
+    harness.answers["/local/about"] = {"reload": {"version": 1, "problems": [problem]}}
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await expect(alert).to_contain_text(problem)
+
+
 async def test_a_conversation_begins_with_the_agent_that_was_chosen(page: Page) -> None:
     harness = await Harness(page, {"/v1/agents": {"items": [OPERATOR, WRITER]}}).open()
     choice = page.get_by_label("New conversations begin with")

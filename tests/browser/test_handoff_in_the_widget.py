@@ -85,12 +85,14 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await expect(page.locator(".header .name")).to_have_text("Assistant")
     offer = page.locator(".offers button")
     await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 5: Defining Triggers")
+    await expect(page.locator(".offers p")).to_have_text("You can continue at any time.")
 
     await page.get_by_role("button", name="End conversation").click()
     await expect(page.locator("footer .closed")).to_be_visible()
     await page.get_by_role("button", name="New conversation").click()
     await expect(said(page)).to_have_count(0)
     await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 5: Defining Triggers")
+    await expect(page.locator(".offers p")).to_have_text("Welcome back. Continue where you left off?")
     await say(page, "Hello", 2)
     welcome = "Welcome back! Would you like to continue creating your Slack Alert skill?"
     await expect(said(page).first).to_have_text(welcome)

@@ -16,7 +16,7 @@ import jwt
 from boto3.dynamodb.types import TypeDeserializer
 
 from baton_local.engines.clients import client
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 Json = dict[str, Any]
 

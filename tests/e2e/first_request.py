@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import httpx
 
 from baton_local.functions import LambdaContext, load_module
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 
 def main(name: str) -> None:

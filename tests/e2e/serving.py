@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.driven_cloud import DrivenCloud
 
 

@@ -12,7 +12,7 @@ import sys
 import uvicorn
 
 from baton_local.functions import load_module
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import new_id
 from tests.e2e.users import run_input

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from baton_local.account import ACCOUNT, REGION
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_local.template import Endpoints, Template
 from tests.grants.simulator import Asked, Json
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.grants.declared import bucket_policy, implied, roles, template
 from tests.grants.simulator import Asked, Decision, Grant, decide, grants
 

@@ -30,7 +30,7 @@ BUILT = {
 PRUNED = [part for name in ("charset-normalizer", "cryptography", "typing-extensions") for part in ("--prune", name)]
 """What the extraction layer leaves to the dependencies' one."""
 OF_PACKAGES = {
-    "DependenciesLayer": ("--no-default-groups", "--no-emit-project"),
+    "DependenciesLayer": ("--only-group", "functions"),
     "ExtractionLayer": ("--only-group", "extraction", *PRUNED),
 }
 """Layer -> which packages of the lock file it has."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.virtual_time import VirtualTimeLoop
+from baton_testing.virtual_time import VirtualTimeLoop
 
 IN_VIRTUAL_TIME = frozenset(
     {"agents", "breakers", "dialogue", "entry", "handoffs", "outbox", "sessions", "tools", "turns"}

@@ -1,4 +1,4 @@
-"""Agents from YAML files, read once. Errors name file, line and field."""
+"""Agents from YAML files. Errors name file, line and field."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ class AgentFiles:
         self._by_id = {definition.id: definition for definition in definitions}
         self._default = _default(definitions, default_main)
         self._documents: dict[str, YamlDocument] = {}
+
+    def take(self, newer: AgentFiles) -> None:
+        """Have the agents of ``newer`` from now on. Definitions that were handed out stay as they are."""
+        self._default, self._documents, self._by_id = newer._default, newer._documents, newer._by_id
 
     @classmethod
     def load(cls, folder: Path, default_main: str | None = None) -> AgentFiles:

@@ -27,6 +27,8 @@ class CannotLoad(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
+    definition: PythonTool
+    """Kept alive, so that no other object can get the same ``id()``."""
     function: Callable[..., Any]
     takes_context: bool
     arguments: type[BaseModel] | None
@@ -35,11 +37,14 @@ class _Loaded:
 
 
 class PythonTools:
-    """Tools that ``python`` definitions declare, from ``packages`` only. Each is imported when it is first offered."""
+    """Tools that ``python`` definitions declare, from ``packages`` only. Each is imported when it is first offered.
+
+    A definition keeps its function, also when its module is imported anew for later definitions.
+    """
 
     def __init__(self, packages: Sequence[str]) -> None:
         self._packages = tuple(packages)
-        self._loaded: dict[str, _Loaded] = {}
+        self._loaded: dict[int, _Loaded] = {}
 
     def origin(self, definition: PythonTool) -> str:
         return "python"
@@ -72,11 +77,11 @@ class PythonTools:
         return _result(answer)
 
     async def _load(self, definition: PythonTool) -> _Loaded:
-        key = definition.model_dump_json(include={"entry_point", "parameters"})
-        if key not in self._loaded:
+        loaded = self._loaded.get(id(definition))
+        if loaded is None:
             # In a thread, because an import may block.
-            self._loaded[key] = await asyncio.to_thread(self._import, definition)
-        return self._loaded[key]
+            loaded = self._loaded[id(definition)] = await asyncio.to_thread(self._import, definition)
+        return loaded
 
     def _import(self, definition: PythonTool) -> _Loaded:
         module_name, _, attribute = definition.entry_point.partition(":")
@@ -88,9 +93,9 @@ class PythonTools:
             raise CannotLoad(f"{module_name} has no function {attribute}.")
         takes_context = CONTEXT in inspect.signature(function).parameters
         if definition.parameters is not None:
-            return _Loaded(function, takes_context, None, definition.parameters)
+            return _Loaded(definition, function, takes_context, None, definition.parameters)
         arguments = _model_of(function)
-        return _Loaded(function, takes_context, arguments, _schema_of(arguments))
+        return _Loaded(definition, function, takes_context, arguments, _schema_of(arguments))
 
 
 def _model_of(function: Callable[..., Any]) -> type[BaseModel]:

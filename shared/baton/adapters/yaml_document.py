@@ -44,4 +44,8 @@ class YamlDocument:
     def where(self, place: Place) -> str:
         """``file:line: field``."""
         field = ".".join(str(part) for part in place if part != "[key]") or "(file)"
-        return f"{self.path}:{line_of(self._root, place)}: {field}"
+        return f"{self.path}:{self.line(place)}: {field}"
+
+    def line(self, place: Place) -> int:
+        """The line of whatever is at ``place``, from 1."""
+        return line_of(self._root, place)

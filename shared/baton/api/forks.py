@@ -13,7 +13,7 @@ from baton.api.problems import responses
 from baton.api.runs import TURN_SECONDS
 from baton.api.schemas import ForkRequest, MergeRequest, MessageAnswer, SandboxRequest, Thread
 from baton.api.services import Services
-from baton.api.threads_access import readable_thread
+from baton.api.threads_access import readable_thread, shown_thread
 from baton.domain.errors import (
     InvalidRequest,
     MalformedJson,
@@ -61,7 +61,7 @@ async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: Fo
         agent_id=asked.agent_id,
         include_history_messages=asked.include_history_messages,
     )
-    return Thread.shown((await services.agents.of(scope)).describe, services.prices, child)
+    return await shown_thread(services, scope, child)
 
 
 @router.post(
@@ -89,7 +89,7 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, services: Services, a
     """
     source = await readable_thread(services, scope, thread_id)
     child = await services.sandboxes.make(scope, source, asked.message_id, is_answered=asked.include_turn)
-    return Thread.shown((await services.agents.of(scope)).describe, services.prices, child)
+    return await shown_thread(services, scope, child)
 
 
 @router.post(

@@ -20,7 +20,7 @@ from baton.api.problems import request_id, responses
 from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
 from baton.api.services import ApiServices, Services
 from baton.api.thread_filters import Filters
-from baton.api.threads_access import readable_thread
+from baton.api.threads_access import readable_thread, shown_thread
 from baton.domain.branches import branch_named, tip_of
 from baton.domain.citation import FILE_SOURCE
 from baton.domain.content import DOWNLOAD_URL, without_download_url
@@ -135,7 +135,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) ->
     last_seq = None
     if thread.run is not None:
         last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
-    shown = Thread.shown((await services.agents.of(caller)).describe, services.prices, thread, last_seq)
+    shown = await shown_thread(services, caller, thread, last_seq)
     return await services.readers.shown(caller, thread.user_id, shown)
 
 
@@ -148,7 +148,7 @@ async def rename_thread(thread_id: ThreadId, caller: Caller, services: Services,
     """Give one of the caller's own conversations a title, and tell its open connections by `thread_title`."""
     title = given_title(asked.title)
     thread = await services.titles.rename(caller, thread_ref(caller, thread_id).id, title)
-    return Thread.shown((await services.agents.of(caller)).describe, services.prices, thread)
+    return await shown_thread(services, caller, thread)
 
 
 @router.get(

@@ -1,10 +1,11 @@
-"""Find the thread of a path, for its owner and for holders of ``thread:read_all``."""
+"""Find the thread of a path, for its owner and for holders of ``thread:read_all``, and serve it."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, uuid5
 
+from baton.api.schemas import Thread as ServedThread
 from baton.api.services import ApiServices
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.thread import Thread
@@ -24,6 +25,13 @@ async def readable_thread(services: ApiServices, scope: Scope, given: str, *, is
     thread_id = thread_ref(scope, given).id
     once = repeated_read(scope, thread_id, services.clock.now()) if is_repeated else None
     return await read_audited(services.store, services.audit, scope, thread_id, "thread.read", once=once)
+
+
+async def shown_thread(
+    services: ApiServices, scope: Scope, thread: Thread, last_seq: int | None = None
+) -> ServedThread:
+    """Return the served form of ``thread``; ``last_seq`` is that of a run in progress. Raises ``StoreUnavailable``."""
+    return ServedThread.shown((await services.agents.of(scope)).describe, services.prices, thread, last_seq)
 
 
 def repeated_read(scope: Scope, what: str, now: datetime) -> Once:

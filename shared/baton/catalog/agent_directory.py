@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import UnknownAgent
@@ -19,7 +20,9 @@ class AgentDirectory:
     """
 
     def __init__(self, shipped: AgentCatalog, own: Mapping[str, AgentDefinition]) -> None:
-        self._shipped = shipped
+        """Take what ``shipped`` has at this moment: a catalog may be exchanged while runs go on."""
+        self._default = shipped.default_main()
+        self._shipped = {agent.id: agent for agent in shipped.all()}
         self._own = own
 
     def describe(self, agent_id: str) -> AgentDefinition | None:
@@ -28,18 +31,16 @@ class AgentDirectory:
 
     def changed(self, change: Callable[[AgentDefinition], AgentDefinition]) -> AgentDirectory:
         """Return a directory whose definitions are what ``change`` makes of these."""
-        return AgentDirectory(
-            _ChangedCatalog(self._shipped, change), {name: change(agent) for name, agent in self._own.items()}
-        )
+        directory = copy(self)
+        directory._default = change(self._default)
+        directory._shipped = {name: change(agent) for name, agent in self._shipped.items()}
+        directory._own = {name: change(agent) for name, agent in self._own.items()}
+        return directory
 
     def all(self) -> list[AgentDefinition]:
         """Return every agent, by id."""
-        found = self._shipped.all()
-        if not self._own:
-            return found
-        taken = {agent.id for agent in found}
-        own = [agent for agent in self._own.values() if agent.id not in taken]
-        return sorted([*found, *own], key=lambda agent: agent.id)
+        found = {agent.id: agent for agent in self._own.values()} | self._shipped
+        return sorted(found.values(), key=lambda agent: agent.id)
 
     def visible(self, scope: Scope) -> list[AgentDefinition]:
         """Return every agent the caller may talk to, by id."""
@@ -56,7 +57,7 @@ class AgentDirectory:
 
     def for_new_thread(self, scope: Scope, agent_id: str | None) -> AgentDefinition:
         """Return the main agent of a new conversation. Raises ``UnknownAgent``."""
-        agent = self.get(scope, agent_id or self._shipped.default_main().id)
+        agent = self.get(scope, agent_id or self._default.id)
         if not agent.main:
             raise UnknownAgent("A conversation cannot begin with this agent.")
         return agent
@@ -67,34 +68,16 @@ class AgentDirectory:
 
     def main(self, thread: Thread) -> AgentDefinition:
         """Return the thread's main agent, or the default one if it is there no more."""
-        return self.describe(thread.agent_id) or self._shipped.default_main()
+        return self.describe(thread.agent_id) or self._default
 
     def answering(self, thread: Thread) -> AgentDefinition:
         """Return the active agent of a thread, or the default one if it is there no more."""
-        return self.describe(thread.active_agent_id) or self._shipped.default_main()
+        return self.describe(thread.active_agent_id) or self._default
 
     def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
         """Return the agents that ``agent`` may ask on behalf of the caller."""
         asked = (self.describe(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
         return [other for other in asked if other is not None and not missing_permissions(scope, other)]
-
-
-class _ChangedCatalog:
-    """A catalog whose definitions are changed as they are read."""
-
-    def __init__(self, catalog: AgentCatalog, change: Callable[[AgentDefinition], AgentDefinition]) -> None:
-        self._catalog = catalog
-        self._change = change
-
-    def get(self, agent_id: str) -> AgentDefinition | None:
-        found = self._catalog.get(agent_id)
-        return self._change(found) if found is not None else None
-
-    def all(self) -> list[AgentDefinition]:
-        return [self._change(agent) for agent in self._catalog.all()]
-
-    def default_main(self) -> AgentDefinition:
-        return self._change(self._catalog.default_main())
 
 
 def gone(agent_id: str) -> AgentDefinition:

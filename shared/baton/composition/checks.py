@@ -13,11 +13,6 @@ import asyncio
 from baton.composition import deployed_ports
 
 
-def agents() -> None:
-    """Read the agents' files. Raises ``AgentFileError``."""
-    _ = deployed_ports().agent_files
-
-
 async def make_indices() -> list[str]:
     """Make the search indices that are missing. Return one line for each that is of another model or release.
 

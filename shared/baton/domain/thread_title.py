@@ -22,7 +22,9 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Zl", "Zp", "Zs"})
 """Categories of characters that show nothing by themselves."""
 _BREAKING = frozenset({"Cc", "Zl", "Zp"})
 """Categories of control characters and ends of lines."""
-_MARKUP = re.compile(r"^(?:#{1,6}|[-*+>]|\d{1,2}[.)])\s+|[*_`~]{2,}|[*`<>\[\]]|!(?=\[)")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]*[^\s*])\1(?![\w*])")
+"""Text between asterisks; other asterisks stand for themselves, as in ``2 * 3`` and ``*.py``."""
+_MARKUP = re.compile(r"^(?:#{1,6}|[-*+>]|\d{1,2}[.)])\s+|[_`~]{2,}|[`<>\[\]]|!(?=\[)")
 _LABEL = re.compile("^(?:title|titel|título|titre|标题|عنوان)\\s*[:\uff1a]\\s*", re.IGNORECASE)
 _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300c\u300d\u300e\u300f"
 """Quotation marks, which models like to set around titles, and the space."""
@@ -45,8 +47,9 @@ def given_title(text: str) -> str:
 def made_title(text: str) -> str:
     """Return a title made of a model's text: one short line without markup; empty if nothing is left."""
     line = next((line for line in text.splitlines() if _is_seen(line)), "")
-    line = _LABEL.sub("", _MARKUP.sub("", _plain(line)).strip(_QUOTES))
-    return beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
+    line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _plain(line))).strip(_QUOTES))
+    title = beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
+    return title if title.strip("* ") else ""
 
 
 def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:

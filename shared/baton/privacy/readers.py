@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -13,12 +12,11 @@ from pydantic import BaseModel
 
 from baton.domain.identity import Permission, Scope
 from baton.ports.pii_detector import PiiDetector
+from baton.privacy.json_numbers import number_shown, number_texts
 from baton.privacy.redaction import Redactor
 
 T = TypeVar("T")
 
-AT_ONCE = 8
-"""Texts that are redacted at the same time, because a detector may be a service."""
 SHORTEST = 6
 """Characters of the shortest text that is looked at. No personal data that is detected is shorter."""
 AN_ID = re.compile(r"[A-Za-z0-9_.:#-]{1,200}")
@@ -68,12 +66,7 @@ class Readers:
 
 async def replaced(shape: T, redactor: Redactor, is_text: IsText) -> T:
     """Return ``shape`` with every text redacted that is a member, or in a member, whose name ``is_text``."""
-    texts = [text for text in dict.fromkeys(_texts(shape, is_text)) if len(text) >= SHORTEST]
-    clean: dict[str, str] = {}
-    for start in range(0, len(texts), AT_ONCE):
-        some = texts[start : start + AT_ONCE]
-        found = await asyncio.gather(*(redactor.redact(text) for text in some))
-        clean.update((text, new) for text, new in zip(some, found, strict=True) if new is not None)
+    clean = await redactor.redact_each(text for text in _texts(shape, is_text) if len(text) >= SHORTEST)
     redacted: T = _replaced(shape, clean, is_text)
     return redacted
 
@@ -90,8 +83,16 @@ def _texts(value: Any, is_text: IsText) -> Iterator[str]:
         for name, each in _members(value).items():
             if is_text(name) or _is_foreign(value, name, each):
                 yield from _texts(each, is_text)
-            if isinstance(value, dict) and not AN_ID.fullmatch(name):
-                yield name
+            if isinstance(value, dict):
+                yield from _named_numbers(name, each)
+                if not AN_ID.fullmatch(name):
+                    yield name
+
+
+def _named_numbers(name: str, each: Any) -> Iterator[str]:
+    """Yield the texts of the numbers that stand under a name of a JSON object, alone or in a list."""
+    for number in each if isinstance(each, (list, tuple)) else (each,):
+        yield from number_texts(name, number)
 
 
 def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
@@ -107,6 +108,8 @@ def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
     }
     if members.get("type") == "data" and isinstance(members.get("value"), str):
         new["value"] = ""  # the content of a file
+    if isinstance(value, dict):
+        new = {name: _numbers_shown(name, new.get(name, each), clean) for name, each in value.items()}
     changed = {name: each for name, each in new.items() if each is not members[name]}
     if not changed and not (isinstance(value, dict) and clean.keys() & value.keys()):
         return value
@@ -115,6 +118,13 @@ def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
     if isinstance(value, BaseModel):
         return value.model_copy(update=changed)
     return replace(value, **changed)
+
+
+def _numbers_shown(name: str, each: Any, clean: Mapping[str, str]) -> Any:
+    if isinstance(each, (list, tuple)):
+        shown = type(each)(number_shown(name, number, clean) for number in each)
+        return shown if shown != each else each
+    return number_shown(name, each, clean)
 
 
 def _is_foreign(value: Any, name: str, each: Any) -> bool:

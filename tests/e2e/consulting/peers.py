@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.e2e.sockets import PATIENCE_SECONDS
 
 EXAMPLE_URL = "http://127.0.0.1:8765/mcp"

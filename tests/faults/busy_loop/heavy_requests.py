@@ -26,7 +26,7 @@ from baton.outbox.subscriber import Subscriber
 from baton.requests.parsing import message_request
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.connections import FakeConnections

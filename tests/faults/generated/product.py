@@ -12,7 +12,7 @@ from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.ports.chat_model import ChatModel
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex

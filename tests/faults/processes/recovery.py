@@ -27,7 +27,7 @@ from typing import Any
 import httpx
 from websockets.exceptions import ConnectionClosed
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from benchmarks.frames import events_in
 from benchmarks.report import table
 from tests.e2e.cloud import RunningCloud

@@ -21,7 +21,7 @@ from baton_local.engines.queues.fifo import DEDUPLICATION_SECONDS
 from baton_local.engines.queues.journal import Journal
 from baton_local.engines.queues.service import SqsService
 from baton_local.errors import EngineFailed
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.engines import QueueAt
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton_local.errors import TemplateProblem
+from baton_local.root import ROOT
 from baton_local.schedules import Scheduler
-from baton_local.settings import ROOT
 from baton_local.stack import ScheduleDefinition, Stack, read_stack
 from baton_local.template import Endpoints
 from tests.driven_cloud import DrivenCloud

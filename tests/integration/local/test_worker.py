@@ -19,7 +19,7 @@ from baton_local.cloud import LocalCloud
 from baton_local.engines.clients import client
 from baton_local.engines.queues import Queues
 from baton_local.pressure import Pressure
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_local.stack import Stack
 from baton_local.worker import Worker, failed_ids
 from tests.engines import QueueAt

@@ -11,7 +11,7 @@ import pytest
 
 from baton_local.cloud import LocalCloud
 from baton_local.errors import EngineFailed
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_local.worker_processes import WorkerEnded, WorkerProcesses
 from tests.driven_cloud import DrivenCloud
 from tests.integration.local.sockets import exchange, open_socket

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from baton_local.settings import ROOT, default_cache_dir
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 
 
 def environment(template: Path, **settings: str) -> dict[str, str]:
@@ -23,7 +24,7 @@ def running(
     """Start it; yield the process and the URL that it prints, once it has printed a line that begins with ``until``."""
     with subprocess.Popen(
         [sys.executable, "-m", "baton_local"],
-        env=environment(template, PORT="0", **settings),
+        env=environment(template, **{"PORT": "0", **settings}),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

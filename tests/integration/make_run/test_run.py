@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from tests.frames import events_in
 from tests.integration.make_run.program import environment, running
 
@@ -112,7 +112,7 @@ def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) ->
     assert code == 1
     assert said == (
         f"Baton cannot start. Port {port} is taken by another program. "
-        f"Stop it, or choose another: PORT={port + 1} make run\n"
+        f"Stop it, or choose another, such as PORT={port + 1}.\n"
     )
 
 
@@ -188,7 +188,11 @@ def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_f
         said = [httpx.post(f"{url}/v1/messages", json={"message": "Hi"}, headers=headers, timeout=60) for _ in range(2)]
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    told = [line.removeprefix("WARNING local: ") for line in err.splitlines() if line.startswith("WARNING local: ")]
+    told = [
+        line.removeprefix("WARNING baton_local: ")
+        for line in err.splitlines()
+        if line.startswith("WARNING baton_local: ")
+    ]
     expected = [
         (f"{concierge}:7: tools.0: rooms cannot be used: ", "BATON_TOOL_PACKAGES"),
         (f"{concierge}:11: tools.1: bookRoom cannot be used: ", "It has: listRooms."),

@@ -19,7 +19,7 @@ from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine
 from baton.composition import environment, event_loop, search_commands
 from baton.domain.search import IndexName
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 EVENT = {
     "RequestType": "Create",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from baton.adapters.agent_files import AgentFileError, AgentFiles, load_agent
 from baton.domain.agent import AgentDefinition
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 GOOD = """\
 id: assistant

@@ -15,7 +15,7 @@ from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.workflow import WorkflowStatus
 from baton.domain.workflow_moves import advance, begin
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
 SKILL = "your Slack Alert skill"

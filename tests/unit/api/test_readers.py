@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -88,3 +89,19 @@ async def test_json_of_tools_is_redacted_whatever_its_members_are_called() -> No
     assert MAIL not in told
     assert "1234567" not in told
     assert '"id": "c-1"' in told
+
+
+async def test_numbers_in_json_of_tools_are_redacted_like_texts() -> None:
+    readers = build(Served().harness.ports).readers
+    people = {"phone": 6502530000, "mobileNumbers": [436601234567, 12], "card_number": 4111111111111111, "age": 41}
+    calls: dict[str, Any] = {"customer_id": 4111111111111111, "contacts": [people], "orderNumber": 123456789}
+    shape: dict[str, Any] = {"input": calls, "timestamp": 1763900000000}
+    redacted = await readers.redacted(shape)
+    told = json.dumps(redacted)
+    for number in ("6502530000", "436601234567", "4111111111111111"):
+        assert number not in told
+    shown = redacted["input"]["contacts"][0]
+    assert (shown["phone"], shown["mobileNumbers"], shown["age"]) == ("[phone]", ["[phone 2]", 12], 41)
+    assert redacted["input"]["customer_id"] == shown["card_number"] == "[card]"
+    assert redacted["input"]["orderNumber"] == 123456789
+    assert redacted["timestamp"] == 1763900000000

@@ -24,7 +24,7 @@ from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton.requests.parsing import continue_request
 from baton_local.demo_model.app import create_app
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_testing.fakes.chat_model import ScriptedChatModel
 from tests.fault_model import ThreadedServer
 from tests.harness.handoffs import texts

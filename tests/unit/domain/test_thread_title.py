@@ -27,8 +27,11 @@ ANY_TEXT = st.text(st.characters(), max_size=300)
         ("<b>Lisbon</b>", "bLisbon/b"),
         ("[Lisbon](https://evil.example)", "Lisbon(https://evil.example)"),
         ("abc\u202edef", "abcdef"),
+        ("What is 2 * 3, 2*3 and 2**3", "What is 2 * 3, 2*3 and 2**3"),
+        ("Move *all* *.py and **some** *.md files", "Move all *.py and some *.md files"),
         ("3.5 release of snake_case", "3.5 release of snake_case"),
         ("\u200b \n ", ""),
+        ("\n** *\n", ""),
         ("", ""),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from baton.adapters.agent_files import load_agent
 from baton.domain.identity import Scope
-from baton_local.settings import ROOT
+from baton_local.root import ROOT
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts
 

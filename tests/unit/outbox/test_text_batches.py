@@ -9,7 +9,7 @@ from typing import Any
 from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
-from tests.virtual_time import VirtualTimeLoop
+from baton_testing.virtual_time import VirtualTimeLoop
 
 FINISHED = Finished(FinishReason.STOP, "model", None)
 

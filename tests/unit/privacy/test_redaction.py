@@ -149,3 +149,24 @@ def test_a_detectors_spans_lie_in_the_text_and_well_known_values_do_not_survive(
 def test_a_message_of_nothing_but_candidates_is_read_to_its_end(flood: str) -> None:
     text = flood * (128 * 1024 // len(flood)) + " ada@example.com"
     assert (redacted(text)[0] or "").endswith("[email]")
+
+
+async def test_placeholders_are_numbered_in_the_order_of_the_texts_whichever_is_searched_first() -> None:
+    class BackwardDetector(InProcessPiiDetector):
+        """Answers for a text only once it has answered for the next one."""
+
+        def __init__(self, texts: Sequence[str]) -> None:
+            super().__init__()
+            self._next = dict(pairwise(texts))
+            self._answered = {text: asyncio.Event() for text in texts}
+
+        async def detect(self, text: str) -> Sequence[PiiSpan]:
+            if text in self._next:
+                await self._answered[self._next[text]].wait()
+            if text in self._answered:
+                self._answered[text].set()
+            return await super().detect(text)
+
+    texts = ["ada@example.com", "bob@example.com", "eve@example.com"]
+    clean = await Redactor(BackwardDetector(texts)).redact_each([*texts, "nothing", texts[0]])
+    assert clean == dict(zip(texts, ["[email]", "[email 2]", "[email 3]"], strict=True))

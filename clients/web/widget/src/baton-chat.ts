@@ -95,6 +95,8 @@ export class BatonChat extends LitElement {
   #chat: Chat | null = null;
   #starts = 0;
   #seenId: string | null = null;
+  /** A workflow was under way before the reader's eyes: one that is offered now was left a moment ago. */
+  #hasLeft = false;
   /** A new answer tells of changes more often than a screen can show. */
   readonly #redrawing = new NextFrame(() => this.#redraw());
 
@@ -182,14 +184,19 @@ export class BatonChat extends LitElement {
     super.connectedCallback();
     document.addEventListener("visibilitychange", this.#count);
     this.#languages.observe(document, { attributes: true, attributeFilter: ["lang"], subtree: true });
-    if (this.hasUpdated && this.#isWanted) void this.#started();
+    if (!this.hasUpdated) return;
+    void this.#speak();
+    if (this.#isWanted) void this.#started();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     document.removeEventListener("visibilitychange", this.#count);
     this.#languages.disconnect();
-    this.#end();
+    // An element that is moved is connected again at once, and goes on with its conversation.
+    queueMicrotask(() => {
+      if (!this.isConnected) this.#end();
+    });
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
@@ -255,7 +262,7 @@ export class BatonChat extends LitElement {
 
   #offers({ offers }: ChatSnapshot): TemplateResult {
     void import("./components/offers.ts").catch(() => {});
-    return html`<baton-chat-offers .ui=${this.ui} .workflows=${offers}></baton-chat-offers>`;
+    return html`<baton-chat-offers .ui=${this.ui} .workflows=${offers} ?returning=${!this.#hasLeft}></baton-chat-offers>`;
   }
 
   #launcher(): TemplateResult {
@@ -354,6 +361,7 @@ export class BatonChat extends LitElement {
     chat.on("change", (snapshot) => {
       if (this.#chat !== chat) return;
       this.#redrawing.ask();
+      this.#hasLeft ||= snapshot.workflow !== null;
       if (snapshot.run) this.problem = "";
       this.#tell("baton-change", snapshot);
     });
@@ -399,6 +407,7 @@ export class BatonChat extends LitElement {
     this.problem = "";
     this.announced = "";
     this.snapshot = null;
+    this.#hasLeft = false;
     this.#showUnread(0);
     if (this.ui.chat) this.ui = { ...this.ui, chat: null };
   }

@@ -70,7 +70,7 @@ class Inspector:
                 LARGE, lambda: bounded(context_record(inspection, thread_id, run_id, self._counter, now))
             )
         record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self._counter, now)
-        return await off_loop(LARGE, bounded, await redacted(record, Redactor(self._detector).redact))
+        return await off_loop(LARGE, bounded, await redacted(record, Redactor(self._detector)))
 
     async def read(self, scope: Scope, thread_id: str, run_id: str) -> dict[str, Any] | None:
         """Return a run's record; None if there is none. Raises ``StoreUnavailable``."""

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-Redact = Callable[[str], Awaitable[str | None]]
-"""Returns a text without personal data; None if there is none in it."""
+from baton.privacy.redaction import Redactor
 
 TEXTS = {"text", "title", "content", "arguments", "value", "name"}
 """Members of a record with words of users, models, tools and documents."""
-AT_ONCE = 8
-"""Texts that are redacted at the same time, because a detector may be a service."""
 
 
-async def redacted(record: dict[str, Any], redact: Redact) -> dict[str, Any]:
-    """Return the record with every text redacted."""
+async def redacted(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """Return the record with every text redacted. Raises as the detector does."""
     parts = {"blocks": record["blocks"], "calls": record["calls"]}
-    texts = list(dict.fromkeys(_texts(parts)))
-    clean: dict[str, str] = {}
-    for start in range(0, len(texts), AT_ONCE):
-        some = texts[start : start + AT_ONCE]
-        clean.update(zip(some, await asyncio.gather(*(_clean(text, redact) for text in some)), strict=True))
+    clean = await redactor.redact_each(_texts(parts))
     return {**record, **_replaced(parts, clean), "redacted": True}
-
-
-async def _clean(text: str, redact: Redact) -> str:
-    found = await redact(text)
-    return text if found is None else found
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -43,10 +30,10 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _replaced(value: Any, clean: dict[str, str]) -> Any:
+def _replaced(value: Any, clean: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {
-            name: clean[each] if name in TEXTS and isinstance(each, str) else _replaced(each, clean)
+            name: clean.get(each, each) if name in TEXTS and isinstance(each, str) else _replaced(each, clean)
             for name, each in value.items()
         }
     if isinstance(value, list):

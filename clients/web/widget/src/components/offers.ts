@@ -4,8 +4,15 @@ import { define, Piece } from "../ui.ts";
 
 /** Unfinished work that can go on here. */
 export class BatonOffers extends Piece {
-  static override properties = { ...Piece.properties, workflows: { attribute: false }, isChosen: { state: true } };
+  static override properties = {
+    ...Piece.properties,
+    workflows: { attribute: false },
+    returning: { type: Boolean },
+    isChosen: { state: true },
+  };
   declare workflows: readonly Workflow[];
+  /** The user comes back to them, and has not left one just now. */
+  declare returning: boolean;
   /** One was chosen, and nothing has come of it yet. */
   declare isChosen: boolean;
   #heard: Chat | null = null;
@@ -13,6 +20,7 @@ export class BatonOffers extends Piece {
   constructor() {
     super();
     this.workflows = [];
+    this.returning = false;
     this.isChosen = false;
   }
 
@@ -29,8 +37,9 @@ export class BatonOffers extends Piece {
 
   protected override render(): TemplateResult | typeof nothing {
     if (!this.workflows.length) return nothing;
-    return html`<section class="offers" part="offers" aria-label=${this.say("welcomeBack")}>
-      <p>${this.say("welcomeBack")}</p>
+    const heading = this.say(this.returning ? "welcomeBack" : "unfinished");
+    return html`<section class="offers" part="offers" aria-label=${heading}>
+      <p>${heading}</p>
       <ul>
         ${this.workflows.map(
           (

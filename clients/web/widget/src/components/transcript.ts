@@ -25,6 +25,8 @@ export class BatonTranscript extends Piece {
   #pages: readonly Page[] = [];
   #followsEnd = true;
   #followedTo = 0;
+  /** Where the reader is: a browser forgets it of an element that is moved in its document. */
+  #scrolledTo = 0;
   #anchor: { readonly node: Element; readonly top: number } | null = null;
   #resized: ResizeObserver | null = null;
 
@@ -37,6 +39,10 @@ export class BatonTranscript extends Piece {
   override connectedCallback(): void {
     super.connectedCallback();
     this.#resized = new ResizeObserver(() => this.#followEnd());
+    if (!this.hasUpdated) return;
+    this.#observe();
+    if (this.#followsEnd) this.toEnd();
+    else if (this.scroller) this.scroller.scrollTop = this.#scrolledTo;
   }
 
   override disconnectedCallback(): void {
@@ -76,6 +82,10 @@ export class BatonTranscript extends Piece {
   }
 
   protected override firstUpdated(): void {
+    this.#observe();
+  }
+
+  #observe(): void {
     const items = this.querySelector(".items");
     const { scroller } = this;
     if (items) this.#resized?.observe(items);
@@ -144,6 +154,7 @@ export class BatonTranscript extends Piece {
   #scrolled(): void {
     const { scroller } = this;
     if (!scroller) return;
+    this.#scrolledTo = scroller.scrollTop;
     const end = scroller.scrollHeight - scroller.clientHeight;
     const left = end - scroller.scrollTop;
     // What has grown since the last drawing takes nobody away from the end: only a reader who scrolls up leaves it.

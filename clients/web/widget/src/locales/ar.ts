@@ -50,6 +50,7 @@ export const ar: Catalogue = {
   newConversation: "محادثة جديدة",
   menu: "القائمة",
   welcomeBack: "مرحبًا بعودتك. هل تريد المتابعة من حيث توقفت؟",
+  unfinished: "يمكنك المتابعة في أي وقت.",
   continue: "متابعة: {name}",
   closed: "هذه المحادثة مغلقة. اكتب رسالة لإعادة فتحها.",
   closedByUser: "لقد أنهيت المحادثة.",

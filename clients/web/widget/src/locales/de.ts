@@ -50,6 +50,7 @@ export const de: Catalogue = {
   newConversation: "Neue Unterhaltung",
   menu: "Menü",
   welcomeBack: "Willkommen zurück. Möchten Sie weitermachen?",
+  unfinished: "Sie können jederzeit weitermachen.",
   continue: "Weiter: {name}",
   closed: "Diese Unterhaltung ist beendet. Eine Nachricht setzt sie fort.",
   closedByUser: "Sie haben die Unterhaltung beendet.",

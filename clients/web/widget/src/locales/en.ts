@@ -49,6 +49,7 @@ export const en = {
   newConversation: "New conversation",
   menu: "Menu",
   welcomeBack: "Welcome back. Continue where you left off?",
+  unfinished: "You can continue at any time.",
   continue: "Continue: {name}",
   closed: "This conversation is closed. Write a message to reopen it.",
   closedByUser: "You ended the conversation.",

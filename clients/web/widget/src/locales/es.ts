@@ -50,6 +50,7 @@ export const es: Catalogue = {
   newConversation: "Nueva conversación",
   menu: "Menú",
   welcomeBack: "Bienvenido de nuevo. ¿Quiere continuar donde lo dejó?",
+  unfinished: "Puede continuar cuando quiera.",
   continue: "Continuar: {name}",
   closed: "Esta conversación está cerrada. Escriba un mensaje para reabrirla.",
   closedByUser: "Usted terminó la conversación.",

@@ -50,6 +50,7 @@ export const zh: Catalogue = {
   newConversation: "新对话",
   menu: "菜单",
   welcomeBack: "欢迎回来。要继续上次的内容吗？",
+  unfinished: "您可以随时继续。",
   continue: "继续：{name}",
   closed: "此对话已关闭。发送消息即可重新打开。",
   closedByUser: "您已结束对话。",

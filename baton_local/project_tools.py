@@ -1,0 +1,86 @@
+"""The Python packages of a project's tools: which there are, and importing them anew."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import cache_from_source
+from pathlib import Path
+from types import ModuleType
+
+
+class ToolsDoNotImport(Exception):
+    """A module of the tools raises while it is imported. The message is ``file:line: what is wrong``."""
+
+
+def packages_in(folder: Path) -> list[str]:
+    """Return the names of the packages and modules in ``folder``."""
+    if not folder.is_dir():
+        return []
+    found = {path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    found |= {path.stem for path in folder.glob("*.py")}
+    return sorted(name for name in found if name.isidentifier())
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """Have ``folder`` on the module path during the block. Afterwards its modules are not imported any more."""
+    path = str(folder.absolute())
+    sys.path.insert(0, path)
+    try:
+        yield
+    finally:
+        sys.path.remove(path)
+        for name in _imported(folder):
+            del sys.modules[name]
+
+
+@contextmanager
+def imported_anew(folder: Path) -> Iterator[None]:
+    """Import the modules of ``folder`` that were imported before from their files as they are now.
+
+    They are the ones from before again if one of them, or the block, raises. Raises ``ToolsDoNotImport``.
+    """
+    before = _imported(folder)
+    for source in folder.rglob("*.py"):
+        # Bytecode counts as current if the second of the edit and the size are equal.
+        Path(cache_from_source(str(source))).unlink(missing_ok=True)
+    for name in before:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    try:
+        try:
+            for name in sorted(name for name in before if _has_file(folder, name)):
+                importlib.import_module(name)
+        except BaseException as problem:
+            raise ToolsDoNotImport(told(folder, problem)) from problem  # also one that exits
+        yield
+    except BaseException:
+        for name in _imported(folder):
+            del sys.modules[name]
+        sys.modules.update(before)
+        raise
+
+
+def told(folder: Path, problem: BaseException) -> str:
+    """Return what the problem is, and where in ``folder`` it arose if it did there: ``file:line: what``."""
+    what = f"{type(problem).__name__}: {problem}"
+    if isinstance(problem, SyntaxError) and problem.filename:
+        return f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
+    for frame in reversed(traceback.extract_tb(problem.__traceback__)):
+        if Path(frame.filename).is_relative_to(folder):
+            return f"{frame.filename}:{frame.lineno}: {what}"
+    return what
+
+
+def _imported(folder: Path) -> dict[str, ModuleType]:
+    packages = packages_in(folder)
+    return {name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] in packages}
+
+
+def _has_file(folder: Path, module: str) -> bool:
+    path = folder.joinpath(*module.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()

@@ -1,0 +1,8 @@
+"""Where the product's own files are: template, functions, layers, what browsers load, documentation."""
+
+from pathlib import Path
+
+_PACKED = Path(__file__).parent / "product"
+
+ROOT = _PACKED if _PACKED.is_dir() else Path(__file__).parent.parent
+"""The product tree of the distribution, or the root of the repository."""

@@ -1,0 +1,32 @@
+"""The folder that SAM builds: the product's tree with a project's agents and tools in it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import baton
+from baton_local.root import ROOT
+from baton_project.project import Project
+
+FILES = ("template.yaml", "pyproject.toml", "uv.lock", "README.md")
+FOLDERS = ("functions", "layers", "statemachines")
+NOT_COPIED = shutil.ignore_patterns("__pycache__", ".*")
+
+
+def assemble(project: Project, folder: Path) -> None:
+    """Fill ``folder`` anew. What was in it is removed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in FILES:
+        shutil.copyfile(ROOT / name, folder / name)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=NOT_COPIED)
+    shared = folder / "shared"
+    shutil.copytree(Path(baton.__file__).parent, shared / "baton", ignore=NOT_COPIED)
+    shutil.copyfile(ROOT / "shared" / "Makefile", shared / "Makefile")
+    shutil.copytree(project.agents, folder / "agents", ignore=NOT_COPIED)
+    if project.tools.is_dir():
+        shutil.copytree(project.tools, folder / "tools", ignore=NOT_COPIED)
+    if project.requirements:
+        (folder / "layers" / "dependencies" / "tools.txt").write_text("\n".join(project.requirements) + "\n")

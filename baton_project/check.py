@@ -1,0 +1,100 @@
+"""What of a project cannot be used, found without starting anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from baton_local.environment import applied
+from baton_local.project_tools import importable
+from baton_project.errors import CheckFailed
+from baton_project.project import Project
+
+PLACED = re.compile(r"(?P<file>[^\n:]+):(?:(?P<line>\d+):)? (?:(?P<field>[\w.-]+): )?(?P<message>.+)", re.DOTALL)
+NOWHERE = "http://127.0.0.1:9"
+"""Nobody listens there: secrets of a deployment are not read for a check."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that cannot be used."""
+
+    message: str
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Problem:
+        """Read ``file:line: field: message``, of which all but the message may lack."""
+        found = PLACED.fullmatch(text)
+        if found is None:
+            return cls(text)
+        line = found["line"]
+        return cls(found["message"], found["file"], int(line) if line else None, found["field"])
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return ": ".join(part for part in (place, self.field, self.message) if part)
+
+
+def report(folder: Path, tell: Callable[[str], None], *, as_json: bool) -> None:
+    """Tell what is wrong. Raises ``CheckFailed`` if something is, and ``ProjectProblem`` if there is no project."""
+    agents, problems = examined(Project.found(folder))
+    if as_json:
+        tell(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(each) for each in problems]}))
+    else:
+        for each in problems:
+            tell(str(each))
+        found = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
+        tell(f"{len(agents)} agents, {found}.")
+    if problems:
+        raise CheckFailed
+
+
+def examined(project: Project) -> tuple[list[str], list[Problem]]:
+    """Return the ids of the project's agents, and what is wrong with them. Every server is called once."""
+    from baton.composition import checks, event_loop, reloading
+
+    if problems := unreadable(project):
+        return [], problems
+    with _settings_of(project):
+        agents = [agent.id for agent in reloading.read_agents().all()]
+        return agents, _within(project, event_loop.run(checks.problems()))
+
+
+def unreadable(project: Project) -> list[Problem]:
+    """Return what is wrong in the agents' files themselves."""
+    from baton.adapters.agent_files import AgentFileError
+    from baton.composition import reloading
+
+    with _settings_of(project):
+        try:
+            reloading.read_agents()
+        except AgentFileError as problem:
+            return _within(project, str(problem).splitlines())
+    return []
+
+
+@contextmanager
+def _settings_of(project: Project) -> Iterator[None]:
+    nowhere = {
+        "AWS_ACCESS_KEY_ID": "check",
+        "AWS_SECRET_ACCESS_KEY": "check",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": NOWHERE,
+        "AWS_MAX_ATTEMPTS": "1",
+        "BATON_STAGE": "local",
+    }
+    with applied({**project.environment(), **nowhere}), importable(project.tools):
+        yield
+
+
+def _within(project: Project, lines: Iterable[str]) -> list[Problem]:
+    """Return the problems, with files as the developer names them."""
+    return [Problem.of(line.replace(f"{project.folder}{os.sep}", "")) for line in lines]

@@ -1,0 +1,84 @@
+"""What this distribution adds to the command ``baton``.
+
+What a command needs is imported when it runs, since every start of ``baton`` imports this module.
+Exit codes: 0; 1, something is wrong and has been told; 2, wrong usage, such as no project here; 130, Ctrl-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from baton_local.errors import LocalCloudError
+from baton_project.errors import CheckFailed, ProjectProblem
+
+Folder = Annotated[Path, typer.Option(help="The project's folder, or one in it.")]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell what the developer can mend without a traceback, and end with its exit code."""
+    try:
+        yield
+    except ProjectProblem as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(2) from None
+    except LocalCloudError as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from None
+    except CheckFailed:
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("\nStopped.", err=True)
+        raise typer.Exit(130) from None
+
+
+def new(name: Annotated[str, typer.Argument(help="The folder's name, and the project's: my-assistant")]) -> None:
+    """Make a project: agents, a tool, and what editors and deployments need."""
+    with _told():
+        from baton_project.new import make
+
+        version = make(Path(name))
+        typer.echo(f"{name} is a project of Baton {version}. Next:\n\n  cd {name}\n  baton dev")
+
+
+def dev(
+    port: Annotated[int | None, typer.Option(envvar="PORT", help="0 takes a free one. Default: 8080.")] = None,
+    folder: Folder = Path(),
+) -> None:
+    """Run the project on this machine. Edits of agents and tools are used by the next turn."""
+    with _told():
+        from baton_project.dev import run
+
+        run(folder, port)
+
+
+def check(
+    folder: Folder = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what agents, tools, servers and remote agents lack. Exit code 1: something is missing."""
+    with _told():
+        from baton_project.check import report
+
+        report(folder, typer.echo, as_json=as_json)
+
+
+def deploy(
+    stage: Annotated[str, typer.Argument(help="A stage of the project's samconfig.toml: dev, prod")],
+    folder: Folder = Path(),
+    build_only: Annotated[bool, typer.Option("--build-only", help="Build, and deploy nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands, and run none.")] = False,
+) -> None:
+    """Build the project with the product's template and deploy it to AWS by SAM."""
+    with _told():
+        from baton_project.deploy import carry_out, shown
+
+        if dry_run:
+            typer.echo(shown(folder, stage))
+        else:
+            carry_out(folder, stage, typer.echo, build_only=build_only)

@@ -1,0 +1,185 @@
+"""``baton test``: a project's conversation tests.
+
+Exit codes: 0, all passed; 1, some failed; 2, nothing could be tested; 130, Ctrl-C, after a report of what was run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from baton_project.errors import ProjectProblem
+
+if TYPE_CHECKING:
+    from baton_project.project import Project
+    from baton_testing.batch import Batch
+    from baton_testing.project_agents import AgentPlace
+    from baton_testing.reading import ReadFile
+    from baton_testing.result import ConversationResult
+
+
+class AnsweredBy(StrEnum):
+    """What answers in place of, or as, the model."""
+
+    SCRIPTED = "scripted"
+    RECORDED = "recorded"
+    REAL = "real"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says."""
+
+    paths: Sequence[Path]
+    folder: Path
+    model: AnsweredBy | None
+    record: bool
+    runs: int | None
+    name: str | None
+    processes: int | None
+    thread_id: str | None
+    url: str
+    junit: Path | None
+    as_json: bool
+
+
+def run_tests(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Files, or folders of them. Default: tests/.")] = None,
+    model: Annotated[AnsweredBy | None, typer.Option(help="What answers. Default: as the files say.")] = None,
+    record: Annotated[bool, typer.Option("--record", help="Write what the model answers into cassettes.")] = False,
+    runs: Annotated[int | None, typer.Option(min=1, max=100, help="Hold each conversation so often.")] = None,
+    name: Annotated[str | None, typer.Option("-k", help="Only conversations with this in their names.")] = None,
+    processes: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes. Default: as it pays.")] = None,
+    thread_id: Annotated[
+        str | None, typer.Option("--from", help="Write a test, and its cassette, of this stored conversation.")
+    ] = None,
+    url: Annotated[
+        str, typer.Option(envvar="BATON_URL", help="Where it is stored. BATON_TOKEN is the token.")
+    ] = "http://127.0.0.1:8080",
+    junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the files, for editors.")] = False,
+    folder: Annotated[Path, typer.Option(help="The project's folder, or one in it.")] = Path(),
+) -> None:
+    """Hold conversations with a project's agents, and check what happens."""
+    from baton_testing.errors import CannotRun
+
+    if schema:
+        from baton_testing.schema import conversation_schema
+
+        typer.echo(json.dumps(conversation_schema(), indent=1, ensure_ascii=False))
+        return
+    try:
+        options = Options(paths or (), folder, model, record, runs, name, processes, thread_id, url, junit, as_json)
+        raise typer.Exit(_run(options))
+    except (CannotRun, ProjectProblem) as problem:
+        typer.echo(str(problem).replace(f"{Path.cwd()}{os.sep}", ""), err=True)
+        raise typer.Exit(2) from None
+
+
+def _run(options: Options) -> int:
+    from baton_project.project import Project
+    from baton_testing.known_names import KnownNames
+    from baton_testing.project_agents import check_functions
+    from baton_testing.reading import find_files, read_files
+
+    project = Project.found(options.folder)
+    place = _place(project)
+    with place.entered():
+        if options.thread_id is not None:
+            return _written(place, options.thread_id, options)
+        agents = place.load()
+        paths = options.paths or [_as_told(project.folder / "tests")]
+        files = read_files(find_files(paths), KnownNames.of(agents))
+        check_functions(agents)
+        return _reported(_batch(place, files, options), options)
+
+
+def _as_told(path: Path) -> Path:
+    """Return a path as a person in this folder names it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _place(project: Project) -> AgentPlace:
+    from baton_testing.project_agents import AgentPlace
+
+    return AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
+
+
+def _batch(place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Batch:
+    from baton_local.demo_model import SCRIPT
+    from baton_testing.batch import Batch
+    from baton_testing.conversation_test import ModelKind
+    from baton_testing.models.choice import Answering
+
+    answering = Answering(
+        kind=ModelKind(options.model.value) if options.model is not None else None,
+        records=options.record,
+        script=Path(dict(place.environment).get("BATON_DEMO_SCRIPT") or SCRIPT),
+        wanted_runs=options.runs,
+    )
+    return Batch.of(place, answering, files, options.name)
+
+
+def _reported(batch: Batch, options: Options) -> int:
+    """Hold the conversations, print what came of them, and return the exit code."""
+    from baton_testing.batch import record
+    from baton_testing.junit import write_junit
+    from baton_testing.report import Report
+    from baton_testing.terminal import Terminal
+
+    terminal = Terminal()
+    results: list[ConversationResult] = []
+    began, is_interrupted = time.monotonic(), False
+    try:
+        for result in batch.results(options.processes):
+            results.append(result)
+            if not options.as_json:
+                terminal.result(result)
+    except KeyboardInterrupt:
+        is_interrupted = True
+    report = Report(results, len(batch.chosen) - len(results), time.monotonic() - began)
+    if options.junit is not None:
+        write_junit(report, options.junit)
+    if options.as_json:
+        typer.echo(json.dumps(report.as_json()))
+    else:
+        terminal.summary(report)
+    if options.record:
+        for path in record(results):
+            typer.echo(f"recorded: {path}", err=True)
+    return 130 if is_interrupted else 0 if report.passed else 1
+
+
+def _written(place: AgentPlace, thread_id: str, options: Options) -> int:
+    """Write a test of a stored conversation, tell what came of it, and return the exit code."""
+    import asyncio
+
+    import httpx
+
+    from baton_testing.stored_thread import SECONDS, StoredThread, read_thread
+    from baton_testing.terminal import Terminal
+    from baton_testing.thread_recording import write_test
+
+    async def stored() -> StoredThread:
+        headers = {"Authorization": f"Bearer {os.environ.get('BATON_TOKEN', '')}"}
+        async with httpx.AsyncClient(base_url=options.url, headers=headers, timeout=SECONDS) as client:
+            return await (await read_thread(client, thread_id)).redacted()
+
+    chosen = options.paths[0] if options.paths else _as_told(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
+    written = write_test(asyncio.run(stored()), place, chosen)
+    Terminal().result(written.result)
+    typer.echo(f"written: {written.test}, {written.cassette}", err=True)
+    return 0 if written.result.passed else 1
+
+
+def _file_name(thread_id: str) -> str:
+    return "".join(each if each.isalnum() or each in "-_" else "-" for each in thread_id)[:80]

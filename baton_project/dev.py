@@ -1,0 +1,21 @@
+"""The local cloud over a project, with hot reload."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NoReturn
+
+from baton_local.__main__ import leave, main
+from baton_project.new import write_schema
+from baton_project.project import Project
+
+
+def run(folder: Path, port: int | None) -> NoReturn:
+    """Run until Ctrl-C, and end this process. Raises ``ProjectProblem`` if there is no project."""
+    project = Project.found(folder)
+    os.environ.update(project.environment())
+    write_schema(project.folder)
+    data = Path(os.environ.get("BATON_DATA_DIR") or project.data)
+    chosen = {} if port is None else {"port": port}
+    leave(main(data_dir=data, tools_dir=project.tools, **chosen))

@@ -1,0 +1,71 @@
+"""Make a folder that grows into a project."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from string import Template
+
+from baton_local.agent_schema import agent_schema, written
+from baton_project.errors import ProjectProblem
+from baton_testing.schema import conversation_schema
+
+SKELETON = Path(__file__).parent / "skeleton"
+RENAMED = {"gitignore": ".gitignore", "project.toml": "pyproject.toml"}
+"""Files that tools would take for this repository's own."""
+SCHEMA = "agent-schema.json"
+TEST_SCHEMA = "conversation-test-schema.json"
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+MAX_NAME = 40
+"""Characters. It begins the names of stacks and buckets, which AWS limits."""
+
+
+def make(folder: Path) -> str:
+    """Fill ``folder``, which must be new or empty, whole or not at all. Return Baton's version.
+
+    Raises ``ProjectProblem``.
+    """
+    folder = folder.resolve()
+    if not NAME.fullmatch(folder.name) or len(folder.name) > MAX_NAME:
+        raise ProjectProblem(
+            f"{folder.name!r} is no name of a project: small letters, digits and single hyphens, at most {MAX_NAME}."
+        )
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    try:
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+            raise ProjectProblem(f"{folder} is not empty: name a folder that is not there yet, or an empty one.")
+        _write(unfinished, folder.name)
+        unfinished.rename(folder)
+    except OSError as problem:
+        raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from problem
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return version("baton")
+
+
+def _write(folder: Path, name: str) -> None:
+    for source in sorted(SKELETON.rglob("*")):
+        if source.is_dir() or source.suffix == ".pyc":
+            continue
+        target = folder / source.relative_to(SKELETON)
+        target = target.with_name(RENAMED.get(target.name, target.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_filled(source, name), encoding="utf-8")
+    write_schema(folder)
+
+
+def write_schema(folder: Path) -> None:
+    """Write the JSON Schemas of agents and of conversation tests of this version, unless they are there."""
+    for name, schema in ((SCHEMA, agent_schema()), (TEST_SCHEMA, conversation_schema())):
+        file, text = folder / name, written(schema)
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+
+
+def _filled(source: Path, name: str) -> str:
+    text = source.read_text(encoding="utf-8")
+    if source.suffix in {".toml", ".md"} and source.parent == SKELETON:
+        return Template(text).substitute(name=name, version=version("baton"))
+    return text

@@ -1,0 +1,106 @@
+"""A project of one's own: a folder with agents, tools and documents, and what its ``pyproject.toml`` says of them."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from baton_local.project_tools import packages_in
+from baton_project.errors import ProjectProblem
+
+FILE = "pyproject.toml"
+STATE = ".baton"
+"""Folder of what a project keeps on this machine: conversations, builds. It is no part of the project."""
+
+
+class ProjectSettings(BaseModel):
+    """``[tool.baton]`` of the project's ``pyproject.toml``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    default_agent: str = ""
+    """The main agent of conversations that name none. Needed if several agents are main agents."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that tools and remote agents may call."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """The project in ``folder``."""
+
+    folder: Path
+    name: str
+    settings: ProjectSettings
+    requirements: tuple[str, ...] = ()
+    """What its tools need besides Baton, as requirements of packages."""
+
+    @classmethod
+    def found(cls, start: Path) -> Project:
+        """Return the project of ``start`` or of a folder above it. Raises ``ProjectProblem``."""
+        for folder in (start.resolve(), *start.resolve().parents):
+            file = folder / FILE
+            if file.is_file() and "baton" in (read := _read(file)).get("tool", {}):
+                return _project(folder, read)
+        raise ProjectProblem(
+            f"{start.resolve()} is in no project: no {FILE} here or above has [tool.baton]. `baton new NAME` makes one."
+        )
+
+    @property
+    def agents(self) -> Path:
+        """The folder of the agents' files."""
+        return self.folder / "agents"
+
+    @property
+    def tools(self) -> Path:
+        """The folder of the tools' packages. It need not exist."""
+        return self.folder / "tools"
+
+    @property
+    def data(self) -> Path:
+        """The folder of conversations on this machine."""
+        return self.folder / STATE / "data"
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables of the local cloud for this project. Those that are set already win, but its folders."""
+        given = {
+            "BATON_DEFAULT_AGENT": self.settings.default_agent,
+            "BATON_ALLOWED_HOSTS": ",".join(self.settings.allowed_hosts),
+            "BATON_TOOL_PACKAGES": ",".join(packages_in(self.tools)),
+            "BATON_LOCAL_DOCS": "false",
+        }
+        script = self.folder / "demo.yaml"
+        if script.is_file():
+            given["BATON_DEMO_SCRIPT"] = str(script)
+        chosen = {name: os.environ.get(name) or value for name, value in given.items()}
+        return {**chosen, "BATON_AGENTS_DIR": str(self.agents)}
+
+
+def _read(file: Path) -> dict[str, dict[str, object]]:
+    try:
+        return tomllib.loads(file.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise ProjectProblem(f"{file} cannot be read: {problem}") from problem
+
+
+def _project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
+    try:
+        settings = ProjectSettings.model_validate(read["tool"]["baton"])
+    except ValidationError as problem:
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problem.errors())
+        raise ProjectProblem(f"{folder / FILE}: tool.baton: {wrong}") from problem
+    about = read.get("project", {})
+    dependencies = about.get("dependencies", [])
+    if not isinstance(dependencies, list):
+        raise ProjectProblem(f"{folder / FILE}: project.dependencies is no list.")
+    others = tuple(str(each) for each in dependencies if not _is_ours(str(each)))
+    return Project(folder, str(about.get("name", folder.name)), settings, others)
+
+
+def _is_ours(requirement: str) -> bool:
+    from packaging.requirements import Requirement
+
+    return Requirement(requirement).name.lower() in {"baton", "baton-client"}

@@ -1,0 +1,126 @@
+"""Many conversations: which of them, in this process or in several."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from baton_testing.conversation_ports import token_counter
+from baton_testing.errors import CannotRun
+from baton_testing.models.cassette import Cassette
+from baton_testing.models.choice import Answering
+from baton_testing.project_agents import AgentPlace
+from baton_testing.reading import ReadFile, read_file
+from baton_testing.result import ConversationResult
+from baton_testing.runner import Runner
+
+FEW = 300
+"""Conversations that are held sooner in one process than others take to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The conversations of a run of tests."""
+
+    place: AgentPlace
+    answering: Answering
+    chosen: Sequence[tuple[ReadFile, int]]
+
+    @classmethod
+    def of(cls, place: AgentPlace, answering: Answering, files: Sequence[ReadFile], name: str | None = None) -> Batch:
+        """Choose all conversations, or those whose names contain ``name``. Raises ``CannotRun`` if there are none."""
+        chosen = [
+            (file, number)
+            for file in files
+            for number, test in enumerate(file.content.conversations)
+            if name is None or name.casefold() in test.name.casefold()
+        ]
+        if not chosen:
+            names = "; ".join(test.name for file in files for test in file.content.conversations)
+            raise CannotRun(f"No conversation has {name!r} in its name. There are: {names}")
+        return cls(place, answering, chosen)
+
+    def results(self, processes: int | None = None) -> Iterator[ConversationResult]:
+        """Hold the conversations, and yield what came of them in their order. Raises ``CannotRun``.
+
+        ``processes``: as many as cores if there are many conversations, unless it is given.
+        """
+        if processes is None:
+            processes = min(os.cpu_count() or 1, len(self.chosen)) if len(self.chosen) > FEW else 1
+        if processes <= 1:
+            runner = _made(self.place, self.answering)
+            yield from (runner.run(file, number) for file, number in self.chosen)
+            return
+        # Started anew, since a process with threads must not be forked.
+        executor = ProcessPoolExecutor(
+            processes, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(self.place,)
+        )
+        try:
+            waiting: list[Future[ConversationResult]] = [
+                executor.submit(_hold, self.place, self.answering, file.path, number) for file, number in self.chosen
+            ]
+            for each in waiting:
+                yield each.result()
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+def record(results: Sequence[ConversationResult]) -> list[Path]:
+    """Write what was recorded into cassettes, and return their files. Runs that failed with an error are left out."""
+    written: dict[Path, Cassette] = {}
+    for result in results:
+        run = result.runs[-1]
+        if any(each.answer.error is not None for each in run.recordings) and not run.passed:
+            continue
+        path = Cassette.beside(result.file)
+        if path not in written:
+            written[path] = _before(path, result)
+        written[path] = written[path].with_conversation(result.name, run.recordings)
+    for path, cassette in written.items():
+        cassette.write(path)
+    return list(written)
+
+
+def _before(path: Path, result: ConversationResult) -> Cassette:
+    """Return what the cassette has of other conversations, if they were recorded of the same models."""
+    try:
+        known = Cassette.read(path)
+    except CannotRun:
+        return Cassette(result.names)
+    return known if known.names == result.names else Cassette(result.names)
+
+
+_entered = ExitStack()
+"""What a process of the pool has entered; it is left with the process."""
+
+
+def _begin(place: AgentPlace) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to deal with
+    _entered.enter_context(place.entered())
+
+
+@cache
+def _runner(place: AgentPlace, answering: Answering) -> Runner:
+    return _made(place, answering)
+
+
+def _made(place: AgentPlace, answering: Answering) -> Runner:
+    runner = Runner(place.load(), token_counter(), answering)
+    runner.warm_up()
+    return runner
+
+
+@cache
+def _file(path: Path) -> ReadFile:
+    return read_file(path)
+
+
+def _hold(place: AgentPlace, answering: Answering, path: Path, number: int) -> ConversationResult:
+    return _runner(place, answering).run(_file(path), number)

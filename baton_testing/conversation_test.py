@@ -1,0 +1,290 @@
+"""A file of conversation tests: what is said, what the model answers, and what is expected."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from baton.domain.identity import PermissionName
+from baton_testing.durations import Duration
+from baton_testing.models.answering import MODEL_ERRORS
+
+
+class ModelKind(StrEnum):
+    """What answers in place of, or as, the agents' model."""
+
+    SCRIPTED = "scripted"
+    """The answers that the test gives, or a script of the demo model."""
+    RECORDED = "recorded"
+    """The answers in the cassette beside the file."""
+    REAL = "real"
+    """The endpoint that the environment names."""
+
+
+def _listed(told: Any) -> Any:
+    return told if isinstance(told, list | tuple) or told is None else (told,)
+
+
+Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_listed)]
+"""One text, or a list."""
+
+
+class Part(BaseModel):
+    """The base of all parts. Unknown fields are errors, so that a misspelt one is noticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
+
+
+class Expectation(Part):
+    """What a step, or the whole conversation, must or must not have done. Every field that is given is checked."""
+
+    tool: str | None = None
+    """A tool that must have been called."""
+    arguments: dict[str, Any] | None = None
+    """What its arguments must hold; others may be there too."""
+    by: str | None = None
+    """The agent that must have called it."""
+    times: int | None = Field(default=None, ge=0)
+    """How often, exactly."""
+    no_tool: Words = ()
+    """Tools that must not have been called."""
+    consulted: Words = ()
+    """Agents that must have been asked by another one."""
+    not_consulted: Words = ()
+    """Agents that must not have been asked."""
+    handoff: str | None = None
+    """The agent that the conversation must have been handed over to."""
+    no_handoff: bool = False
+    """Whether the conversation must not have been handed over."""
+    returned: bool = False
+    """Whether a handoff must have ended."""
+    workflow: str | None = None
+    """The state that the workflow must have reached."""
+    approval: str | None = None
+    """The tool for which a person must have been asked."""
+    answered_by: str | None = None
+    """The agent that must have spoken last."""
+    says: Words = ()
+    """Words that must be in what agents said; upper and lower case are the same."""
+    says_not: Words = ()
+    """Words that must not."""
+    matches: str | None = None
+    """A regular expression that must be found in what agents said."""
+    error: str | None = None
+    """The code of the error that the run must end with. Without it, every error is a failure."""
+    closed: bool | None = None
+    """Whether the conversation must have been closed, or must not have been."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """The most tokens that all model calls may use together."""
+    max_milliseconds: float | None = Field(default=None, gt=0)
+    """The most time that Baton itself may compute, without models and tools."""
+
+    @field_validator("matches")
+    @classmethod
+    def _is_an_expression(cls, pattern: str | None) -> str | None:
+        try:
+            re.compile(pattern or "")
+        except re.error as problem:
+            raise ValueError(f"is no regular expression: {problem}") from None
+        return pattern
+
+    @model_validator(mode="after")
+    def _expects_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("expects nothing: name a tool, words or another field")
+        if self.tool is None and self.model_fields_set & {"arguments", "by", "times"}:
+            raise ValueError("arguments, by and times are about a tool: name it")
+        return self
+
+
+Expectations = Annotated[tuple[Expectation, ...], BeforeValidator(_listed)]
+"""One, or a list."""
+
+
+class ScriptedAnswer(Part):
+    """One answer of the scripted model. A text alone is what it says."""
+
+    agent: str | None = None
+    """The agent that gets it; absent: the next one that asks."""
+    task: str | None = None
+    """What Baton itself asks the model for, such as ``handoff_summary``; absent: an agent's answer."""
+    say: str = ""
+    call: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Tools that are called at once, with their arguments."""
+    fail: str | None = None
+    """The code of the error that the model fails with, such as ``model_timeout``."""
+    input_tokens: int = Field(default=10, ge=0)
+    output_tokens: int = Field(default=2, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said_alone(cls, given: Any) -> Any:
+        return {"say": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _answers_something(self) -> Self:
+        if not (self.say or self.call or self.fail):
+            raise ValueError("answers nothing: give it say, call or fail")
+        if self.fail is not None and self.fail not in MODEL_ERRORS:
+            raise ValueError(f"no model fails with {self.fail!r}. There are: {', '.join(sorted(MODEL_ERRORS))}")
+        return self
+
+
+class Case(Part):
+    """What a stub answers to calls with certain arguments."""
+
+    when: dict[str, Any] = Field(default_factory=dict)
+    """What the arguments must hold; absent: any call."""
+    returns: Any = None
+    fails: str | None = None
+    """The error that the model is told of."""
+
+
+class ToolStub(Part):
+    """A tool that answers from the test and reaches nothing."""
+
+    returns: Any = None
+    """What every call answers: text, or anything that JSON has."""
+    fails: str | None = None
+    """The error that every call ends with."""
+    cases: tuple[Case, ...] = ()
+    """Answers by arguments; the first that fits counts."""
+    server: str | None = None
+    """The MCP server or OpenAPI document, by the name in the agent's file, that has the tool; absent: it is declared by
+    its own name."""
+    description: str = "A tool."
+    """For tools of a server."""
+    parameters: dict[str, Any] | None = None
+    """JSON Schema of its arguments, for tools of a server."""
+    requires_approval: bool | None = None
+    """Whether a person must agree; absent: as the agent's file says."""
+
+    def answer_to(self, arguments: dict[str, Any]) -> Case | None:
+        """Return the case of a call; None if no case fits."""
+        from baton_testing.matching import holds
+
+        if not self.cases:
+            return Case(returns=self.returns, fails=self.fails)
+        return next((case for case in self.cases if holds(arguments, case.when)), None)
+
+
+class Step(Part):
+    """One thing that the user does, or time that passes."""
+
+    say: str | None = Field(default=None, min_length=1)
+    """A message."""
+    files: tuple[str, ...] = ()
+    """Files that go with it, by their paths from the test's file."""
+    approve: bool | str | None = None
+    """Agree to the calls that wait, or to those of the tool that is named."""
+    decline: bool | str | None = None
+    """Disagree."""
+    comment: str | None = None
+    """What the person says about the decision."""
+    exit: bool = False
+    """Leave the specialist by the button of the page."""
+    continue_: bool = Field(default=False, alias="continue")
+    """Continue the unfinished workflow that was changed last, by the button of the page."""
+    close: bool = False
+    """Close the conversation."""
+    wait: Duration | None = None
+    """Let time pass; it takes none."""
+    answers: tuple[ScriptedAnswer, ...] = ()
+    """What the scripted model answers, in order."""
+    expect: Expectations = ()
+
+    @model_validator(mode="after")
+    def _is_one_action(self) -> Self:
+        actions = self.model_fields_set & {"say", "approve", "decline", "exit", "continue_", "close", "wait"}
+        if len(actions) != 1:
+            raise ValueError("does one of: say, approve, decline, exit, continue, close, wait")
+        if self.files and self.say is None:
+            raise ValueError("files go with say")
+        if self.comment is not None and self.approve is None and self.decline is None:
+            raise ValueError("comment goes with approve or decline")
+        return self
+
+    @property
+    def title(self) -> str:
+        """What happens, in a few words."""
+        if self.say is not None:
+            return f"say: {self.say}"
+        if self.wait is not None:
+            return f"wait: {self.wait}"
+        named = next(name for name in ("approve", "decline", "exit", "continue_", "close") if getattr(self, name))
+        return named.rstrip("_")
+
+
+class User(Part):
+    """Who talks."""
+
+    id: str = "ada"
+    tenant: str = "acme"
+    permissions: tuple[PermissionName, ...] = ()
+
+
+class ConversationTest(Part):
+    """One conversation. Either its steps are given, or a model plays the user: ``persona``, ``goal`` and ``judge``."""
+
+    name: str = Field(min_length=1, max_length=200)
+    agent: str | None = None
+    """The main agent; absent: the project's default."""
+    user: User | None = None
+    """Who talks; absent: the file's."""
+    tools: dict[str, ToolStub] = Field(default_factory=dict)
+    """Stubs besides the file's, or instead of those of the same name."""
+    steps: tuple[Step, ...] = ()
+    persona: str | None = None
+    """Who the user is, for the model that plays it."""
+    goal: str | None = None
+    """What the user wants."""
+    judge: str | None = None
+    """When the conversation counts as passed, for the model that decides."""
+    answers: tuple[ScriptedAnswer, ...] = ()
+    """With a persona: what the scripted model answers, in order."""
+    max_turns: int = Field(default=8, ge=1, le=50)
+    """Messages of the persona."""
+    runs: int = Field(default=1, ge=1, le=100)
+    """How often a conversation with a persona is held."""
+    passes: int | None = Field(default=None, ge=1)
+    """How many of them must pass; absent: all."""
+    expect: Expectations = ()
+    """What must hold for the conversation as a whole."""
+
+    @model_validator(mode="after")
+    def _has_a_user(self) -> Self:
+        told = {"persona": self.persona, "goal": self.goal, "judge": self.judge}
+        if self.steps and any(told.values()):
+            raise ValueError("has steps, or a persona with goal and judge, not both")
+        if not self.steps and not all(told.values()):
+            missing = ", ".join(name for name, value in told.items() if not value)
+            raise ValueError(f"needs steps, or a persona with goal and judge (missing: {missing})")
+        if self.passes is not None and self.passes > self.runs:
+            raise ValueError("passes cannot be more than runs")
+        return self
+
+    @property
+    def is_played(self) -> bool:
+        """Whether a model plays the user."""
+        return self.persona is not None
+
+
+class ConversationFile(Part):
+    """A file of conversation tests."""
+
+    model: ModelKind | None = None
+    """What answers; absent: the cassette if there is one, otherwise what is scripted."""
+    script: str | None = None
+    """A script of the demo model that answers where a test gives no answers; by its path from this file."""
+    user: User = User()
+    begins_at: AwareDatetime = datetime(2030, 1, 7, 9, tzinfo=UTC)
+    """When the conversations begin. Time passes only where a step waits."""
+    tools: dict[str, ToolStub] = Field(default_factory=dict)
+    reach: tuple[str, ...] = ()
+    """Tools and servers outside, by their names in agents' files, that are really called. Python functions are, unless
+    they are stubbed."""
+    conversations: tuple[ConversationTest, ...] = Field(min_length=1)

@@ -1,0 +1,88 @@
+"""A conversation that is held, and checked as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.domain.yaml_text import Place
+from baton_testing.checking import unmet
+from baton_testing.conversation_test import Expectation, Step
+from baton_testing.models.cassette import Recording
+from baton_testing.observation import Observation, together
+from baton_testing.played_user import Verdict
+from baton_testing.reading import ReadFile
+from baton_testing.result import Failure, RunResult
+
+WHOLE = "the conversation"
+
+
+class HeldConversation:
+    """What was seen, and what failed."""
+
+    def __init__(self, file: ReadFile, number: int) -> None:
+        self._file = file
+        self._place: Place = ("conversations", number)
+        self._test = file.content.conversations[number]
+        self._notes: list[str] = []
+        self.seen: list[Observation] = []
+        self.failures: list[Failure] = []
+
+    def take_step(self, step: Step, index: int, seen: Observation, problems: Sequence[str]) -> None:
+        """Check a step of the test."""
+        self.seen.append(seen)
+        place = (*self._place, "steps", index)
+        stopped = (*seen.problems, *problems)
+        for problem in stopped:
+            self._fail(place, step.title, "the step can be taken", problem)
+        if stopped:
+            return
+        if seen.error is not None and all(each.error is None for each in step.expect):
+            self._fail(place, step.title, "no error", f"the error {seen.error}")
+        for number, wanted in enumerate(step.expect):
+            self._check(wanted, seen, (*place, "expect", number), step.title)
+
+    def take(self, seen: Observation) -> None:
+        """Take a step of a played user."""
+        self.seen.append(seen)
+        if seen.error is not None and all(each.error is None for each in self._test.expect):
+            self._fail(self._place, seen.title, "no error", f"the error {seen.error}")
+
+    def judge(self, verdict: Verdict) -> None:
+        """Take the judge's verdict."""
+        if not verdict.passed:
+            self._fail((*self._place, "judge"), WHOLE, str(self._test.judge), verdict.reason)
+
+    def check_whole(self) -> None:
+        """Check what is expected of the conversation as a whole."""
+        whole = together(self.seen)
+        for number, wanted in enumerate(self._test.expect):
+            self._check(wanted, whole, (*self._place, "expect", number), WHOLE)
+
+    def fail_as_whole(self, expected: str, happened: str) -> None:
+        """Note that the conversation could not be held."""
+        self._fail(self._place, WHOLE, expected, happened)
+
+    def note(self, told: str) -> None:
+        """Note what may explain a failure."""
+        self._notes.append(told)
+
+    def result(
+        self, *, notes: Sequence[str], tokens: int, seconds: float, recordings: Sequence[Recording]
+    ) -> RunResult:
+        """Return what came of it."""
+        return RunResult(
+            failures=tuple(self.failures),
+            transcript=tuple(line for seen in self.seen for line in seen.transcript()),
+            notes=(*self._notes, *notes),
+            tokens=tokens,
+            milliseconds=sum(seen.milliseconds for seen in self.seen),
+            seconds=seconds,
+            recordings=tuple(recordings),
+        )
+
+    def _check(self, wanted: Expectation, seen: Observation, place: Place, step: str) -> None:
+        for each in unmet(wanted, seen):
+            self._fail(place, step, each.expected, each.happened)
+
+    def _fail(self, place: Place, step: str, expected: str, happened: str) -> None:
+        self.failures.append(Failure(self._file.where(place), step, expected, happened))

@@ -1,0 +1,49 @@
+"""Reports for continuous integration, as JUnit XML."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from junitparser import Failure as JUnitFailure
+from junitparser import JUnitXml, TestCase, TestSuite
+
+from baton_testing.report import Report
+from baton_testing.result import ConversationResult
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot have."""
+
+
+def write_junit(report: Report, path: Path) -> None:
+    """Write a suite for each file, with a case for each conversation."""
+    suites: dict[Path, TestSuite] = {}
+    for result in report.results:
+        suite = suites.setdefault(result.file, TestSuite(_clean(str(result.file))))
+        suite.add_testcase(_case(result))
+    xml = JUnitXml("baton test")
+    for suite in suites.values():
+        xml.add_testsuite(suite)
+    xml.update_statistics()  # type: ignore[no-untyped-call]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    xml.write(str(path), pretty=True)
+
+
+def _case(result: ConversationResult) -> TestCase:
+    seconds = sum(run.seconds for run in result.runs)
+    case = TestCase(_clean(result.name), _clean(str(result.file.with_suffix(""))), round(seconds, 3))
+    failing = result.failing
+    if not result.passed and failing is not None:
+        told = [
+            f"{each.place} {each.step}\nexpected: {each.expected}\nhappened: {each.happened}"
+            for each in failing.failures
+        ]
+        message = f"{failing.failures[0].expected}: {failing.failures[0].happened}"
+        failure = JUnitFailure(_clean(message)[:300], "expectation")
+        failure.text = _clean("\n\n".join([*told, *failing.notes, "\n".join(failing.transcript)]))
+        case.result = [failure]
+    return case
+
+
+def _clean(text: str) -> str:
+    return _NO_XML.sub("\ufffd", text)

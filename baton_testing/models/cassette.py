@@ -1,0 +1,93 @@
+"""Cassettes: recorded answers of a model, beside the file of the tests that they are for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from baton_testing.conversation_ports import ModelNames
+from baton_testing.errors import CannotRun
+from baton_testing.models.answering import ModelAnswer
+from baton_testing.models.request import RenderedRequest
+
+FORMAT = 1
+"""Raised whenever the same conversation would be recorded in another shape, or under another key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One request and what it was answered."""
+
+    request: RenderedRequest
+    answer: ModelAnswer
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the recording as the file has it."""
+        return {"key": self.request.key, "answer": self.answer.as_json(), "request": dict(self.request.values)}
+
+
+@dataclass(frozen=True, slots=True)
+class Cassette:
+    """The recordings of all conversations of a file, by their names."""
+
+    names: ModelNames = field(default_factory=ModelNames)
+    conversations: Mapping[str, Sequence[Recording]] = field(default_factory=dict)
+
+    @classmethod
+    def beside(cls, test: Path) -> Path:
+        """Return where the cassette of a file of tests is."""
+        return test.with_suffix(".cassette.json")
+
+    @classmethod
+    def read(cls, path: Path) -> Cassette:
+        """Read a file. Raises ``CannotRun`` for one that is missing, damaged or of another format."""
+        test = path.name.removesuffix(".cassette.json")
+        again = f"record it anew: `baton test {path.with_name(f'{test}.yaml')} --record`"
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise CannotRun(f"{path}: there is no cassette, so nothing is recorded: {again}.") from None
+        except (OSError, ValueError) as problem:
+            raise CannotRun(f"{path}: the cassette cannot be read ({problem}): {again}.") from None
+        found = told.get("format") if isinstance(told, dict) else None
+        if found != FORMAT:
+            by = told.get("baton", "another version") if isinstance(told, dict) else "another program"
+            raise CannotRun(
+                f"{path}: the cassette has format {found!r} (written by Baton {by}), and this version of Baton reads "
+                f"{FORMAT}: {again}; or use the version that wrote it."
+            )
+        try:
+            return cls(
+                ModelNames(told["models"]["default"], told["models"]["light"]),
+                {
+                    name: [
+                        Recording(RenderedRequest(each["request"]), ModelAnswer.from_json(each["answer"]))
+                        for each in recordings
+                    ]
+                    for name, recordings in told["conversations"].items()
+                },
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as problem:
+            raise CannotRun(f"{path}: the cassette is damaged ({problem!r}): {again}.") from None
+
+    def with_conversation(self, name: str, recordings: Sequence[Recording]) -> Cassette:
+        """Return the cassette with a conversation recorded anew."""
+        return Cassette(self.names, {**self.conversations, name: recordings})
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        told = {
+            "format": FORMAT,
+            "baton": version("baton"),
+            "models": {"default": self.names.default, "light": self.names.light},
+            "conversations": {
+                name: [each.as_json() for each in recordings] for name, recordings in self.conversations.items()
+            },
+        }
+        unfinished = path.with_name(f".{path.name}.unfinished")
+        unfinished.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        unfinished.replace(path)

@@ -1,0 +1,149 @@
+"""Which model answers a test."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from baton.ports.chat_model import ChatModel
+from baton.ports.token_counter import TokenCounter
+from baton_testing.conversation_ports import ModelNames
+from baton_testing.conversation_test import ConversationTest, ModelKind, ScriptedAnswer
+from baton_testing.errors import CannotRun
+from baton_testing.models.cassette import Cassette, Recording
+from baton_testing.models.own_time import OwnTime
+from baton_testing.models.recorded import RecordedModel, RecordingModel
+from baton_testing.models.scripted import ScriptedModel
+from baton_testing.reading import ReadFile
+
+OF_THIS_MACHINE = ModelNames("baton-demo", "baton-demo-light")
+
+
+class AnswersTests(ChatModel, Protocol):
+    """A chat model that may find out that a test cannot go on."""
+
+    problems: list[str]
+    """Why not."""
+
+
+class AnsweringModel:
+    """The model of one conversation that is held once."""
+
+    def __init__(
+        self, model: AnswersTests, names: ModelNames, close: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self.names = names
+        self._close = close
+        self._model = model
+        self._recorder: RecordingModel | None = None
+
+    def recorded(self) -> AnsweringModel:
+        """Note what it answers, and return it."""
+        self._recorder = RecordingModel(self._model)
+        return self
+
+    @property
+    def model(self) -> ChatModel:
+        """What agents ask."""
+        return self._recorder or self._model
+
+    @property
+    def recordings(self) -> list[Recording]:
+        """What was noted."""
+        return self._recorder.recordings if self._recorder is not None else []
+
+    def give(self, answers: Sequence[ScriptedAnswer]) -> None:
+        """Take the answers of a step, if scripted answers are what is answered with."""
+        if isinstance(self._model, ScriptedModel):
+            self._model.give(answers)
+
+    def problems(self) -> list[str]:
+        """Return, once, why the test cannot go on."""
+        found, self._model.problems = self._model.problems, []
+        if isinstance(self._model, ScriptedModel):
+            left = self._model.left()
+            return found or [f"Nobody asked for the answer {_shown(each)}." for each in left]
+        return found
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        if self._close is not None:
+            await self._close()
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Chooses the model of each conversation. It can be sent to other processes."""
+
+    kind: ModelKind | None = None
+    """What the command line says; None: as the files say."""
+    records: bool = False
+    """Whether what is answered goes into cassettes."""
+    script: Path | None = None
+    """The demo model's script for tests that have neither answers nor a script."""
+    wanted_runs: int | None = None
+    may_keep_some: bool = False
+    """Whether scripted answers that nobody asks for are no problem."""
+
+    def runs(self, test: ConversationTest) -> int:
+        """Return how often a conversation is held."""
+        return 1 if self.records else self.wanted_runs or test.runs
+
+    def kind_for(self, file: ReadFile, test: ConversationTest) -> ModelKind:
+        """Return what answers a conversation."""
+        if self.records and self.kind in (None, ModelKind.RECORDED):
+            return ModelKind.REAL
+        if self.kind is not None:
+            return self.kind
+        if file.content.model is not None:
+            return file.content.model
+        if _has_answers(test) or file.content.script is not None:
+            return ModelKind.SCRIPTED
+        return ModelKind.RECORDED if Cassette.beside(file.path).is_file() else ModelKind.SCRIPTED
+
+    def model_for(self, file: ReadFile, number: int, counter: TokenCounter, own_time: OwnTime) -> AnsweringModel:
+        """Return the model for a conversation. Raises ``CannotRun``."""
+        test = file.content.conversations[number]
+        match self.kind_for(file, test):
+            case ModelKind.RECORDED:
+                cassette = _cassette(Cassette.beside(file.path))
+                recordings = cassette.conversations.get(test.name, ())
+                chosen = AnsweringModel(RecordedModel(recordings, own_time), cassette.names)
+            case ModelKind.REAL:
+                from baton_testing.models.real import RealModel, real_names
+
+                real = RealModel()
+                chosen = AnsweringModel(real, real_names(), real.aclose)
+            case ModelKind.SCRIPTED if _has_answers(test):
+                chosen = AnsweringModel(ScriptedModel(may_keep_some=self.may_keep_some), OF_THIS_MACHINE)
+            case ModelKind.SCRIPTED:
+                script = file.path.parent / file.content.script if file.content.script is not None else self.script
+                if script is None:
+                    raise CannotRun(f"{file.where(('conversations', number))}: give its steps answers, or a script.")
+                # Imported here, since it takes a second of every start.
+                from baton_testing.models.demo_script import DemoScriptModel, engine_of
+
+                chosen = AnsweringModel(DemoScriptModel(engine_of(script), counter, own_time), OF_THIS_MACHINE)
+        return chosen.recorded() if self.records else chosen
+
+
+def _has_answers(test: ConversationTest) -> bool:
+    return bool(test.answers) or any(step.answers for step in test.steps)
+
+
+def _shown(answer: ScriptedAnswer) -> str:
+    told = answer.say or ", ".join(answer.call) or answer.fail or ""
+    return repr(told if len(told) <= 80 else f"{told[:77]}...")
+
+
+def _cassette(path: Path) -> Cassette:
+    changed = path.stat().st_mtime_ns if path.is_file() else 0
+    return _read(path, changed)
+
+
+@lru_cache(16)
+def _read(path: Path, changed: int) -> Cassette:
+    return Cassette.read(path)

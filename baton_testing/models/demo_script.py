@@ -1,0 +1,81 @@
+"""The demo model's script as a model, without its server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from functools import cache
+from pathlib import Path
+
+from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
+from baton.domain.usage import Usage
+from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.files import ThreadFiles
+from baton.ports.token_counter import TokenCounter
+from baton_local.demo_model.completion import Completion
+from baton_local.demo_model.engine import Engine
+from baton_local.demo_model.script import Script, ScriptError
+from baton_local.demo_model.situation import Situation
+from baton_local.demo_model.wire import ChatRequest
+from baton_testing.errors import CannotRun
+from baton_testing.models.answering import ModelAnswer, model_error
+from baton_testing.models.own_time import OwnTime
+
+
+@cache
+def engine_of(script: Path) -> Engine:
+    """Return what plays a script. Raises ``CannotRun`` for one that cannot be used."""
+    try:
+        return Engine(Script.read(script))
+    except ScriptError as problem:
+        raise CannotRun(str(problem)) from None
+
+
+class DemoScriptModel:
+    """``ports.chat_model.ChatModel`` that plays a script."""
+
+    def __init__(self, engine: Engine, counter: TokenCounter, own_time: OwnTime) -> None:
+        self._engine = engine
+        self._own_time = own_time
+        self._counter = counter
+        self.problems: list[str] = []
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield what the script answers, as the demo model's server does."""
+        request = ChatRequest.model_validate(
+            {
+                "model": settings.model,
+                "messages": await wire_messages(prompts, thread_files),
+                "tools": wire_tools(tools) or None,
+                "metadata": wire_metadata(settings.metadata) or None,
+                "max_tokens": settings.max_output_tokens,
+            }
+        )
+        with self._own_time.not_counted():
+            answer = self._answer(request)
+        async for chunk in answer.stream(settings.model):
+            yield chunk
+
+    def _answer(self, request: ChatRequest) -> ModelAnswer:
+        situation = Situation.of(request)
+        try:
+            reply = self._engine.reply(situation)
+        except ScriptError as problem:
+            self.problems.append(f"The script failed: {problem}")
+            raise model_error("model_unavailable") from None
+        done = Completion.of(request, reply, self._counter)
+        if not done.text and not done.calls:
+            self.problems.append(f"No rule of the script fits: {situation.said!r}.")
+            raise model_error("model_unavailable")
+        return ModelAnswer(
+            done.text,
+            tuple((call.name, call.arguments) for call in done.calls),
+            FinishReason(done.finish_reason),
+            Usage(done.prompt_tokens, done.completion_tokens),
+        )

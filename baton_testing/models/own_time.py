@@ -1,0 +1,33 @@
+"""The time that Baton itself computes in a step: that of the loop's thread, without what stands for the outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class OwnTime:
+    """Milliseconds of CPU of the thread that runs a conversation."""
+
+    def __init__(self) -> None:
+        self._began = time.thread_time()
+        self._others = 0.0
+
+    def restart(self) -> None:
+        """Begin at zero."""
+        self._began, self._others = time.thread_time(), 0.0
+
+    @property
+    def milliseconds(self) -> float:
+        """What has passed since the start."""
+        return max(0.0, time.thread_time() - self._began - self._others) * 1000
+
+    @contextmanager
+    def not_counted(self) -> Iterator[None]:
+        """Leave out what is computed in the block, which must not wait."""
+        began = time.thread_time()
+        try:
+            yield
+        finally:
+            self._others += time.thread_time() - began

@@ -1,0 +1,133 @@
+"""Models that play a cassette, and that fill one."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+
+from baton.domain.errors import ModelError
+from baton.domain.tool_call import ToolCall
+from baton.domain.usage import Usage
+from baton.ports.chat_model import (
+    ChatModel,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    TextDelta,
+    ToolSpec,
+)
+from baton.ports.files import ThreadFiles
+from baton_testing.models.answering import ModelAnswer, model_error
+from baton_testing.models.cassette import Recording
+from baton_testing.models.own_time import OwnTime
+from baton_testing.models.request import RenderedRequest
+
+MAX_DIFF_LINES = 60
+
+
+class RecordedModel:
+    """``ports.chat_model.ChatModel`` that gives recorded answers. What was not recorded is a problem of the test."""
+
+    def __init__(self, recordings: Sequence[Recording], own_time: OwnTime | None = None) -> None:
+        self._recordings = recordings
+        self._by_key: dict[str, list[ModelAnswer]] = {}
+        for each in recordings:
+            self._by_key.setdefault(each.request.key, []).append(each.answer)
+        self._played: Counter[str] = Counter()
+        self._own_time = own_time or OwnTime()
+        self.problems: list[str] = []
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield what this request was answered; asked again, what it was answered the next time."""
+        with self._own_time.not_counted():
+            answer = self._answer(RenderedRequest.of(settings, prompts, tools))
+        async for chunk in answer.stream(settings.model):
+            yield chunk
+
+    def _answer(self, request: RenderedRequest) -> ModelAnswer:
+        answers = self._by_key.get(request.key)
+        if answers is None:
+            self.problems.append(self._told(request))
+            raise model_error("model_refused")
+        played = self._played[request.key]
+        self._played[request.key] += 1
+        return answers[min(played, len(answers) - 1)]
+
+    def _told(self, request: RenderedRequest) -> str:
+        """Return how a request differs from the recorded one that is nearest, of those that were not played."""
+        unplayed = [each.request for each in self._recordings if not self._played[each.request.key]]
+        nearest = max(unplayed or [each.request for each in self._recordings], key=_likeness(request), default=None)
+        if nearest is None:
+            return "The cassette has no recording of this conversation. Record it: `baton test FILE -k NAME --record`."
+        lines = difflib.unified_diff(nearest.lines, request.lines, "recorded", "now", n=2, lineterm="")
+        shown = list(lines)
+        if len(shown) > MAX_DIFF_LINES:
+            shown = [*shown[:MAX_DIFF_LINES], f"... and {len(shown) - MAX_DIFF_LINES} more lines"]
+        return "\n".join(
+            [
+                "This prompt was not recorded. If the change is wanted, record anew with --record. The difference:",
+                *shown,
+            ]
+        )
+
+
+def _likeness(request: RenderedRequest) -> Callable[[RenderedRequest], float]:
+    def likeness(other: RenderedRequest) -> float:
+        return difflib.SequenceMatcher(None, other.lines, request.lines, autojunk=False).ratio()
+
+    return likeness
+
+
+class RecordingModel:
+    """``ports.chat_model.ChatModel`` that notes what another one answers."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+        self.recordings: list[Recording] = []
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield what the model yields."""
+        request = RenderedRequest.of(settings, prompts, tools)
+        text: list[str] = []
+        calls: list[tuple[str, str]] = []
+        reason, usage, error = FinishReason.STOP, None, None
+        stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
+        try:
+            async with aclosing(stream) as chunks:
+                async for chunk in chunks:
+                    match chunk:
+                        case TextDelta(piece):
+                            text.append(piece)
+                        case ToolCall(_, name, arguments):
+                            calls.append((name, arguments))
+                        case Finished(why, _, used):
+                            reason, usage = why, used
+                    yield chunk
+        except ModelError as failure:
+            error = failure.code
+            raise
+        finally:
+            answer = ModelAnswer("".join(text), tuple(calls), reason, _without_cache(usage), error)
+            self.recordings.append(Recording(request, answer))
+
+
+def _without_cache(usage: Usage | None) -> Usage | None:
+    return Usage(usage.input_tokens, usage.output_tokens) if usage is not None else None

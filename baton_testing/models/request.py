@@ -1,0 +1,84 @@
+"""A request to a model as a cassette keeps it: only what the model reads, and the same in every run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from baton.domain.content import content_as_json
+from baton.ports.chat_model import ModelSettings, Prompt, ToolSpec
+
+
+@dataclass(frozen=True)
+class RenderedRequest:
+    """A request as plain JSON values."""
+
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, settings: ModelSettings, prompts: Sequence[Prompt], tools: Sequence[ToolSpec]) -> RenderedRequest:
+        """Render a request. Calls get numbers in place of ids; limits of time and hints to caches are left out."""
+        numbers: dict[str, str] = {}
+
+        def numbered(call_id: str) -> str:
+            return numbers.setdefault(call_id, f"call {len(numbers) + 1}")
+
+        messages = [_message(prompt, numbered) for prompt in prompts]
+        chosen = {
+            "model": settings.model,
+            "temperature": settings.temperature,
+            "max_output_tokens": settings.max_output_tokens,
+            "answer_schema": settings.answer_schema,
+        }
+        offered = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in sorted(tools, key=lambda each: each.name)
+        ]
+        return cls({"settings": chosen, "tools": offered, "messages": messages})
+
+    @cached_property
+    def key(self) -> str:
+        """The same for requests that say the same."""
+        told = json.dumps(self.values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The request as text, for people who compare two."""
+        return tuple(_lines(self.values))
+
+
+def _message(prompt: Prompt, numbered: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"role": prompt.role.value, "content": content_as_json(prompt.content)}
+    if prompt.name is not None:
+        told["name"] = prompt.name
+    if prompt.tool_calls:
+        told["tool_calls"] = [
+            {"id": numbered(call.id), "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls
+        ]
+    if prompt.tool_call_id is not None:
+        told["tool_call_id"] = numbered(prompt.tool_call_id)
+    return told
+
+
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values["settings"].items():
+        if value is not None:
+            yield f"{name}: {_plain(value)}"
+    for tool in values["tools"]:
+        yield f"tool {tool['name']}: {tool['description']}"
+        yield f"  {_plain(tool['parameters'])}"
+    for message in values["messages"]:
+        about = [message["role"], *(f"{name}: {message[name]}" for name in ("name", "tool_call_id") if name in message)]
+        yield f"[{', '.join(about)}]"
+        content = message["content"]
+        yield from content.splitlines() if isinstance(content, str) else map(_plain, content)
+        yield from (f"  calls {call['name']} {call['arguments']}" for call in message.get("tool_calls", ()))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,91 @@
+"""A model that gives the answers of a test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+
+from baton.domain.usage import Usage
+from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.files import ThreadFiles
+from baton_testing.conversation_test import ScriptedAnswer
+from baton_testing.models.answering import ModelAnswer, model_error
+
+OF_THEIR_OWN = {
+    "handoff_summary": "The user needs the specialist.",
+    "history_summary": "The user and the assistant have talked.",
+    "episode_summary": "The user and the assistant have talked.",
+    "episode_facts": '{"facts": []}',
+    "fact_changes": '{"pairs": []}',
+    "thread_title": "A conversation",
+}
+"""What Baton itself is answered where a test scripts nothing."""
+
+
+class ScriptedModel:
+    """``ports.chat_model.ChatModel``. Each answer is given once, to the first request that it is for."""
+
+    def __init__(self, *, may_keep_some: bool = False) -> None:
+        """``may_keep_some``: answers that nobody asks for are no problem."""
+        self._may_keep_some = may_keep_some
+        self._waiting: list[ScriptedAnswer] = []
+        self.problems: list[str] = []
+        """Requests that no answer was left for."""
+
+    def give(self, answers: Sequence[ScriptedAnswer]) -> None:
+        """Add answers."""
+        self._waiting += answers
+
+    def left(self) -> list[ScriptedAnswer]:
+        """Return the answers that nobody has asked for and somebody should have, and drop all."""
+        left, self._waiting = self._waiting, []
+        return [] if self._may_keep_some else left
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield the answer that is next for whoever asks."""
+        agent, task = settings.metadata.get("agent"), settings.metadata.get("task")
+        chosen = next((each for each in self._waiting if _is_for(each, agent, task)), None)
+        if chosen is not None:
+            self._waiting.remove(chosen)
+            answer = _answer(chosen)
+        elif task in OF_THEIR_OWN:
+            answer = ModelAnswer(OF_THEIR_OWN[task], usage=Usage())
+        else:
+            offered = ", ".join(tool.name for tool in tools) or "none"
+            self.problems.append(
+                f"The test has no answer for {agent or task or 'the model'}. Add one under `answers`. "
+                f"Last message: {_last(prompts)!r}; tools: {offered}."
+            )
+            raise model_error("model_refused")
+        async for chunk in answer.stream(settings.model):
+            yield chunk
+
+
+def _is_for(answer: ScriptedAnswer, agent: object, task: object) -> bool:
+    if answer.task is not None or task is not None:
+        return answer.task == task
+    return answer.agent is None or answer.agent == agent
+
+
+def _answer(scripted: ScriptedAnswer) -> ModelAnswer:
+    calls = tuple((name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in scripted.call.items())
+    return ModelAnswer(
+        scripted.say,
+        calls,
+        FinishReason.TOOL_CALLS if calls else FinishReason.STOP,
+        Usage(scripted.input_tokens, scripted.output_tokens),
+        scripted.fail,
+    )
+
+
+def _last(prompts: Sequence[Prompt]) -> str:
+    content = prompts[-1].content if prompts else ""
+    text = content if isinstance(content, str) else "(parts)"
+    return text if len(text) <= 120 else f"{text[:117]}..."

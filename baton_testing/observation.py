@@ -1,0 +1,111 @@
+"""What happened in one step of a conversation, as far as it can be seen from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of an agent."""
+
+    agent_id: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call of a tool."""
+
+    agent_id: str
+    tool: str
+    arguments: Mapping[str, Any] | str
+    output: str | None
+    succeeded: bool
+
+    def __str__(self) -> str:
+        told = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+        return f"{self.agent_id} called {self.tool} {told}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What happened in a step, or in all of them."""
+
+    title: str = ""
+    said: tuple[Said, ...] = ()
+    calls: tuple[Called, ...] = ()
+    consulted: tuple[str, ...] = ()
+    handoffs: tuple[str, ...] = ()
+    """Agents that the conversation was handed over to."""
+    returns: int = 0
+    """Handoffs that ended."""
+    workflow_states: tuple[str, ...] = ()
+    """States that the workflow was in, in their order."""
+    approvals: tuple[str, ...] = ()
+    """Tools for which a person was asked."""
+    closings: tuple[str, ...] = ()
+    """Why the conversation was closed."""
+    error: str | None = None
+    """The code of the error that the run, or the request, ended with."""
+    problems: tuple[str, ...] = ()
+    """Why the test itself could not go on, such as a prompt that was not recorded."""
+    tokens: int = 0
+    milliseconds: float = 0.0
+    """What Baton itself has computed."""
+
+    @property
+    def text(self) -> str:
+        """All that agents said."""
+        return "\n".join(each.text for each in self.said)
+
+    def transcript(self) -> Iterator[str]:
+        """Yield what happened, a line each."""
+        yield f"> {self.title}"
+        for call in self.calls:
+            outcome = "" if call.succeeded else " (failed)"
+            yield f"  [{_short(str(call))} -> {_short(call.output or '')}{outcome}]"
+        yield from (f"  [handed over to {agent}]" for agent in self.handoffs)
+        yield from (f"  [workflow: {state}]" for state in self.workflow_states)
+        for said in self.said:
+            first, *others = said.text.splitlines() or [""]
+            yield f"  {said.name}: {first}"
+            yield from (f"    {line}" for line in others)
+        yield from (f"  [may {tool} be called?]" for tool in self.approvals)
+        yield from (f"  [closed: {reason}]" for reason in self.closings)
+        if self.error is not None:
+            yield f"  [error: {self.error}]"
+
+
+def together(parts: list[Observation]) -> Observation:
+    """Return all that happened in several steps."""
+    whole = Observation("the conversation")
+    return Observation(
+        whole.title,
+        **{
+            name: tuple(each for part in parts for each in getattr(part, name))
+            for name in (
+                "said",
+                "calls",
+                "consulted",
+                "handoffs",
+                "workflow_states",
+                "approvals",
+                "closings",
+                "problems",
+            )
+        },
+        returns=sum(part.returns for part in parts),
+        error=next((part.error for part in parts if part.error is not None), None),
+        tokens=sum(part.tokens for part in parts),
+        milliseconds=sum(part.milliseconds for part in parts),
+    )
+
+
+def _short(text: str, longest: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."

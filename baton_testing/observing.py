@@ -1,0 +1,121 @@
+"""Watch a conversation from outside: events that clients get, and what is on record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.domain.events import Event
+from baton.domain.handoff import HandoffOutcome, HandoffRequest
+from baton.domain.identity import Scope
+from baton.domain.task import Task
+from baton.domain.tool_call import ToolCallRecord
+from baton_testing.conversation_ports import ConversationPorts
+from baton_testing.models.own_time import OwnTime
+from baton_testing.observation import Called, Observation, Said
+
+MANY = 10_000
+
+
+class Watch:
+    """Tells what each step of a conversation has added."""
+
+    def __init__(self, ports: ConversationPorts, scope: Scope, thread_id: str, own_time: OwnTime) -> None:
+        self._ports = ports
+        self._scope = scope
+        self._thread_id = thread_id
+        self._calls: set[str] = set()
+        self._tasks: set[str] = set()
+        self._handoffs: dict[str, HandoffOutcome | None] = {}
+        self._closed = 0
+        self._tokens = 0
+        self._states = 0
+        self._problems: list[str] = []
+        self._own_time = own_time
+
+    def problem(self, told: str) -> None:
+        """Note why the step cannot be done."""
+        self._problems.append(told)
+
+    def begin(self) -> None:
+        """A step begins."""
+        self._own_time.restart()
+
+    async def end(self, title: str, events: Sequence[Event], error: str | None) -> Observation:
+        """Return what has happened since the last step."""
+        milliseconds = self._own_time.milliseconds
+        calls = [each for each in await self._all_calls() if each.id not in self._calls]
+        self._calls.update(each.id for each in calls)
+        tasks = [each for each in await self._all_tasks() if each.id not in self._tasks]
+        self._tasks.update(each.id for each in tasks)
+        begun, returned = self._new_handoffs(await self._all_handoffs())
+        tokens, self._tokens = self._ports.model.used.total_tokens - self._tokens, self._ports.model.used.total_tokens
+        states, self._states = self._ports.workflows.states[self._states :], len(self._ports.workflows.states)
+        problems, self._problems = self._problems, []
+        return Observation(
+            title=title,
+            said=_said(events),
+            calls=tuple(Called(c.agent_id, c.tool_name, c.input, c.output, c.succeeded) for c in calls),
+            consulted=tuple(each.agent_id for each in tasks),
+            handoffs=tuple(begun),
+            returns=returned,
+            workflow_states=tuple(dict.fromkeys(states)),
+            approvals=_approvals(events),
+            closings=self._new_closings(),
+            error=error or _error(events),
+            problems=tuple(problems),
+            tokens=tokens,
+            milliseconds=milliseconds,
+        )
+
+    def _new_handoffs(self, requests: Sequence[HandoffRequest]) -> tuple[list[str], int]:
+        begun, returned = [], 0
+        for each in reversed(requests):
+            if each.outcome is HandoffOutcome.REFUSED:
+                continue
+            if each.id not in self._handoffs:
+                begun.append(each.target_agent_id)
+            if each.outcome is not None and self._handoffs.get(each.id) is None:
+                returned += 1
+            self._handoffs[each.id] = each.outcome
+        return begun, returned
+
+    def _new_closings(self) -> tuple[str, ...]:
+        ended = [ref for ref in self._ports.closings.started.values() if ref.thread_id == self._thread_id]
+        new, self._closed = ended[self._closed :], len(ended)
+        return tuple(ref.reason.value for ref in new)
+
+    async def _all_calls(self) -> Sequence[ToolCallRecord]:
+        calls, _ = await self._ports.records.calls(self._scope, self._thread_id, limit=MANY, cursor=None)
+        return calls[::-1]
+
+    async def _all_tasks(self) -> Sequence[Task]:
+        tasks, _ = await self._ports.records.tasks(self._scope, self._thread_id, limit=MANY, cursor=None)
+        return tasks[::-1]
+
+    async def _all_handoffs(self) -> Sequence[HandoffRequest]:
+        requests, _ = await self._ports.handoffs.of_thread(self._scope, self._thread_id, limit=MANY, cursor=None)
+        return requests
+
+
+def _said(events: Sequence[Event]) -> tuple[Said, ...]:
+    speakers: dict[str, tuple[str, str]] = {}
+    texts: dict[str, list[str]] = {}
+    for event in events:
+        message_id = str(event.body.get("messageId"))
+        if event.type == "TEXT_MESSAGE_START":
+            agent_id = str((event.body.get("metadata") or {}).get("agentId"))
+            speakers[message_id] = agent_id, str(event.body.get("name"))
+            texts[message_id] = []
+        elif event.type == "TEXT_MESSAGE_CONTENT":
+            texts[message_id].append(str(event.body["delta"]))
+    return tuple(Said(*speakers[each], "".join(pieces)) for each, pieces in texts.items() if pieces)
+
+
+def _approvals(events: Sequence[Event]) -> tuple[str, ...]:
+    outcomes = [event.body.get("outcome") or {} for event in events if event.type == "RUN_FINISHED"]
+    interrupts = [each for outcome in outcomes for each in outcome.get("interrupts") or ()]
+    return tuple(str((each.get("metadata") or {}).get("toolName")) for each in interrupts)
+
+
+def _error(events: Sequence[Event]) -> str | None:
+    return next((str(event.body["code"]) for event in events if event.type == "RUN_ERROR"), None)

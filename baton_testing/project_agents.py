@@ -1,0 +1,97 @@
+"""The agents and tools of a project, as tests use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.adapters.agent_files import AgentFileError, AgentFiles
+from baton.domain.errors import NotFound
+from baton.ports.tools import Tools
+from baton_local.environment import applied
+from baton_local.project_tools import importable
+from baton_testing.errors import CannotRun
+
+NOWHERE = "http://127.0.0.1:9"
+"""Nobody listens there: nothing of a deployment is read for a test."""
+_NEEDED = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_ENDPOINT_URL": NOWHERE,
+    "AWS_MAX_ATTEMPTS": "1",
+    "BATON_STAGE": "local",
+    "POWERTOOLS_LOG_LEVEL": "CRITICAL",
+    "POWERTOOLS_METRICS_DISABLED": "true",
+}
+
+
+@dataclass(frozen=True)
+class AgentPlace:
+    """Where a project's agents and tools are. It can be sent to other processes."""
+
+    folder: Path
+    """The project's, from which files are told."""
+    agents: Path
+    tools: Path
+    environment: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, folder: Path, agents: Path, tools: Path, environment: Mapping[str, str]) -> AgentPlace:
+        """Return a place with settings for its agents."""
+        return cls(folder, agents, tools, tuple(sorted(environment.items())))
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have the settings and the tools' folder during the block."""
+        with applied({**dict(self.environment), **_NEEDED}), importable(self.tools):
+            yield
+
+    def load(self) -> AgentFiles:
+        """Read the agents. Raises ``CannotRun`` with all problems of all files."""
+        try:
+            return AgentFiles.load(self.agents, dict(self.environment).get("BATON_DEFAULT_AGENT") or None)
+        except AgentFileError as problem:
+            raise CannotRun(str(problem)) from None
+
+
+def check_functions(files: AgentFiles) -> None:
+    """Import the functions that agents have as tools. Raises ``CannotRun`` with those that cannot be used."""
+    from baton.composition.reloading import unusable_functions
+
+    problems = [
+        f"{each.place}: {each.entry_point} cannot be used: {_told(each.problem)}" for each in unusable_functions(files)
+    ]
+    if problems:
+        raise CannotRun("\n".join(dict.fromkeys(problems)))
+
+
+def real_tools(files: AgentFiles) -> Tools:
+    """Return the agents' tools as a deployment calls them, without its secrets."""
+    from baton.composition.outside import Outside
+
+    return Outside(files, _NoSecrets()).toolbox
+
+
+class _NoSecrets:
+    """``ports.secrets.Secrets`` without any."""
+
+    def get(self, name: str) -> str:
+        raise NotFound(f"Tests read no secrets of a deployment, such as {name}: stub the tool.")
+
+    def renewed(self, name: str) -> str:
+        return self.get(name)
+
+
+def _told(problem: Exception) -> str:
+    what = f"{type(problem).__name__}: {problem}"
+    trace = problem.__traceback__
+    place = ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if "importlib" not in file and "<" not in file:
+            place = f" ({file}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return f"{what}{place}"

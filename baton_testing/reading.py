@@ -1,0 +1,164 @@
+"""Find and read files of conversation tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from baton.adapters.yaml_document import YamlDocument, YamlFileError
+from baton.domain.yaml_text import Place
+from baton_testing.conversation_test import ConversationFile, ConversationTest, Expectation, ScriptedAnswer
+from baton_testing.errors import CannotRun
+from baton_testing.known_names import KnownNames
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read, and where its parts are."""
+
+    path: Path
+    content: ConversationFile
+    _document: YamlDocument
+
+    @classmethod
+    def of(cls, path: Path, content: ConversationFile) -> ReadFile:
+        """Return tests that are in no file."""
+        return cls(path, content, YamlDocument(path, {}, None))
+
+    def where(self, place: Place) -> str:
+        """Return ``file:line`` of a part."""
+        return f"{self.path}:{self.line(place)}"
+
+    def line(self, place: Place) -> int:
+        """Return the line of a part, from 1."""
+        return self._document.line(place)
+
+    def problems(self, known: KnownNames) -> Iterator[str]:
+        """Yield what is named and does not exist, with its place."""
+        content = self.content
+        for name, stub in content.tools.items():
+            yield from self._told(("tools", name), known.problem_of_stub(name, stub))
+        for name in content.reach:
+            yield from self._told(("reach",), known.problem_of_source(name))
+        if content.script is not None and not (self.path.parent / content.script).is_file():
+            yield self._document.problem(("script",), f"there is no file {content.script}")
+        names: set[str] = set()
+        for number, test in enumerate(content.conversations):
+            place: Place = ("conversations", number)
+            if test.name in names:
+                yield self._document.problem((*place, "name"), f"two conversations are named {test.name!r}")
+            names.add(test.name)
+            yield from self._problems_of(test, place, known)
+
+    def _problems_of(self, test: ConversationTest, place: Place, known: KnownNames) -> Iterator[str]:
+        stubbed = {*self.content.tools, *test.tools}
+        for name, stub in test.tools.items():
+            yield from self._told((*place, "tools", name), known.problem_of_stub(name, stub))
+        if test.agent is not None:
+            yield from self._told((*place, "agent"), known.problem_of_main(test.agent))
+        for index, expectation in enumerate(test.expect):
+            yield from self._unknown(expectation, (*place, "expect", index), known, stubbed)
+        for index, answer in enumerate(test.answers):
+            yield from self._unknown_agent(answer, (*place, "answers", index), known)
+        for number, step in enumerate(test.steps):
+            at = (*place, "steps", number)
+            for index, expectation in enumerate(step.expect):
+                yield from self._unknown(expectation, (*at, "expect", index), known, stubbed)
+            for index, answer in enumerate(step.answers):
+                yield from self._unknown_agent(answer, (*at, "answers", index), known)
+            for index, name in enumerate(step.files):
+                if not (self.path.parent / name).is_file():
+                    yield self._document.problem((*at, "files", index), f"there is no file {name}")
+
+    def _unknown(self, wanted: Expectation, place: Place, known: KnownNames, stubbed: set[str]) -> Iterator[str]:
+        agents: dict[str, Sequence[str | None]] = {
+            "handoff": (wanted.handoff,),
+            "by": (wanted.by,),
+            "answered_by": (wanted.answered_by,),
+        }
+        agents |= {"consulted": wanted.consulted, "not_consulted": wanted.not_consulted}
+        for field, names in agents.items():
+            for name in names:
+                if name is not None:
+                    yield from self._told((*place, field), known.problem_of_agent(name))
+        tools: dict[str, Sequence[str | None]] = {
+            "tool": (wanted.tool,),
+            "approval": (wanted.approval,),
+            "no_tool": wanted.no_tool,
+        }
+        for field, names in tools.items():
+            for name in names:
+                if name is not None and name not in stubbed:
+                    yield from self._told((*place, field), known.problem_of_tool(name))
+        if wanted.workflow is not None:
+            yield from self._told((*place, "workflow"), known.problem_of_state(wanted.workflow))
+
+    def _unknown_agent(self, answer: ScriptedAnswer, place: Place, known: KnownNames) -> Iterator[str]:
+        if answer.agent is not None:
+            yield from self._told((*place, "agent"), known.problem_of_agent(answer.agent))
+
+    def _told(self, place: Place, problem: str | None) -> Iterator[str]:
+        if problem is not None:
+            yield self._document.problem(place, problem)
+
+
+def find_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files that ``paths`` name: files, and those directly in folders. Raises ``CannotRun``."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(each for each in path.iterdir() if each.suffix in SUFFIXES)
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise CannotRun(
+                f"{path}: there is no such file or folder. Tests are YAML files, by default those in tests/."
+            )
+    if not found:
+        named = ", ".join(map(str, paths))
+        raise CannotRun(f"{named}: no tests (*.yaml) here. `baton test --from THREAD` makes one of a conversation.")
+    return list(dict.fromkeys(found))
+
+
+def read_file(path: Path) -> ReadFile:
+    """Read one file. Raises ``CannotRun`` with all its problems."""
+    try:
+        document = YamlDocument.read(path)
+    except YamlFileError as problem:
+        raise CannotRun(str(problem)) from None
+    try:
+        content = ConversationFile.model_validate(document.values)
+    except ValidationError as problem:
+        raise CannotRun("\n".join(dict.fromkeys(_told(document, problem)))) from None
+    return ReadFile(path, content, document)
+
+
+def _told(document: YamlDocument, problem: ValidationError) -> Iterator[str]:
+    errors = problem.errors()
+    for each in errors:
+        place = each["loc"]
+        if each["type"] == "too_short" and any(len(other["loc"]) > len(place) for other in errors):
+            continue  # what is too short lacks what cannot be read
+        what = "there is no such field" if each["type"] == "extra_forbidden" else each["msg"]
+        yield document.problem(place, what.removeprefix("Value error, "))
+
+
+def read_files(paths: Sequence[Path], known: KnownNames) -> list[ReadFile]:
+    """Read files and look up all names in them. Raises ``CannotRun`` with the problems of all of them."""
+    files: list[ReadFile] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            files.append(read_file(path))
+        except CannotRun as problem:
+            problems.append(str(problem))
+        else:
+            problems += files[-1].problems(known)
+    if problems:
+        raise CannotRun("\n".join(problems))
+    return files

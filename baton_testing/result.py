@@ -1,0 +1,71 @@
+"""What came of tests, as plain data that can be sent between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from baton_testing.conversation_ports import ModelNames
+from baton_testing.models.cassette import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that was expected and did not happen."""
+
+    place: str
+    """``file:line``."""
+    step: str
+    expected: str
+    happened: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One conversation that was held."""
+
+    failures: tuple[Failure, ...] = ()
+    transcript: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What may explain a failure, such as tools that agents went without."""
+    tokens: int = 0
+    milliseconds: float = 0.0
+    """What Baton itself has computed."""
+    seconds: float = 0.0
+    """How long it took on the wall."""
+    recordings: tuple[Recording, ...] = ()
+    """For the cassette."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all was as expected."""
+        return not self.failures
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationResult:
+    """All runs of one test."""
+
+    file: Path
+    line: int
+    name: str
+    runs: tuple[RunResult, ...]
+    needed: int = 1
+    """How many of the runs must pass."""
+    names: ModelNames = field(default_factory=ModelNames)
+    """The models that were asked."""
+
+    @property
+    def passes(self) -> int:
+        """How many runs have passed."""
+        return sum(run.passed for run in self.runs)
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough of them have."""
+        return self.passes >= self.needed
+
+    @property
+    def failing(self) -> RunResult | None:
+        """The first run that failed."""
+        return next((run for run in self.runs if not run.passed), None)

@@ -1,0 +1,152 @@
+"""Hold the conversations of tests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.adapters.agent_files import AgentFiles
+from baton.domain.errors import ModelError
+from baton.domain.identity import Scope
+from baton.ports.token_counter import TokenCounter
+from baton_testing.conversation import Conversation, Decision
+from baton_testing.conversation_ports import ConversationPorts
+from baton_testing.conversation_test import ConversationFile, ConversationTest, Step
+from baton_testing.errors import CannotRun
+from baton_testing.held_conversation import WHOLE, HeldConversation
+from baton_testing.models.choice import Answering, AnsweringModel
+from baton_testing.models.own_time import OwnTime
+from baton_testing.observation import Observation
+from baton_testing.played_user import PlayedUser
+from baton_testing.project_agents import real_tools
+from baton_testing.reading import ReadFile
+from baton_testing.result import ConversationResult, Failure, RunResult
+from baton_testing.stubbed_tools import StubbedTools
+from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Holds conversations with a project's agents, one after another."""
+
+    agents: AgentFiles
+    counter: TokenCounter
+    answering: Answering
+
+    def run(self, file: ReadFile, number: int, answering: Answering | None = None) -> ConversationResult:
+        """Hold the conversation ``number`` of a file, as often as it wants. Raises ``CannotRun``."""
+        test = file.content.conversations[number]
+        answering = answering or self.answering
+        count = answering.runs(test)
+        runs = []
+        for _ in range(count):
+            model = answering.model_for(file, number, self.counter, own_time := OwnTime())
+            try:
+                with asyncio.Runner(loop_factory=VirtualTimeLoop) as loop:
+                    runs.append(loop.run(self._held(file, number, model, own_time)))
+            except CannotRun:
+                raise
+            except Exception as problem:  # noqa: BLE001 - what no step expects must not hide what came of other tests
+                runs.append(_broken(file, number, problem))
+        needed = count if test.passes is None else min(test.passes, count)
+        line = file.line(("conversations", number))
+        return ConversationResult(file.path, line, test.name, tuple(runs), needed, model.names)
+
+    def warm_up(self) -> None:
+        """Hold a conversation that counts for nothing, so that loading modules is not taken for Baton's own time."""
+        step = {"say": "Hello", "answers": ["Hello."]}
+        content = ConversationFile.model_validate({"conversations": [{"name": "Warm-up", "steps": [step]}]})
+        self.run(ReadFile.of(Path("warm-up.yaml"), content), 0, Answering())
+
+    async def _held(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
+        began = time.monotonic()
+        content, test = file.content, file.content.conversations[number]
+        tools = StubbedTools(real_tools(self.agents), {**content.tools, **test.tools}, content.reach)
+        ports = ConversationPorts(
+            clock=LoopClock(content.begins_at, test.name),
+            catalog=self.agents,
+            model=model.model,
+            names=model.names,
+            tools=tools,
+            counter=self.counter,
+        )
+        user = test.user or content.user
+        scope = Scope(user.tenant, user.id, frozenset(user.permissions))
+        conversation = Conversation(ports, scope, own_time, name=test.name, agent=test.agent, folder=file.path.parent)
+        held = HeldConversation(file, number)
+        if test.is_played:
+            files = ports.files.of_thread(scope, conversation.thread_id)
+            user_model = PlayedUser(model.model, model.names.default, files, test)
+            await _play(conversation, test, user_model, model, held)
+        else:
+            await _follow(conversation, test, model, held)
+        await model.aclose()
+        return held.result(
+            notes=tuple(tools.notes),
+            tokens=ports.model.used.total_tokens,
+            seconds=time.monotonic() - began,
+            recordings=tuple(model.recordings),
+        )
+
+
+def _broken(file: ReadFile, number: int, problem: Exception) -> RunResult:
+    trace = "".join(traceback.format_exception(problem)).rstrip()
+    place = file.where(("conversations", number))
+    return RunResult((Failure(place, WHOLE, "the conversation can be held", f"{problem!r}\n{trace}"),))
+
+
+async def _follow(
+    conversation: Conversation, test: ConversationTest, model: AnsweringModel, held: HeldConversation
+) -> None:
+    """Take the test's steps, up to the first that fails."""
+    for index, step in enumerate(test.steps):
+        model.give(step.answers)
+        seen = await _taken(conversation, step)
+        held.take_step(step, index, seen, model.problems())
+        if held.failures:
+            return
+    held.check_whole()
+
+
+async def _play(
+    conversation: Conversation,
+    test: ConversationTest,
+    user: PlayedUser,
+    model: AnsweringModel,
+    held: HeldConversation,
+) -> None:
+    """Let a model play the user, and another one judge."""
+    model.give(test.answers)
+    try:
+        for _ in range(test.max_turns):
+            message = await user.next_message(held.seen)
+            if message is None:
+                break
+            held.take(await conversation.say(message))
+        else:
+            held.note(f"The persona was not done after {test.max_turns} messages.")
+        held.judge(await user.verdict(held.seen))
+    except ModelError as failure:
+        held.fail_as_whole("a model that plays the user and judges", f"the error {failure.code}")
+    for problem in model.problems():
+        held.fail_as_whole("the conversation can be held", problem)
+    held.check_whole()
+
+
+async def _taken(conversation: Conversation, step: Step) -> Observation:
+    if step.say is not None:
+        return await conversation.say(step.say, step.files)
+    if step.wait is not None:
+        return await conversation.wait(step.wait)
+    if step.exit:
+        return await conversation.exit()
+    if step.continue_:
+        return await conversation.go_on()
+    if step.close:
+        return await conversation.close()
+    agrees = step.approve is not None
+    about = step.approve if agrees else step.decline
+    return await conversation.decide(Decision(agrees, about if isinstance(about, str) else None, step.comment))

@@ -1,0 +1,118 @@
+"""The tools of a test: Python functions really called, what is stubbed answered by the test, the rest not reached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.tool import HttpTool, McpServer, PythonTool, ToolDefinition
+from baton.ports.chat_model import ToolSpec
+from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult, Tools
+from baton_testing.conversation_test import ToolStub
+from baton_testing.virtual_time import real_time
+
+ANY_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+
+class StubbedTools:
+    """``ports.tools.Tools`` over the project's own tools, of which some are stubbed."""
+
+    def __init__(self, real: Tools, stubs: Mapping[str, ToolStub], reach: Sequence[str]) -> None:
+        self._real = real
+        self._stubs = stubs
+        self._reach = frozenset(reach)
+        self.notes: list[str] = []
+        """What agents went without."""
+
+    async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
+        permitted = [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
+        asked = [tool for tool in permitted if self._is_asked(tool)]
+        found = OfferedTools()
+        if asked:
+            with_these = agent.model_copy(update={"tools": tuple(asked)})
+            if all(isinstance(tool, PythonTool) for tool in asked):
+                found = await self._real.offered(with_these, scope)
+            else:
+                async with real_time():
+                    found = await self._real.offered(with_these, scope)
+        offered = [self._as_stubbed(tool) for tool in found.tools]
+        missing = list(found.missing)
+        for definition in permitted:
+            if definition in asked:
+                continue
+            stubs = self._tools_of(definition)
+            offered += stubs
+            if not stubs:
+                missing.append(MissingTools(definition.type, "The test neither stubs nor reaches it."))
+                self._note(f"{agent.id} went without {definition.name}: stub it under `tools`, or name it in `reach`.")
+        return OfferedTools(tuple(offered), tuple(missing))
+
+    async def call(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        stub = self._stubs.get(name)
+        if stub is None:
+            async with real_time():
+                return await self._real.call(agent, name, arguments, context)
+        case = stub.answer_to(dict(arguments))
+        if case is None:
+            told = json.dumps(dict(arguments), ensure_ascii=False)
+            self._note(f"The stub of {name} has no case for {told}.")
+            raise ToolFailed(f"The test has no answer to {told}.")
+        if case.fails is not None:
+            raise ToolFailed(case.fails)
+        return ToolResult(
+            case.returns if isinstance(case.returns, str) else json.dumps(case.returns, ensure_ascii=False)
+        )
+
+    def _is_asked(self, definition: ToolDefinition) -> bool:
+        """Whether the definition's own source tells of its tools."""
+        if definition.name in self._reach:
+            return True
+        return isinstance(definition, PythonTool) and not self._is_described(definition)
+
+    def _is_described(self, definition: ToolDefinition) -> bool:
+        stub = self._stubs.get(definition.name)
+        return stub is not None and stub.parameters is not None
+
+    def _tools_of(self, definition: ToolDefinition) -> list[Tool]:
+        """Return the stubs that stand for a definition whose source is not asked."""
+        if isinstance(definition, McpServer):
+            return [
+                _tool(name, stub, stub.description, "mcp:" + definition.name, definition.needs_approval(name))
+                for name, stub in self._stubs.items()
+                if stub.server == definition.name
+            ]
+        stub = self._stubs.get(definition.name)
+        if stub is None:
+            return []
+        declared = definition.parameters if isinstance(definition, HttpTool | PythonTool) else None
+        description = getattr(definition, "description", None) or stub.description
+        needs = bool(getattr(definition, "requires_approval", False))
+        return [_tool(definition.name, stub, description, definition.type, needs, declared)]
+
+    def _as_stubbed(self, tool: Tool) -> Tool:
+        stub = self._stubs.get(tool.spec.name)
+        if stub is None or stub.requires_approval is None:
+            return tool
+        return Tool(tool.spec, tool.origin, stub.requires_approval, tool.timeout_seconds)
+
+    def _note(self, told: str) -> None:
+        if told not in self.notes:
+            self.notes.append(told)
+
+
+def _tool(
+    name: str,
+    stub: ToolStub,
+    description: str,
+    origin: str,
+    needs_approval: bool,
+    declared: Mapping[str, Any] | None = None,
+) -> Tool:
+    parameters = stub.parameters or declared or ANY_ARGUMENTS
+    approval = needs_approval if stub.requires_approval is None else stub.requires_approval
+    return Tool(ToolSpec(name, description, parameters), origin, approval)

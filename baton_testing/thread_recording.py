@@ -1,0 +1,60 @@
+"""Write a test and its cassette of a stored conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from baton.adapters.yaml_document import YamlDocument
+from baton_testing.batch import record
+from baton_testing.conversation_ports import token_counter
+from baton_testing.conversation_test import ConversationFile, ModelKind
+from baton_testing.errors import CannotRun
+from baton_testing.models.cassette import Cassette
+from baton_testing.models.choice import Answering
+from baton_testing.project_agents import AgentPlace
+from baton_testing.reading import ReadFile
+from baton_testing.result import ConversationResult
+from baton_testing.runner import Runner
+from baton_testing.stored_thread import StoredThread
+from baton_testing.thread_test import ThreadTest
+
+HEAD = """\
+# A conversation that was held, without personal data. What agents did then is expected; say what they should have said
+# (`says`, `says_not`), change the agents, and record the models' answers anew: `baton test {path} --record`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written, and what today's agents do with the answers of then."""
+
+    test: Path
+    cassette: Path
+    result: ConversationResult
+
+
+def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
+    """Write the test of a conversation without personal data to ``path``, and its cassette beside it.
+
+    The cassette is made by holding the conversation with the agents as they are now, who get the answers of then: it
+    knows their prompts as they are here. Raises ``CannotRun`` if a file is there already.
+    """
+    if path.exists():
+        raise CannotRun(f"{path} is there already. Name another file: `baton test NEW.yaml --from {stored.id}`.")
+    if not stored.messages:
+        raise CannotRun(f"The conversation {stored.id} has no messages.")
+    agents = place.load()
+    test = ThreadTest(stored, agents)
+    replayed = ReadFile(
+        path, ConversationFile.model_validate(test.content(with_answers=True)), YamlDocument(path, {}, None)
+    )
+    answering = Answering(ModelKind.SCRIPTED, records=True, may_keep_some=True)
+    result = Runner(agents, token_counter(), answering).run(replayed, 0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump(test.content(with_answers=False), sort_keys=False, allow_unicode=True, width=110)
+    path.write_text(HEAD.format(path=path) + text, encoding="utf-8")
+    record([result])
+    return Written(path, Cassette.beside(path), result)

@@ -1,0 +1,228 @@
+"""Make a test of a stored conversation: its steps, stubs of its tools, and the answers of its models."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from baton.adapters.agent_files import AgentFiles
+from baton.domain.tool import McpServer
+from baton.domain.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, tool_name
+from baton_testing.stored_thread import Json, StoredThread
+
+LONG_PAUSE = timedelta(minutes=5)
+"""From which a pause of the user is part of the test."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTest:
+    """A conversation as a test. ``content`` has the fields of ``ConversationFile``."""
+
+    stored: StoredThread
+    agents: AgentFiles
+
+    def content(self, *, with_answers: bool) -> Json:
+        """Return the file's content, with the models' answers in its steps or without."""
+        permissions = sorted({name for agent in self.agents.all() for name in agent.required_permissions})
+        test: Json = {"name": f"Thread {self.stored.id}", "agent": self._main()}
+        test["steps"] = list(self._steps(with_answers=with_answers))
+        found: Json = {} if with_answers else {"model": "recorded"}
+        begins_at = _moment(self.stored.messages[0]) if self.stored.messages else None
+        found |= {"begins_at": begins_at.isoformat()} if begins_at is not None else {}
+        found |= {"user": {"id": "ada", "tenant": "acme", "permissions": permissions}}
+        stubs = self._stubs()
+        return found | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
+
+    def _main(self) -> str:
+        told = self.stored.thread.get("agentId")
+        known = self.agents.get(str(told))
+        return known.id if known is not None and known.main else self.agents.default_main().id
+
+    def _steps(self, *, with_answers: bool) -> Iterator[Json]:
+        before: datetime | None = None
+        for run_id, messages in self._runs().items():
+            asked = messages[0]
+            at = _moment(asked)
+            if before is not None and at is not None and at - before >= LONG_PAUSE:
+                yield {"wait": f"{int((at - before).total_seconds() // 60)} minutes"}
+            before = _moment(messages[-1]) or before
+            step: Json = {"say": _text(asked)} if asked["role"] == "user" else self._decision(run_id)
+            if with_answers:
+                step["answers"] = list(self._answers(run_id, messages))
+            expected = list(self._expected(run_id, messages))
+            yield step | ({"expect": expected} if expected else {})
+
+    def _runs(self) -> dict[str, list[Json]]:
+        runs: defaultdict[str, list[Json]] = defaultdict(list)
+        for message in self.stored.messages:
+            runs[str(message["metadata"]["runId"])].append(message)
+        return dict(runs)
+
+    def _decision(self, run_id: str) -> Json:
+        """A run without a user's message goes on after a decision."""
+        calls = [each for each in self.stored.tool_calls if each["runId"] == run_id]
+        return {"decline": True} if calls and not calls[0]["succeeded"] else {"approve": True}
+
+    def _answers(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
+        """Yield the answers of all models of a run, of each agent in its order."""
+        recorded = self.stored.contexts.get(run_id)
+        yield from self._from_context(recorded, messages) if recorded is not None else self._from_messages(messages)
+        for handoff in self._handoffs_of(messages):
+            yield {"task": "handoff_summary", "say": handoff["contextSummary"] or "-"}
+
+    def _from_context(self, recorded: Json, messages: Sequence[Json]) -> Iterator[Json]:
+        """Yield what the inspector has: each answer stands in the prompt of the call that came after it."""
+        calls = recorded["calls"]
+        for index, call in enumerate(calls):
+            size = len(call["messages"])
+            following = next(
+                (
+                    later["messages"][size]
+                    for later in calls[index + 1 :]
+                    if (later["agentId"], later["taskId"]) == (call["agentId"], call["taskId"])
+                    and later["messages"][:size] == call["messages"]
+                    and len(later["messages"]) > size
+                    and later["messages"][size]["role"] == "assistant"
+                ),
+                None,
+            )
+            if following is not None:
+                yield _answer(call["agentId"], _text(following), following.get("toolCalls") or ())
+            else:
+                yield _answer(call["agentId"], self._last_words(call, messages), ())
+
+    def _last_words(self, call: Json, messages: Sequence[Json]) -> str:
+        if call["taskId"] is not None:
+            task = next((each for each in self.stored.tasks if each["taskId"] == call["taskId"]), None)
+            return str((task or {}).get("result") or "-")
+        said = [each for each in self._said_by_models(messages) if each["metadata"]["agentId"] == call["agentId"]]
+        return _text(said[-1]) if said else "-"
+
+    def _from_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
+        """Yield what can be seen without the inspector: calls of Baton's own tools are not among it."""
+        run_id = messages[0]["metadata"]["runId"]
+        for handoff in self._handoffs_of(messages):
+            if not str(handoff["handoffReason"]).startswith("trigger"):
+                arguments = {"reason": handoff["handoffReason"], "context_summary": handoff["contextSummary"]}
+                transfer = tool_name(TRANSFER, handoff["targetAgentId"])
+                yield {"agent": handoff["sourceAgentId"], "call": {transfer: arguments}}
+        for message in messages:
+            if message["role"] == "assistant" and (
+                message.get("toolCalls") or message in self._said_by_models(messages)
+            ):
+                yield _answer(message["metadata"]["agentId"], _text(message), message.get("toolCalls") or ())
+        for task in self.stored.tasks:
+            if task["runId"] == run_id:
+                for call in self.stored.tool_calls:
+                    if call["taskId"] == task["taskId"] and call["agentId"] == task["agentId"]:
+                        yield {"agent": task["agentId"], "call": {call["toolName"]: _arguments(call["input"])}}
+                yield _answer(task["agentId"], str(task.get("result") or "-"), ())
+
+    def _said_by_models(self, messages: Sequence[Json]) -> list[Json]:
+        """Return what agents said, without the sentences that Baton says for them."""
+        return [each for each in messages if each["role"] == "assistant" and _text(each) and not self._is_fixed(each)]
+
+    def _is_fixed(self, message: Json) -> bool:
+        agent = self.agents.get(str(message["metadata"].get("agentId")))
+        told = (
+            text for each in self.agents.all() for of_locale in each.sentences.values() for text in of_locale.values()
+        )
+        return agent is not None and any(_fits(sentence, _text(message)) for sentence in told)
+
+    def _expected(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
+        for call in self.stored.tool_calls:
+            if call["runId"] == run_id and self._is_outside(call["toolName"]):
+                yield {"tool": call["toolName"], "arguments": _arguments(call["input"])}
+        consulted = list(dict.fromkeys(each["agentId"] for each in self.stored.tasks if each["runId"] == run_id))
+        if consulted:
+            yield {"consulted": consulted}
+        for handoff in self._handoffs_of(messages):
+            yield {"handoff": handoff["targetAgentId"]}
+        moves = [each.get("call", {}).get(ADVANCE) for each in self._answers(run_id, messages)]
+        for state in dict.fromkeys(move["state"] for move in moves if move and move.get("state")):
+            yield {"workflow": state}
+
+    def _handoffs_of(self, messages: Sequence[Json]) -> list[Json]:
+        """Return the handoffs that began between a run's first message and its last."""
+        begin, end = _moment(messages[0]), _moment(messages[-1])
+        if begin is None or end is None:
+            return []
+        return [
+            each
+            for each in self.stored.handoffs
+            if each["outcome"] != "refused" and begin <= datetime.fromisoformat(each["startedAt"]) <= end
+        ]
+
+    def _is_outside(self, name: str) -> bool:
+        return name not in BUILTIN_TOOLS and not name.startswith((ASK, TRANSFER))
+
+    def _stubs(self) -> Json:
+        """Return stubs that answer as the tools did then."""
+        stubs: Json = {}
+        for call in self.stored.tool_calls:
+            stub = self._new_stub(call["toolName"]) if self._is_outside(call["toolName"]) else None
+            if stub is None:
+                continue
+            outcome = {"returns": call["output"]}
+            if not call["succeeded"]:
+                outcome = {"fails": call["errorMessage"] or "It failed."}
+            cases = stubs.setdefault(call["toolName"], stub)["cases"]
+            case = {"when": _arguments(call["input"]), **outcome}
+            if case not in cases:
+                cases.append(case)
+        return stubs
+
+    def _new_stub(self, name: str) -> Json | None:
+        """Return a stub without cases; None for a tool that today's agents do not have."""
+        tools = [tool for agent in self.agents.all() for tool in agent.tools]
+        if any(tool.name == name for tool in tools if not isinstance(tool, McpServer)):
+            return {"cases": []}
+        server = next((tool.name for tool in tools if isinstance(tool, McpServer)), None)
+        # Which of several servers has the tool is not on record.
+        return {"server": server, "parameters": {"type": "object"}, "cases": []} if server is not None else None
+
+
+def _answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:
+    told: Json = {"agent": agent_id} if agent_id else {}
+    if text:
+        told["say"] = text
+    if calls:
+        told["call"] = dict(map(_call, calls))
+    return told
+
+
+def _call(call: Json) -> tuple[str, Json]:
+    function = call.get("function", call)
+    return function["name"], _arguments(function["arguments"])
+
+
+def _arguments(told: Any) -> Json:
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _text(message: Json) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
+
+
+def _moment(message: Json) -> datetime | None:
+    told = message["metadata"].get("timestamp")
+    return datetime.fromisoformat(told) if told else None
+
+
+def _fits(sentence: str, text: str) -> bool:
+    """Return whether a text is the sentence, with anything in its placeholders."""
+    pattern = ".+".join(re.escape(part.strip()) for part in re.split(r"\{\w+\}", sentence))
+    return re.fullmatch(pattern, text.strip(), re.DOTALL) is not None

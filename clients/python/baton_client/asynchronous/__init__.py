@@ -1,0 +1,1 @@
+"""The asynchronous client. ``baton_client.synchronous`` is generated from it."""

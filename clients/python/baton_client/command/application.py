@@ -1,0 +1,115 @@
+"""The command line: which commands there are."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import Annotated
+
+import typer
+
+from baton_client.command.apply import apply
+from baton_client.command.audit import app as audit
+from baton_client.command.chat import chat
+from baton_client.command.doctor import doctor
+from baton_client.command.documents import app as documents
+from baton_client.command.exits import ExitCode
+from baton_client.command.output import Output
+from baton_client.command.procedures import app as procedures
+from baton_client.command.session import environment_of, with_options
+from baton_client.command.sign_in import login, logout
+from baton_client.command.tail import tail
+from baton_client.command.threads import app as threads
+from baton_client.command.users import app as users
+
+SERVER_COMMANDS = {
+    "new": "Make a project of your own.",
+    "dev": "Run a project on this machine.",
+    "check": "Check a project's agents.",
+    "test": "Run a project's conversation tests.",
+    "deploy": "Build a project and deploy it.",
+}
+"""What the server's distribution adds."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("baton-client"))
+        raise typer.Exit
+
+
+def _options(
+    context: typer.Context,
+    profile: Annotated[str | None, typer.Option(help="Of the configuration file; also BATON_PROFILE.")] = None,
+    url: Annotated[str | None, typer.Option(help="The server's address; also BATON_URL.")] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Print without colours; also NO_COLOR.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version, and end.")
+    ] = False,
+) -> None:
+    """Talk to Baton, and run it."""
+    context.obj = with_options(environment_of(context), profile=profile, url=url, no_color=no_color)
+
+
+def command_line() -> typer.Typer:
+    """Return the command line without the commands of other distributions."""
+    made = typer.Typer(name="baton", no_args_is_help=True, pretty_exceptions_enable=False)
+    made.callback()(_options)
+    for function in (login, logout, chat, tail, apply, doctor):
+        made.command(function.__name__)(function)
+    for name, group in {
+        "threads": threads,
+        "documents": documents,
+        "procedures": procedures,
+        "users": users,
+        "audit": audit,
+    }.items():
+        made.add_typer(group, name=name)
+    return made
+
+
+def add_installed(made: typer.Typer, found: list[EntryPoint]) -> None:
+    """Add commands of other distributions. One that cannot be loaded says so when it is called."""
+    names = {each.name for each in found}
+    for each in found:
+        try:
+            command = each.load()
+        except Exception as problem:  # noqa: BLE001 - a broken distribution must not take the other commands along
+            _add_absent(made, each.name, f"`baton {each.name}` cannot be loaded: {problem}. Install `baton` again.")
+            continue
+        if isinstance(command, typer.Typer):
+            made.add_typer(command, name=each.name)
+        else:
+            made.command(each.name)(command)
+    for name, purpose in SERVER_COMMANDS.items():
+        if name not in names:
+            advice = (
+                f"`baton {name}` comes with the server. Install it by `pip install baton` or `uvx --from baton baton`."
+            )
+            _add_absent(made, name, advice, purpose)
+
+
+def _add_absent(made: typer.Typer, name: str, advice: str, purpose: str = "") -> None:
+    @made.command(
+        name,
+        help=f"{purpose} (Not installed.)".strip(),
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )
+    def absent() -> None:
+        Output().error(advice)
+        raise typer.Exit(ExitCode.USAGE)
+
+
+app = command_line()
+
+
+def main() -> None:
+    """Run the command line with the commands of every installed distribution."""
+    try:
+        add_installed(app, list(entry_points(group="baton.commands")))
+        app()
+    except KeyboardInterrupt:
+        # A second Ctrl-C while the first one is being dealt with.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.exit(ExitCode.INTERRUPTED)

@@ -1,0 +1,96 @@
+"""``baton audit``: who did what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from baton_client.command.session import AsJson, Session, run
+from baton_client.command.terminal_text import one_line
+from baton_client.command.users import write_lines
+
+app = typer.Typer(no_args_is_help=True, help="Read the audit log; needs audit:read.")
+
+Since = Annotated[str | None, typer.Option("--from", help="A time with a zone: 2026-03-14T09:00:00Z.")]
+Until = Annotated[str | None, typer.Option("--to", help="Likewise.")]
+User = Annotated[str | None, typer.Option(help="Who did it.")]
+Action = Annotated[str | None, typer.Option(help="Such as agent.write.")]
+Outcome = Annotated[str | None, typer.Option()]
+Agent = Annotated[str | None, typer.Option()]
+Thread = Annotated[str | None, typer.Option(help="A conversation's UUID.")]
+
+COLUMNS = [
+    ("AT", lambda item: item.get("timestamp")),
+    ("USER", lambda item: item.get("userId")),
+    ("ACTION", lambda item: item.get("action")),
+    ("OUTCOME", lambda item: one_line(item.get("outcome"), 30)),
+    ("AGENT", lambda item: item.get("agentId") or ""),
+    ("CONVERSATION", lambda item: item.get("threadId") or ""),
+]
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    since: Since = None,
+    until: Until = None,
+    user: User = None,
+    action: Action = None,
+    outcome: Outcome = None,
+    agent: Agent = None,
+    thread: Thread = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List records, the newest first."""
+    filters = _filters(since, until, user, action, outcome, agent, thread)
+
+    async def command(session: Session) -> None:
+        items = await session.connection.items("/v1/audit", limit=limit, **filters)
+        session.output.rows(items, COLUMNS, empty="There are no such records.")
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Gets one JSON value a line; must not exist. `-` prints them.")],
+    since: Since = None,
+    until: Until = None,
+    user: User = None,
+    action: Action = None,
+    outcome: Outcome = None,
+    agent: Agent = None,
+    thread: Thread = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write records to a file. The export is itself audited."""
+    filters = _filters(since, until, user, action, outcome, agent, thread)
+
+    async def command(session: Session) -> None:
+        await write_lines(session, "/v1/audit/export", file, **filters)
+
+    run(context, command, as_json=as_json)
+
+
+def _filters(
+    since: str | None,
+    until: str | None,
+    user: str | None,
+    action: str | None,
+    outcome: str | None,
+    agent: str | None,
+    thread: str | None,
+) -> dict[str, Any]:
+    return {
+        "from": since,
+        "to": until,
+        "userId": user,
+        "action": action,
+        "outcome": outcome,
+        "agentId": agent,
+        "threadId": thread,
+    }

@@ -1,0 +1,228 @@
+"""``baton chat``: a conversation in the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from baton_client.addresses import path
+from baton_client.command.chat_input import ChatInput, chat_input
+from baton_client.command.connection import END_OF_RUN, Json
+from baton_client.command.exits import CommandError, advice
+from baton_client.command.run_view import RunView, question
+from baton_client.command.session import AsJson, Session, run
+from baton_client.command.terminal_text import one_line
+from baton_client.command.threads import message_text
+from baton_client.command.uploads import description, put
+from baton_client.errors import BatonError
+from baton_client.run_input import Answer, RunInput
+
+HELP = "/attach FILE sends a file with the next message, /thread shows the conversation's id, /quit leaves."
+
+
+def chat(
+    context: typer.Context,
+    thread_id: Annotated[str | None, typer.Argument(help="Goes on with this conversation.")] = None,
+    message: Annotated[str | None, typer.Option("--message", "-m", help="Send this, show the answer, and end.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The main agent of a new conversation.")] = None,
+    attach: Annotated[list[Path] | None, typer.Option(help="A file for the first message; several times.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Talk to an agent. Ctrl-C stops an answer, twice leaves; without a terminal each line of input is a message."""
+
+    async def command(session: Session) -> None:
+        talk = Chat(session, thread_id or str(uuid.uuid4()), agent)
+        if thread_id is not None:
+            await talk.resume()
+        for file in attach or []:
+            await talk.attach(file)
+        if message is not None:
+            await talk.turn(message)
+            return
+        await talk.converse(chat_input())
+
+    run(context, command, as_json=as_json)
+
+
+class Chat:
+    """One conversation."""
+
+    def __init__(self, session: Session, thread_id: str, agent_id: str | None) -> None:
+        self._session = session
+        self._output = session.output
+        self._thread_id = thread_id
+        self._agent_id = agent_id
+        self._parts: list[Json] = []
+        self._input: ChatInput | None = None
+        self._is_leaving = False
+
+    async def resume(self) -> None:
+        """Show the end of the conversation, and ask what it waits for."""
+        address = path("/v1/threads/{thread_id}", thread_id=self._thread_id)
+        thread = await self._session.connection.get(address)
+        if not self._output.is_json:
+            newest = await self._session.connection.get(address + "/messages", limit=6)
+            for message in newest["items"]:
+                who = "You" if message.get("role") == "user" else message.get("name") or "Baton"
+                self._output.line(f"{one_line(who)}: {message_text(message)}", style="dim")
+        if thread.get("interrupts"):
+            await self._answer(thread["interrupts"])
+
+    async def attach(self, file: Path) -> None:
+        """Upload a file for the next message. Raises ``CommandError`` if it cannot be sent."""
+        address = path("/v1/threads/{thread_id}/files", thread_id=self._thread_id)
+        described = description(file)
+        prepared = await self._session.connection.send("POST", address, described, is_repeatable=False)
+        await put(self._session, file, prepared["upload"])
+        self._parts.append(prepared["part"])
+        self._output.note(f"{file.name} goes with the next message.")
+
+    async def converse(self, given: ChatInput) -> None:
+        """Read messages and show answers until the input ends or the user leaves."""
+        self._input = given
+        if given.is_terminal:
+            self._output.note(f"{HELP} Ctrl-C stops an answer, twice leaves.")
+        async for text in given.messages():
+            try:
+                if await self._said(text):
+                    return
+            except (BatonError, CommandError) as problem:
+                if not given.is_terminal:
+                    raise
+                self._output.error(advice(problem))
+
+    async def turn(self, text: str) -> None:
+        """Send a message and show its run. Raises ``CommandError`` if that fails or waits for somebody."""
+        content = [text, *self._parts] if self._parts else text
+        self._parts = []
+        await self._run(self._asked(content, ()))
+
+    async def _said(self, text: str) -> bool:
+        """Do what a line says; whether it was the last one."""
+        match text.strip().split(maxsplit=1):
+            case []:
+                pass
+            case ["/quit" | "/exit"]:
+                return True
+            case ["/thread"]:
+                self._output.line(self._thread_id)
+            case ["/attach", file]:
+                await self.attach(_file(file))
+            case [word, *_] if word.startswith("/"):
+                self._output.note(HELP)
+            case _:
+                await self.turn(text)
+        return False
+
+    def _asked(self, content: Any, answers: tuple[Answer, ...]) -> Json:
+        return RunInput.of(
+            content,
+            thread_id=self._thread_id,
+            message_id=str(uuid.uuid4()),
+            agent_id=self._agent_id,
+            answers=answers,
+            tools=(),
+            context={},
+            branch=None,
+        ).body()
+
+    async def _run(self, body: Json) -> None:
+        view = RunView(self._output)
+        with self._stopping() as stops:
+            try:
+                async with aclosing(self._session.connection.run(body)) as events:
+                    await self._show(view, events)
+            finally:
+                view.end_line()
+        if stops and (self._input is None or not self._input.is_terminal):
+            raise KeyboardInterrupt
+        if view.error:
+            raise CommandError(view.error)
+        if view.interrupts:
+            await self._answer(view.interrupts)
+
+    async def _show(self, view: RunView, events: AsyncIterator[Json]) -> None:
+        async for event in events:
+            if self._output.is_json:
+                self._output.json(event)
+            else:
+                view.show(event)
+            if event["type"] in END_OF_RUN:
+                view.keep(event)
+
+    async def _answer(self, interrupts: list[Json]) -> None:
+        """Ask the user, and go on with the answers. Raises ``CommandError`` if nobody can be asked."""
+        given = self._input or chat_input()
+        if not given.is_terminal or self._output.is_json:
+            asked = "; ".join(question(each) for each in interrupts)
+            raise CommandError(
+                f"The conversation waits for a person: {asked} Answer by `baton chat {self._thread_id}` in a terminal."
+            )
+        answers = []
+        for each in interrupts:
+            if "approved" not in str(each.get("responseSchema")):
+                self._output.note(f"{question(each)} This program cannot answer it, and gives the call up.")
+                answers.append(Answer(each["id"], "cancelled"))
+                continue
+            reply = (await given.ask(f"{question(each)} [y/N or a reason] ")).strip()
+            is_agreed = reply.lower() in {"y", "yes"}
+            comment = None if is_agreed or reply.lower() in {"", "n", "no"} else reply
+            answers.append(Answer.approval(each["id"], is_agreed, comment=comment))
+        await self._run(self._asked(None, tuple(answers)))
+
+    @contextmanager
+    def _stopping(self) -> Iterator[list[asyncio.Task[None]]]:
+        """Within the block, the first Ctrl-C stops the run on the server, the second one leaves.
+
+        Yields the requests to stop it, of which there is one at most.
+        """
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        before = signal.getsignal(signal.SIGINT)
+        stops: list[asyncio.Task[None]] = []
+
+        def interrupted() -> None:
+            if stops:
+                self._is_leaving = True
+                if task is not None:
+                    task.cancel()
+                return
+            stops.append(loop.create_task(self._cancel()))
+
+        try:
+            loop.add_signal_handler(signal.SIGINT, interrupted)
+        except (NotImplementedError, RuntimeError, ValueError):
+            # No signals here (Windows, a thread): Ctrl-C raises KeyboardInterrupt and leaves.
+            yield stops
+            return
+        try:
+            yield stops
+        except asyncio.CancelledError:
+            if self._is_leaving:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
+            for each in stops:
+                each.cancel()
+
+    async def _cancel(self) -> None:
+        self._output.note("Stopping. Ctrl-C again leaves.")
+        try:
+            await self._session.connection.send(
+                "POST", path("/v1/threads/{thread_id}/cancel", thread_id=self._thread_id)
+            )
+        except BatonError as problem:
+            self._output.error(advice(problem))
+
+
+def _file(typed: str) -> Path:
+    return Path(typed).expanduser()

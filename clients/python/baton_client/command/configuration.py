@@ -1,0 +1,84 @@
+"""Which server the command talks to, and how people sign in there: the configuration file's profiles."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import platformdirs
+
+from baton_client.command.exits import CommandError, ExitCode
+from baton_client.options import checked_url
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+DEFAULT_PROFILE = "default"
+DEFAULT_SCOPES = "openid offline_access"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One server, under a name."""
+
+    name: str = DEFAULT_PROFILE
+    url: str = DEFAULT_URL
+    issuer: str | None = None
+    """Of tokens; ``None`` asks the server."""
+    client_id: str | None = None
+    """Of this program at the issuer."""
+    scopes: str = DEFAULT_SCOPES
+    token_file: bool = False
+    """Whether tokens are in a file, because there is no keyring."""
+
+
+def configuration_folder() -> Path:
+    """Return where the configuration is, by the conventions of the system."""
+    return Path(platformdirs.user_config_dir("baton"))
+
+
+def read_profile(folder: Path, variables: Mapping[str, str], *, name: str | None, url: str | None) -> Profile:
+    """Return the profile in use: options come before environment variables, these before ``config.toml``.
+
+    Raises ``CommandError`` if the file is wrong, or has no profile of that name.
+    """
+    wanted = name or variables.get("BATON_PROFILE") or DEFAULT_PROFILE
+    profiles = read_profiles(folder)
+    if wanted not in profiles and wanted != DEFAULT_PROFILE and not (url or variables.get("BATON_URL")):
+        raise CommandError(
+            f"There is no profile {wanted!r} in {folder / 'config.toml'}. Make it by "
+            f"`baton --profile {wanted} --url ADDRESS login`.",
+            ExitCode.USAGE,
+        )
+    found = profiles.get(wanted, Profile(name=wanted))
+    return replace(found, url=checked_url(url or variables.get("BATON_URL") or found.url))
+
+
+def read_profiles(folder: Path) -> dict[str, Profile]:
+    """Return the profiles of ``config.toml`` by name. Raises ``CommandError`` that names what is wrong."""
+    path = folder / "config.toml"
+    try:
+        tables = tomllib.loads(path.read_text())
+        return {name: Profile(name=name, **fields) for name, fields in tables.get("profiles", {}).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as problem:
+        raise CommandError(f"{path} cannot be read: {problem}. Correct it, or remove it.", ExitCode.USAGE) from problem
+
+
+def write_profile(folder: Path, profile: Profile) -> None:
+    """Store a profile in ``config.toml``, beside the others."""
+    profiles = {**read_profiles(folder), profile.name: profile}
+    lines = []
+    for each in profiles.values():
+        lines.append(f"[profiles.{json.dumps(each.name)}]")
+        fields = {"url": each.url, "issuer": each.issuer, "client_id": each.client_id, "scopes": each.scopes}
+        # A JSON string is one of TOML, too.
+        lines += [f"{name} = {json.dumps(value)}" for name, value in fields.items() if value is not None]
+        lines += [f"token_file = {str(each.token_file).lower()}", ""]
+    folder.mkdir(parents=True, exist_ok=True)
+    goal = folder / "config.toml"
+    draft = folder / "config.toml.new"
+    draft.write_text("\n".join(lines))
+    draft.replace(goal)

@@ -1,0 +1,99 @@
+"""Requests of the commands. They use the client's transport, and keep answers as the JSON that the server sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from baton_client.asynchronous.events import AsyncEvents
+from baton_client.asynchronous.resource import AsyncResource
+from baton_client.asynchronous.transport import AsyncTransport, Request
+from baton_client.events import EventType, metadata_of
+
+Json = dict[str, Any]
+
+END_OF_RUN = frozenset({EventType.RUN_FINISHED, EventType.RUN_ERROR})
+PAGE_ITEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What commands ask the server. All methods raise what the transport raises."""
+
+    transport: AsyncTransport
+
+    async def get(self, address: str, **params: Any) -> Any:
+        """Return the answer to a GET; parameters that are ``None`` are left out."""
+        return await self.transport.value(Request(method="GET", path=address, params=params), Any)
+
+    async def send(
+        self,
+        method: str,
+        address: str,
+        body: Any = None,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        is_repeatable: bool = True,
+    ) -> Any:
+        """Return the answer to a request with a ``body`` of JSON, or other ``content``."""
+        request = Request(
+            method=method,
+            path=address,
+            json=body,
+            content=content,
+            headers=headers or {},
+            params=params or {},
+            is_repeatable=is_repeatable,
+        )
+        return await self.transport.value(request, Any)
+
+    async def text(self, address: str, *, accept: str, **params: Any) -> str:
+        """Return the answer to a GET as text."""
+        return await self.transport.text(Request(method="GET", path=address, params=params, headers={"Accept": accept}))
+
+    async def items(
+        self, address: str, *, limit: int | None = None, page: int = PAGE_ITEMS, **params: Any
+    ) -> list[Json]:
+        """Return the first ``limit`` items of a list, or all, however many pages they are on."""
+        found: list[Json] = []
+        cursor: str | None = None
+        while True:
+            size = page if limit is None else min(page, limit - len(found))
+            answer = await self.get(address, limit=size, cursor=cursor, **params)
+            found += answer["items"]
+            cursor = answer.get("nextCursor")
+            if cursor is None or (limit is not None and len(found) >= limit):
+                return found
+
+    def lines(self, address: str, **params: Any) -> AsyncIterator[Json]:
+        """Yield the objects of an answer in JSON Lines, and of those that its last line asks for.
+
+        Raises ``UnexpectedAnswerError`` if a line of type ``error`` ends it, or no line of type ``end``.
+        """
+        return AsyncResource(self.transport).lines(address, **params)
+
+    async def run(self, body: Json) -> AsyncGenerator[Json, None]:
+        """Yield the events of a run that ``body`` asks for, to its end, also across lost connections.
+
+        Until its first event has come the same request is sent again: its ids make that safe.
+        """
+        first = Request(method="POST", path="/v1/runs", json=body, headers={"Accept": "text/event-stream"})
+        source = AsyncEvents(self.transport, body["threadId"], first=first)
+        async with aclosing(source.received()) as events:
+            async for received in events:
+                yield json.loads(received.data)
+                run_id = metadata_of(received.event).get("runId")
+                if received.event.type in END_OF_RUN and run_id in {None, body["runId"]}:
+                    return
+
+    async def follow(self, thread_id: str, after: int) -> AsyncGenerator[Json, None]:
+        """Yield a conversation's events behind number ``after``, and go on for ever."""
+        source = AsyncEvents(self.transport, thread_id, after=after, gives_up=False)
+        async with aclosing(source.received()) as events:
+            async for received in events:
+                yield json.loads(received.data)

@@ -1,0 +1,137 @@
+"""Signing in without a browser on this machine: OAuth 2.0 device authorization grant (RFC 8628)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from baton_client.command.exits import CommandError, ExitCode
+from baton_client.command.token_store import StoredTokens
+
+GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+DEFAULT_POLL_SECONDS = 5
+SLOW_DOWN_SECONDS = 5
+"""By which ``slow_down`` lengthens the interval (RFC 8628, section 3.5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Of an issuer, from its metadata."""
+
+    device: str
+    token: str
+
+
+async def issuer_of(http: httpx.AsyncClient, url: str) -> str:
+    """Return who issues tokens for the server at ``url`` (RFC 9728). Raises ``CommandError`` if it does not say."""
+    try:
+        found = await _json(await http.get(f"{url}/.well-known/oauth-protected-resource"))
+    except CommandError:
+        found = {}
+    servers = found.get("authorization_servers")
+    if not isinstance(servers, list) or not servers or not isinstance(servers[0], str):
+        raise CommandError(
+            f"{url} does not say who issues its tokens. Name the issuer by `baton login --issuer ADDRESS`; for a local "
+            "cloud run `baton login --local`.",
+            ExitCode.USAGE,
+        )
+    return servers[0]
+
+
+async def endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
+    """Return the issuer's addresses, by OpenID Connect Discovery. Raises ``CommandError`` without the device flow."""
+    _check_secure(issuer)
+    found = await _json(await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration"))
+    device, token = found.get("device_authorization_endpoint"), found.get("token_endpoint")
+    if not isinstance(device, str) or not isinstance(token, str):
+        raise CommandError(
+            f"{issuer} does not offer the device flow. Get a token there in another way, and set BATON_TOKEN.",
+            ExitCode.USAGE,
+        )
+    _check_secure(device)
+    _check_secure(token)
+    return Endpoints(device, token)
+
+
+async def sign_in(
+    http: httpx.AsyncClient, found: Endpoints, *, client_id: str, scopes: str, show: Callable[[str, str], None]
+) -> StoredTokens:
+    """Return tokens once the user has agreed, at the address and by the code that ``show`` is called with.
+
+    Raises ``CommandError`` if the user refuses, or takes too long.
+    """
+    asked = await _json(await http.post(found.device, data={"client_id": client_id, "scope": scopes}))
+    code = asked.get("device_code")
+    if not isinstance(code, str):
+        raise CommandError(f"The issuer gave no device code: {asked.get('error', 'unknown answer')}.")
+    show(str(asked.get("verification_uri_complete") or asked.get("verification_uri")), str(asked.get("user_code")))
+    interval = _seconds(asked.get("interval"), DEFAULT_POLL_SECONDS)
+    deadline = time.monotonic() + _seconds(asked.get("expires_in"), 600)
+    while time.monotonic() < deadline:
+        await asyncio.sleep(interval)
+        answer = await _json(
+            await http.post(found.token, data={"grant_type": GRANT, "device_code": code, "client_id": client_id})
+        )
+        match answer.get("error"):
+            case None:
+                return _tokens(answer, found.token, client_id, None)
+            case "authorization_pending":
+                continue
+            case "slow_down":
+                interval += SLOW_DOWN_SECONDS
+            case "access_denied":
+                raise CommandError("The sign-in was refused.", ExitCode.FORBIDDEN)
+            case "expired_token":
+                break
+            case error:
+                raise CommandError(f"The issuer refused: {error} {answer.get('error_description', '')}")
+    raise CommandError("Nobody agreed in time. Run `baton login` again.", ExitCode.FORBIDDEN)
+
+
+async def renewed(http: httpx.AsyncClient, old: StoredTokens) -> StoredTokens:
+    """Return new tokens for a refresh token. Raises ``CommandError`` if it is not accepted any more."""
+    expired = CommandError("Your sign-in has expired. Run `baton login`.", ExitCode.FORBIDDEN)
+    if not old.refresh_token or not old.token_endpoint or not old.client_id:
+        raise expired
+    _check_secure(old.token_endpoint)
+    data = {"grant_type": "refresh_token", "refresh_token": old.refresh_token, "client_id": old.client_id}
+    answer = await _json(await http.post(old.token_endpoint, data=data))
+    if "error" in answer:
+        raise expired
+    return _tokens(answer, old.token_endpoint, old.client_id, old.refresh_token)
+
+
+def _tokens(answer: dict[str, Any], endpoint: str, client_id: str, refresh_token: str | None) -> StoredTokens:
+    token = answer.get("access_token")
+    if not isinstance(token, str):
+        raise CommandError("The issuer answered without a token.")
+    lifetime = _seconds(answer.get("expires_in"), 3600)
+    return StoredTokens(
+        token, time.time() + lifetime, answer.get("refresh_token") or refresh_token, endpoint, client_id
+    )
+
+
+def _seconds(value: Any, default: float) -> float:
+    return float(value) if isinstance(value, int | float) and value >= 0 else default
+
+
+async def _json(response: httpx.Response) -> dict[str, Any]:
+    try:
+        found = response.json()
+    except ValueError:
+        found = None
+    # RFC 6749 answers errors of these requests with 400 and a body.
+    if not isinstance(found, dict) or (response.status_code >= 400 and "error" not in found):
+        raise CommandError(f"{response.url} answered {response.status_code}, which is no answer of an OIDC issuer.")
+    return found
+
+
+def _check_secure(address: str) -> None:
+    url = httpx.URL(address)
+    if url.scheme != "https" and url.host not in {"127.0.0.1", "localhost", "::1"}:
+        raise CommandError(f"{address} is not https: tokens would be readable on the way.", ExitCode.USAGE)

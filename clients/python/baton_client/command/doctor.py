@@ -1,0 +1,147 @@
+"""``baton doctor``: what stands between this machine and the server."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import time
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+import typer
+
+from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
+from baton_client.command.session import AsJson, Session, run
+from baton_client.command.token_store import keyring_name
+from baton_client.errors import BatonError
+
+MOST_SKEW_SECONDS = 60
+"""Tokens of a clock that is further off are refused as expired, or as not valid yet."""
+SOON_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one check has found."""
+
+    name: str
+    ok: bool
+    detail: str
+    advice: str | None = None
+    """What to do about it."""
+    code: int = ExitCode.OK
+    """The exit code if this is the first that is not ok."""
+
+
+def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+    """Check server, clock, token, versions, keyring and proxies, and say what to do."""
+
+    async def command(session: Session) -> None:
+        checks = [check async for check in _checks(session)]
+        wrong = [check for check in checks if not check.ok]
+        if session.output.is_json:
+            shown = [{name: value for name, value in asdict(check).items() if name != "code"} for check in checks]
+            session.output.json({"ok": not wrong, "checks": shown})
+        else:
+            for check in checks:
+                session.output.line(f"{'ok     ' if check.ok else 'PROBLEM'} {check.name}: {check.detail}")
+                if check.advice:
+                    session.output.line(f"        {check.advice}")
+        if wrong:
+            raise CommandError(f"{len(wrong)} of {len(checks)} checks found a problem.", ExitCode(wrong[0].code))
+
+    run(context, command, as_json=as_json)
+
+
+async def _checks(session: Session) -> AsyncIterator[Check]:
+    profile = session.profile
+    yield Check("configuration", True, f"profile {profile.name}, {profile.url}")  # noqa: FBT003
+    yield _proxies(httpx.URL(profile.url))
+    yield _keyring(session)
+    try:
+        health = await session.http.get(f"{profile.url}/health")
+        served = health.json()["version"]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError) as problem:
+        told = f"{profile.url} does not answer as Baton does ({type(problem).__name__})"
+        todo = "Is the address right (BATON_URL, --url), and the server running? Locally: `baton dev`, or `make run`."
+        yield Check("server", False, told, todo, ExitCode.UNREACHABLE)  # noqa: FBT003
+        return
+    yield Check("server", True, f"answers, version {served}")  # noqa: FBT003
+    yield _clock(health.headers.get("date"), time.time())
+    yield _versions(str(served), version("baton-client"))
+    yield await _token(session)
+
+
+def _proxies(url: httpx.URL) -> Check:
+    proxy = None if proxy_bypass(url.host) else getproxies().get(url.scheme)
+    if proxy is None:
+        return Check("proxy", ok=True, detail="none for this address")
+    # Its user and password are nobody's business.
+    shown = httpx.URL(proxy).copy_with(username=None, password=None)
+    is_local = url.host in {"127.0.0.1", "localhost", "::1"}
+    todo = "Set NO_PROXY=127.0.0.1,localhost." if is_local else "If it breaks streams, put the host into NO_PROXY."
+    return Check("proxy", not is_local, f"{shown}", todo, ExitCode.UNREACHABLE)
+
+
+def _keyring(session: Session) -> Check:
+    if session.sign_in.is_variable:
+        return Check("keyring", ok=True, detail="not used: BATON_TOKEN is set")
+    if session.profile.token_file:
+        return Check("keyring", ok=True, detail="not used: tokens are in a file")
+    name = keyring_name()
+    if name is None:
+        todo = "Set BATON_TOKEN, or sign in by `baton login --token-file`."
+        return Check("keyring", False, "there is none", todo, ExitCode.FORBIDDEN)  # noqa: FBT003
+    return Check("keyring", ok=True, detail=name)
+
+
+def _clock(date: str | None, now: float) -> Check:
+    try:
+        skew = now - email.utils.parsedate_to_datetime(date or "").timestamp()
+    except (TypeError, ValueError):
+        return Check("clock", ok=True, detail="unknown: the server does not tell the time")
+    is_right = abs(skew) <= MOST_SKEW_SECONDS
+    told = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server's"
+    todo = None if is_right else "Set this machine's clock: tokens are refused otherwise."
+    return Check("clock", is_right, told, todo, ExitCode.FAILED)
+
+
+def _versions(served: str, own: str) -> Check:
+    told = f"server {served}, this command {own}"
+    server, client = _release(served), _release(own)
+    if not server or not client or server == client:
+        return Check("versions", ok=True, detail=told)
+    if server > client:
+        return Check("versions", False, told, "Update this command: `pip install -U 'baton-client[command]'`.", 1)  # noqa: FBT003
+    return Check("versions", False, told, "The server is older: commands that it does not know will fail.", 1)  # noqa: FBT003
+
+
+async def _token(session: Session) -> Check:
+    try:
+        who = await session.connection.get("/v1/users/me")
+    except (BatonError, CommandError) as problem:
+        todo = advice(problem).removeprefix(str(problem)).strip() or None
+        return Check("token", False, str(problem), todo, exit_code(problem))  # noqa: FBT003
+    permissions = ", ".join(who.get("permissions") or []) or "none"
+    told = f"{who.get('userId')} of {who.get('tenantId')}; permissions: {permissions}; until {who.get('expiresAt')}"
+    left = _left_seconds(who.get("expiresAt"))
+    if left is not None and left < SOON_SECONDS and session.sign_in.is_variable:
+        return Check("token", True, told, "It expires soon: set BATON_TOKEN to a new one.")  # noqa: FBT003
+    return Check("token", ok=True, detail=told)
+
+
+def _left_seconds(expires_at: object) -> float | None:
+    try:
+        return (datetime.fromisoformat(str(expires_at)) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version: patches fit each other."""
+    found = re.match(r"(\d+)\.(\d+)", text)
+    return tuple(int(each) for each in found.groups()) if found else ()

@@ -1,0 +1,115 @@
+"""``baton documents``: what an agent looks things up in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from baton_client.addresses import path
+from baton_client.command.connection import Json
+from baton_client.command.session import AsJson, Session, Yes, run
+from baton_client.command.terminal_text import one_line
+from baton_client.command.uploads import checksum, description, put
+
+app = typer.Typer(no_args_is_help=True, help="List, upload, search and delete an agent's documents.")
+
+DOCUMENTS = "/v1/agents/{agent_id}/documents"
+AgentId = Annotated[str, typer.Argument(help="The agent's id.")]
+
+COLUMNS = [
+    ("ID", lambda item: item["id"]),
+    ("TITLE", lambda item: one_line(item.get("title"), 50)),
+    ("STATUS", lambda item: f"{item.get('status')} {item.get('progress') or 0}%"),
+    ("VERSION", lambda item: item.get("version")),
+    ("PROBLEM", lambda item: one_line((item.get("error") or {}).get("message", ""), 60)),
+]
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    agent_id: AgentId,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """List an agent's documents, the newest first."""
+
+    async def command(session: Session) -> None:
+        items = await session.connection.items(path(DOCUMENTS, agent_id=agent_id), limit=limit)
+        session.output.rows(items, COLUMNS, empty="The agent has no documents.")
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def upload(
+    context: typer.Context,
+    agent_id: AgentId,
+    files: Annotated[list[Path], typer.Argument(help="PDF, HTML, Markdown, text, CSV, or of Office.")],
+    title: Annotated[str | None, typer.Option(help="What it is cited as; of one file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Upload documents. One that the agent has already is not sent again."""
+
+    async def command(session: Session) -> None:
+        described = [(file, description(file)) for file in files]
+        done = [
+            await upload_document(session, agent_id, file, each | ({"title": title} if title else {}))
+            for file, each in described
+        ]
+        session.output.rows(done, COLUMNS, empty="")
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def delete(
+    context: typer.Context, agent_id: AgentId, document_id: str, yes: Yes = False, as_json: AsJson = False
+) -> None:
+    """Delete a document. Turns do not use it from then on."""
+
+    async def command(session: Session) -> None:
+        address = path(DOCUMENTS + "/{document_id}", agent_id=agent_id, document_id=document_id)
+        found = await session.connection.get(address)
+        session.confirm(f"Delete {one_line(found['title'])} of {one_line(agent_id)}?", is_agreed=yes)
+        session.output.value(await session.connection.send("DELETE", address), ["Deleted."])
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    agent_id: AgentId,
+    query: Annotated[str, typer.Argument(help="Words, or a question.")],
+    limit: Annotated[int, typer.Option(min=1, max=40, help="How many passages at most.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the agent would find, the best first."""
+
+    async def command(session: Session) -> None:
+        address = path("/v1/agents/{agent_id}/knowledge/search", agent_id=agent_id)
+        answer = await session.connection.send("POST", address, {"query": query, "limit": limit})
+        columns = [
+            ("SCORE", lambda item: f"{item['score']:.2f}"),
+            ("IN PROMPT", lambda item: "yes" if item.get("included") else one_line(item.get("reason") or "no")),
+            ("TITLE", lambda item: one_line(item["source"].get("title"), 30)),
+            ("TEXT", lambda item: one_line(item["text"], 120)),
+        ]
+        session.output.rows(answer["items"], columns, empty="Nothing was found.")
+        if answer.get("note"):
+            session.output.note(answer["note"])
+
+    run(context, command, as_json=as_json)
+
+
+async def upload_document(session: Session, agent_id: str, file: Path, announced: Json) -> Json:
+    """Announce a file and put it, unless the agent has it; the document."""
+    body = {**announced, "sha256": checksum(file)}
+    answer = await session.connection.send("POST", path(DOCUMENTS, agent_id=agent_id), body)
+    if answer.get("upload"):
+        await put(session, file, answer["upload"])
+    document: Json = answer["document"]
+    return document

@@ -1,0 +1,79 @@
+"""How the command ends: its exit codes, and errors in one line that says what to do."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from baton_client.errors import (
+    APIConnectionError,
+    APIStatusError,
+    AuthenticationError,
+    BadRequestError,
+    ConfigurationError,
+    ConflictError,
+    NotFoundError,
+    PermissionDeniedError,
+)
+
+
+class ExitCode(IntEnum):
+    """What a shell sees."""
+
+    OK = 0
+    FAILED = 1
+    """The server refused, or something went wrong that has no code of its own."""
+    USAGE = 2
+    """Wrong options, files or configuration; nothing was sent or the server found the request wrong."""
+    FORBIDDEN = 3
+    """Not signed in, or without the permission."""
+    NOT_FOUND = 4
+    UNREACHABLE = 5
+    """No server answered."""
+    CONFLICT = 6
+    """Something exists already or has changed meanwhile; nothing was overwritten."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+
+
+class CommandError(Exception):
+    """Ends the command. The message is one line that says what the user can do."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def exit_code(problem: Exception) -> ExitCode:
+    """Return the code with which the command ends after ``problem``."""
+    match problem:
+        case CommandError():
+            return problem.code
+        case AuthenticationError() | PermissionDeniedError():
+            return ExitCode.FORBIDDEN
+        case NotFoundError():
+            return ExitCode.NOT_FOUND
+        case ConflictError():
+            return ExitCode.CONFLICT
+        case BadRequestError() | ConfigurationError():
+            return ExitCode.USAGE
+        case APIConnectionError():
+            return ExitCode.UNREACHABLE
+        case _:
+            return ExitCode.FAILED
+
+
+def advice(problem: Exception) -> str:
+    """Return the error's line: what is wrong, and what the user can do."""
+    text = str(problem)
+    match problem:
+        case AuthenticationError():
+            return f"{text} Run `baton login`, or set BATON_TOKEN to a token that is still valid."
+        case PermissionDeniedError():
+            return f"{text} `baton doctor` shows what your token permits."
+        case APIConnectionError():
+            return f"{text} `baton doctor` looks for the cause; BATON_URL names the server."
+        case APIStatusError() if problem.problems:
+            fields = "; ".join(f"{each.field}: {each.message}" for each in problem.problems)
+            return f"{text} ({fields})"
+        case _:
+            return text

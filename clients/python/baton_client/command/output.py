@@ -1,0 +1,95 @@
+"""What commands print: tables and lines for people, JSON for programs, errors for both."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from baton_client.command.terminal_text import one_line, plain
+
+Column = tuple[str, Callable[[Mapping[str, Any]], object]]
+
+
+def _console(*, to_stderr: bool) -> Callable[[], Console]:
+    # Nothing that a server says is taken for markup, emoji codes or something to colour.
+    return lambda: Console(stderr=to_stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Prints results to standard output, everything else to standard error."""
+
+    is_json: bool = False
+    console: Console = field(default_factory=_console(to_stderr=False))
+    messages: Console = field(default_factory=_console(to_stderr=True))
+
+    def json(self, value: Any) -> None:
+        """Print one JSON value on one line, in ASCII: no character of it is the terminal's."""
+        sys.stdout.write(json.dumps(value, separators=(",", ":")) + "\n")
+        sys.stdout.flush()
+
+    def line(self, text: object, *, style: str = "") -> None:
+        """Print text of anybody's."""
+        self.console.print(Text(plain(text), style=style))
+
+    def part(self, text: object, *, style: str = "") -> None:
+        """Print text without ending the line."""
+        self.console.print(Text(plain(text), style=style), end="")
+        self.console.file.flush()
+
+    def note(self, text: object, *, style: str = "") -> None:
+        """Print what is no result, to standard error, on one line."""
+        self.messages.print(Text(one_line(text), style=style))
+
+    def error(self, text: object) -> None:
+        """Print an error, on one line."""
+        self.note(f"baton: {one_line(text)}", style="red")
+
+    def rows(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, empty: str) -> None:
+        """Print a list: as ``{"items": [...]}``, or as a table, which has tabs where there is no terminal."""
+        if self.is_json:
+            self.json({"items": list(items)})
+        elif not items:
+            self.note(empty)
+        elif not self.console.is_terminal:
+            for item in items:
+                sys.stdout.write("\t".join(one_line(read(item)) for _, read in columns) + "\n")
+        else:
+            self.console.print(_table(items, columns))
+
+    def value(self, value: Mapping[str, Any], lines: Iterable[str]) -> None:
+        """Print one thing: as its JSON, or as ``lines``."""
+        if self.is_json:
+            self.json(value)
+            return
+        for line in lines:
+            self.line(line)
+
+    def progress(self) -> Progress:
+        """Return a progress bar on standard error, which only a terminal shows."""
+        return Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(markup=False),
+            TimeElapsedColumn(),
+            console=self.messages,
+            transient=True,
+            disable=self.is_json or not self.messages.is_terminal,
+        )
+
+
+def _table(items: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, _ in columns:
+        table.add_column(name, overflow="fold")
+    for item in items:
+        table.add_row(*(Text(one_line(read(item))) for _, read in columns))
+    return table

@@ -1,0 +1,175 @@
+"""What applying a folder would change: it asks the server, and changes nothing."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import yaml
+
+from baton_client.addresses import path
+from baton_client.command.connection import Connection, Json
+from baton_client.command.exits import CommandError, ExitCode, advice
+from baton_client.command.folder import AgentFile, Folder, OwnedFile
+from baton_client.command.uploads import description
+from baton_client.errors import APIStatusError, BadRequestError, NotFoundError
+
+Action = Literal["create", "change", "compare", "none"]
+"""``compare``: sent by its checksum, so that the server takes it only if the content is new."""
+
+AGENT = "/v1/agents/{agent_id}"
+YAML = {"Content-Type": "application/yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing of the folder, and what becomes of it."""
+
+    kind: Literal["agent", "document", "procedure"]
+    action: Action
+    source: AgentFile | OwnedFile
+    lines: list[str] = field(default_factory=list)
+    """The difference, for people."""
+    etag: str | None = None
+    """Of the agent's version that the difference was made from."""
+    note: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called among those of its kind."""
+        if isinstance(self.source, AgentFile):
+            return self.source.agent_id
+        return f"{self.source.agent_id}/{self.source.relative}"
+
+    @property
+    def label(self) -> str:
+        """What it is called among all."""
+        return f"{self.kind} {self.name}"
+
+    def shape(self) -> Json:
+        """Return the step as ``--json`` shows it."""
+        return {"kind": self.kind, "name": self.name, "action": self.action, "changes": self.lines, "note": self.note}
+
+
+async def made_plan(connection: Connection, folder: Folder) -> list[Step]:
+    """Return the steps, in the order of their execution. Raises ``CommandError`` that names all wrong files."""
+    steps: list[Step] = []
+    refused: list[tuple[AgentFile, BadRequestError]] = []
+    for agent in folder.agents:
+        try:
+            steps.append(await _agent(connection, agent))
+        except BadRequestError as problem:
+            refused.append((agent, problem))
+    if refused and not any(step.action == "create" for step in steps):
+        told = "; ".join(f"{agent.file}: {advice(problem)}" for agent, problem in refused)
+        raise CommandError(f"{told} Nothing was sent.", ExitCode.USAGE)
+    # They may refer to agents of this folder that the server does not know yet: they are tried after those.
+    steps += [Step("agent", "change", agent, note=f"checked later: {problem.detail}") for agent, problem in refused]
+    new = {step.name for step in steps if step.action == "create"} | {agent.agent_id for agent, _ in refused}
+    by_agent: dict[str, list[OwnedFile]] = {}
+    for document in folder.documents:
+        by_agent.setdefault(document.agent_id, []).append(document)
+    for agent_id, documents in by_agent.items():
+        steps += await _documents(connection, agent_id, documents, is_new=agent_id in new)
+    for procedure in folder.procedures:
+        steps.append(await _procedure(connection, procedure, is_new=procedure.agent_id in new))
+    return steps
+
+
+async def _agent(connection: Connection, agent: AgentFile) -> Step:
+    address = path(AGENT, agent_id=agent.agent_id)
+    answer = await connection.send("PUT", address, content=agent.text, headers=YAML, params={"dryRun": "true"})
+    warnings = "; ".join(answer.get("warnings") or []) or None
+    lines = [line for change in answer["changes"] for line in _change_lines(change)]
+    if answer["isNew"]:
+        return Step("agent", "create", agent, lines, note=warnings)
+    current = await connection.get(address)
+    etag = f'"{current["version"]}"' if current.get("version") is not None else None
+    return Step("agent", "change" if lines else "none", agent, lines, etag, warnings)
+
+
+async def _documents(connection: Connection, agent_id: str, documents: list[OwnedFile], *, is_new: bool) -> list[Step]:
+    items: list[Json] = []
+    if not is_new:
+        items = await connection.items(path(AGENT + "/documents", agent_id=agent_id))
+    known = {item["id"]: item for item in items}
+    steps = []
+    for document in documents:
+        announced = description(document.file)
+        found = known.get(document.document_id)
+        if found is None:
+            steps.append(Step("document", "create", document, [f"+ {announced['size']} bytes"]))
+        elif found["size"] != announced["size"] or found["status"] == "failed":
+            steps.append(
+                Step("document", "change", document, [f"- {found['size']} bytes", f"+ {announced['size']} bytes"])
+            )
+        else:
+            steps.append(Step("document", "compare", document, note="sent only if its content differs"))
+    return steps
+
+
+async def _procedure(connection: Connection, procedure: OwnedFile, *, is_new: bool) -> Step:
+    text = procedure.file.read_text()
+    before = "" if is_new else await _newest_text(connection, procedure.agent_id, _title(text))
+    if _said(before) == _said(text):
+        return Step("procedure", "none", procedure)
+    diff = list(
+        difflib.unified_diff(before.splitlines(), text.splitlines(), "server", str(procedure.file), lineterm="")
+    )
+    return Step("procedure", "change" if before else "create", procedure, diff, note="waits for approval")
+
+
+async def _newest_text(connection: Connection, agent_id: str, title: str) -> str:
+    """Return the newest version of the procedure of that title; empty if there is none."""
+    address = path(AGENT + "/procedures", agent_id=agent_id)
+    found = [item for item in await connection.items(address) if item["name"].casefold() == title.casefold()]
+    if not found:
+        return ""
+    newest = max(found, key=lambda item: int(item["version"]))
+    asked = path("/{procedure_id}/SKILL.md", procedure_id=newest["id"])
+    try:
+        return await connection.text(address + asked, accept="text/markdown", version=newest["version"])
+    except NotFoundError:
+        return ""
+
+
+def _title(text: str) -> str:
+    for line in text.splitlines():
+        if line.startswith("name:"):
+            return line.removeprefix("name:").strip().strip("\"'")
+    return ""
+
+
+def _said(text: str) -> tuple[Json, list[str]]:
+    """Return a procedure's front matter without what is empty, and its words: what two texts are compared by."""
+    parts = re.split(r"^---[ \t]*$", text, maxsplit=2, flags=re.MULTILINE)
+    try:
+        front = yaml.safe_load(parts[1]) if len(parts) == 3 else {}
+    except yaml.YAMLError:
+        return {}, text.split()
+    if not isinstance(front, dict):
+        return {}, text.split()
+    return {name: value for name, value in front.items() if value}, parts[-1].split()
+
+
+def _change_lines(change: Json) -> list[str]:
+    before, after = _shown(change.get("before")), _shown(change.get("after"))
+    if "\n" not in before + after:
+        pair = [f"- {change['field']}: {before}" if before else "", f"+ {change['field']}: {after}" if after else ""]
+        return [line for line in pair if line]
+    diff = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
+    return [f"  {change['field']}:", *(f"    {line}" for line in diff if not line.startswith(("---", "+++", "@@")))]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def refusal(step: Step, problem: APIStatusError) -> str:
+    """Return the line that says which thing the server has not taken, and why."""
+    return f"{step.label}: {advice(problem)}"

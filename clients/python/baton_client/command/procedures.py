@@ -1,0 +1,190 @@
+"""``baton procedures``: what agents have learned, and who has approved it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from baton_client.addresses import path
+from baton_client.command.connection import Json
+from baton_client.command.exits import CommandError, ExitCode
+from baton_client.command.session import AsJson, Session, Yes, run
+from baton_client.command.terminal_text import one_line
+
+app = typer.Typer(no_args_is_help=True, help="Read procedures and decide on them.")
+
+PROCEDURE = "/v1/agents/{agent_id}/procedures/{procedure_id}"
+AgentId = Annotated[str, typer.Argument(help="The agent's id.")]
+ProcedureId = Annotated[str, typer.Argument(help="The procedure's id.")]
+Version = Annotated[int | None, typer.Option(min=1, help="By default the newest.")]
+Reason = Annotated[str | None, typer.Option(help="Kept with the decision.")]
+
+COLUMNS = [
+    ("AGENT", lambda item: item.get("agentId")),
+    ("ID", lambda item: item["id"]),
+    ("VERSION", lambda item: item["version"]),
+    ("STATUS", lambda item: item["status"]),
+    ("NAME", lambda item: one_line(item["name"], 50)),
+    ("USED", lambda item: f"{item.get('used', 0)} ({item.get('wentWell', 0)} well)"),
+]
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    agent_id: Annotated[str | None, typer.Argument(help="Without it, those of all agents in one status.")] = None,
+    status: Annotated[str | None, typer.Option(help="pending, approved, rejected or retired.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """List procedures, the last decision first."""
+
+    async def command(session: Session) -> None:
+        address = path("/v1/agents/{agent_id}/procedures", agent_id=agent_id) if agent_id else "/v1/procedures"
+        items = await session.connection.items(address, limit=limit, status=status)
+        session.output.rows(items, COLUMNS, empty="There are no such procedures.")
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    agent_id: AgentId,
+    procedure_id: ProcedureId,
+    version: Version = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a version of a procedure."""
+
+    async def command(session: Session) -> None:
+        found = await _get(session, agent_id, procedure_id, version)
+        session.output.value(found, _lines(found))
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def approve(
+    context: typer.Context,
+    agent_id: AgentId,
+    procedure_id: ProcedureId,
+    version: Version = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let turns follow a pending version; shows it first."""
+    _decide(context, agent_id, procedure_id, version, "approve", None, is_agreed=yes, as_json=as_json)
+
+
+@app.command()
+def reject(
+    context: typer.Context,
+    agent_id: AgentId,
+    procedure_id: ProcedureId,
+    version: Version = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reject a pending version; shows it first."""
+    _decide(context, agent_id, procedure_id, version, "reject", reason, is_agreed=yes, as_json=as_json)
+
+
+@app.command()
+def retire(
+    context: typer.Context,
+    agent_id: AgentId,
+    procedure_id: ProcedureId,
+    version: Version = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Retire the approved version, or withdraw a pending one; shows it first."""
+    _decide(context, agent_id, procedure_id, version, "retire", reason, is_agreed=yes, as_json=as_json)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    agent_id: AgentId,
+    folder: Annotated[Path, typer.Argument(help="Gets a folder with a SKILL.md for each approved procedure.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write an agent's approved procedures as SKILL.md files. A file that exists with another text is not replaced."""
+
+    async def command(session: Session) -> None:
+        address = path("/v1/agents/{agent_id}/procedures", agent_id=agent_id)
+        items = await session.connection.items(address, status="approved")
+        texts: dict[Path, str] = {}
+        for item in items:
+            goal = folder / _folder_name(item) / "SKILL.md"
+            asked = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=item["id"])
+            texts[goal] = await session.connection.text(asked, accept="text/markdown", version=item["version"])
+        kept = [str(goal) for goal, text in texts.items() if goal.exists() and goal.read_text() != text]
+        if kept:
+            raise CommandError(f"{kept[0]} exists with another text; nothing was written.", ExitCode.CONFLICT)
+        for goal, text in texts.items():
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            goal.write_text(text)
+        written = [{"path": str(goal)} for goal in texts]
+        session.output.rows(
+            written, [("PATH", lambda item: item["path"])], empty="The agent has none that is approved."
+        )
+
+    run(context, command, as_json=as_json)
+
+
+def _decide(
+    context: typer.Context,
+    agent_id: str,
+    procedure_id: str,
+    version: int | None,
+    decision: str,
+    reason: str | None,
+    *,
+    is_agreed: bool,
+    as_json: bool,
+) -> None:
+    async def command(session: Session) -> None:
+        found = await _get(session, agent_id, procedure_id, version)
+        if not is_agreed and not as_json:
+            for line in _lines(found):
+                session.output.line(line)
+        session.confirm(f"{decision.capitalize()} version {found['version']}?", is_agreed=is_agreed)
+        address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
+        # Only what was shown is decided on.
+        same = {"If-Match": f'"{found["version"]}-{found["status"]}"'}
+        told: dict[str, Any] = {"version": found["version"]} | ({"reason": reason} if reason else {})
+        if decision == "retire":
+            answer = await session.connection.send("DELETE", address, headers=same, params=told)
+        else:
+            answer = await session.connection.send("POST", f"{address}/{decision}", told, headers=same)
+        session.output.value(answer, [f"Version {answer['version']} is {answer['status']}."])
+
+    run(context, command, as_json=as_json)
+
+
+async def _get(session: Session, agent_id: str, procedure_id: str, version: int | None) -> Json:
+    address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
+    found: Json = await session.connection.get(address, version=version)
+    return found
+
+
+def _lines(item: Json) -> list[str]:
+    lines = [f"{one_line(item['name'])} ({item['id']}, version {item['version']}, {item['status']})"]
+    lines += [one_line(item.get("description"))]
+    lines += [f"  when: {one_line(trigger)}" for trigger in item.get("triggers", [])]
+    for number, step in enumerate(item.get("steps", []), 1):
+        condition = f" (if {one_line(step['condition'])})" if step.get("condition") else ""
+        lines.append(f"  {number}. {one_line(step['text'])}{condition}")
+    lines += [f"  tool: {one_line(tool)}" for tool in item.get("allowedTools", [])]
+    return lines
+
+
+def _folder_name(item: Json) -> str:
+    name = "".join(each if each.isalnum() or each in "-_." else "-" for each in str(item["id"]))
+    return name.strip(".") or "procedure"

@@ -1,0 +1,160 @@
+"""The events of a conversation, shown as lines while they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton_client.command.connection import Json
+from baton_client.command.output import Output
+from baton_client.command.terminal_text import one_line
+
+DIM = "dim"
+
+
+class RunView:
+    """Shows events, and keeps what the next step depends on."""
+
+    def __init__(self, output: Output, *, shows_user: bool = False) -> None:
+        """``shows_user``: also what the user has said, which a chat need not repeat."""
+        self._output = output
+        self._shows_user = shows_user
+        self._is_in_text = False
+        self._sub_agents: dict[str, str] = {}
+        """Names by task: only the beginning of one tells it."""
+        self.interrupts: list[Json] = []
+        """What the run that ended last waits for."""
+        self.outcome: str | None = None
+        """Of the run that ended last: ``success``, ``cancelled``, ``interrupt`` or ``error``."""
+        self.error: str | None = None
+
+    def show(self, event: Json) -> None:
+        """Show one event. Those of types that this version does not know are passed over."""
+        handler = getattr(self, f"_{event['type'].lower()}", None)
+        if handler is not None:
+            handler(event)
+
+    def keep(self, event: Json) -> None:
+        """Keep how a run has ended, without showing it."""
+        if event["type"] == "RUN_ERROR":
+            self.outcome = "error"
+            self.error = f"{event.get('code') or 'internal_error'}: {event.get('message')}"
+            return
+        outcome = event.get("outcome") or {}
+        self.outcome = outcome.get("type") or "success"
+        self.interrupts = outcome.get("interrupts") or []
+
+    def end_line(self) -> None:
+        """End a line of text that an interruption has left open."""
+        if self._is_in_text:
+            self._is_in_text = False
+            self._output.line("")
+
+    def _say(self, text: str, style: str = DIM) -> None:
+        self.end_line()
+        self._output.line(f"  {one_line(text)}", style=style)
+
+    def _run_started(self, event: Json) -> None:
+        self.interrupts, self.outcome, self.error = [], None, None
+        attempt = _metadata(event).get("attempt") or 1
+        if attempt > 1:
+            self._say("(A worker failed; the answer begins again.)")
+        if self._shows_user and attempt == 1:
+            for message in (event.get("input") or {}).get("messages") or []:
+                self._output.line(f"You: {_content(message.get('content'))}", style="bold")
+
+    def _text_message_start(self, event: Json) -> None:
+        self.end_line()
+        self._output.part(f"{one_line(event.get('name') or 'Baton')}: ", style="bold cyan")
+        self._is_in_text = True
+
+    def _text_message_content(self, event: Json) -> None:
+        self._is_in_text = True
+        self._output.part(event.get("delta"))
+
+    def _text_message_end(self, event: Json) -> None:
+        self.end_line()
+        metadata = _metadata(event)
+        sources = [one_line(each.get("title") or each.get("id")) for each in metadata.get("sources") or []]
+        if sources:
+            self._say(f"Sources: {', '.join(dict.fromkeys(sources))}")
+        if metadata.get("finishReason") == "length":
+            self._say("(The answer was cut: it was too long.)", "yellow")
+
+    def _tool_call_start(self, event: Json) -> None:
+        # Consultations are told by the events of the sub-agent.
+        if not str(event.get("toolCallName")).startswith("ask_"):
+            self._say(f"> calls {event.get('toolCallName')}")
+
+    def _tool_call_result(self, event: Json) -> None:
+        outcome = _metadata(event).get("outcome")
+        if outcome in {"failed", "refused"}:
+            self._say(f"> the call {outcome if outcome == 'failed' else 'was refused'}", "yellow")
+
+    def _subagent_started(self, event: Json) -> None:
+        name = one_line(event.get("name") or "A sub-agent")
+        self._sub_agents[str(event.get("subagentRunId"))] = name
+        self._say(f"> {name} is at work")
+
+    def _subagent_finished(self, event: Json) -> None:
+        self._say(f"> {self._sub_agent(event)} has answered")
+
+    def _subagent_error(self, event: Json) -> None:
+        self._say(f"> {self._sub_agent(event)} failed: {event.get('message')}", "yellow")
+
+    def _sub_agent(self, event: Json) -> str:
+        return self._sub_agents.get(str(event.get("subagentRunId")), "A sub-agent")
+
+    def _activity_snapshot(self, event: Json) -> None:
+        if event.get("activityType") in {"handoff", "return"}:
+            self._say(f"* {(event.get('content') or {}).get('label')}", "magenta")
+
+    def _activity_delta(self, event: Json) -> None:
+        for change in event.get("patch") or []:
+            if change.get("path") == "/notice" and change.get("value"):
+                self._say(str(change["value"]))
+
+    def _state_delta(self, event: Json) -> None:
+        for change in event.get("delta") or []:
+            workflow = change.get("value")
+            if change.get("path") == "/workflow" and isinstance(workflow, dict):
+                label = f"{workflow.get('name')}: {workflow.get('label')}"
+                self._say(f"* {label} (step {workflow.get('step')} of {workflow.get('steps')})", "magenta")
+
+    def _custom(self, event: Json) -> None:
+        if event.get("name") == "thread_closed":
+            self._say("* The conversation is closed.", "magenta")
+
+    def _messages_snapshot(self, event: Json) -> None:
+        for message in event.get("messages") or []:
+            if message.get("role") in {"user", "assistant"} and message.get("content"):
+                who = "You" if message["role"] == "user" else one_line(message.get("name") or "Baton")
+                self._output.line(f"{who}: {_content(message['content'])}")
+
+    def _run_finished(self, event: Json) -> None:
+        self.end_line()
+        self.keep(event)
+        if self.outcome == "cancelled":
+            self._say("(Stopped.)", "yellow")
+        for each in self.interrupts:
+            self._say(f"? {question(each)}", "yellow")
+
+    def _run_error(self, event: Json) -> None:
+        self.end_line()
+        self.keep(event)
+
+
+def question(interrupt: Json) -> str:
+    """Return what an interrupt asks, with the tool's name, which the agent's words need not tell."""
+    tool = _metadata(interrupt).get("toolName") or interrupt.get("reason")
+    return f"{one_line(interrupt.get('message') or 'The agent waits for an answer.')} [{one_line(tool)}]"
+
+
+def _metadata(event: Json) -> dict[str, Any]:
+    metadata = event.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, list):
+        return " ".join(str(part.get("text") or f"[{part.get('type')}]") for part in content if isinstance(part, dict))
+    return str(content)

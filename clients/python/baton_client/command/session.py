@@ -1,0 +1,160 @@
+"""One run of a command: its options, its connection, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+
+from baton_client.asynchronous.tokens import AsyncTokens
+from baton_client.asynchronous.transport import AsyncTransport
+from baton_client.command.configuration import Profile, configuration_folder, read_profile
+from baton_client.command.connection import Connection
+from baton_client.command.device_flow import renewed
+from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
+from baton_client.command.output import Output
+from baton_client.command.token_store import TokenStore
+from baton_client.errors import BatonError
+from baton_client.options import Options
+
+TIMEOUT_SECONDS = 30.0
+MAX_RETRIES = 2
+RESUME_SECONDS = 30.0
+"""How long a lost stream is tried to be taken up: somebody waits in front of it."""
+EARLY_SECONDS = 60
+"""How long before its end a token is renewed."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What the command has around it."""
+
+    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    folder: Path = field(default_factory=configuration_folder)
+    """Of the configuration."""
+    transport: httpx.AsyncBaseTransport | None = None
+    """Instead of the network."""
+    profile_name: str | None = None
+    url: str | None = None
+    no_color: bool = False
+
+    def profile(self) -> Profile:
+        """Return the profile in use. Raises ``CommandError``."""
+        return read_profile(self.folder, self.variables, name=self.profile_name, url=self.url)
+
+    def http(self) -> httpx.AsyncClient:
+        """Return a client without a token."""
+        return httpx.AsyncClient(transport=self.transport, timeout=httpx.Timeout(TIMEOUT_SECONDS, connect=10.0))
+
+
+class SignIn:
+    """The token of requests: the environment variable, or what signing in has stored."""
+
+    def __init__(self, environment: Environment, profile: Profile, http: httpx.AsyncClient) -> None:
+        self._token = environment.variables.get("BATON_TOKEN")
+        self._store = TokenStore(profile, environment.folder)
+        self._http = http
+        self._given: str | None = None
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether the token is that of ``BATON_TOKEN``."""
+        return bool(self._token)
+
+    async def token(self) -> str:
+        """Return a token; asked again, another one. Raises ``CommandError`` if the user has to sign in."""
+        if self._token:
+            return self._token
+        stored = self._store.read()
+        if stored is None:
+            raise CommandError("You are not signed in. Run `baton login`, or set BATON_TOKEN.", ExitCode.FORBIDDEN)
+        if self._given == stored.access_token or stored.expires_at < time.time() + EARLY_SECONDS:
+            stored = await renewed(self._http, stored)
+            self._store.write(stored)
+        self._given = stored.access_token
+        return stored.access_token
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a command works with."""
+
+    environment: Environment
+    profile: Profile
+    output: Output
+    connection: Connection
+    http: httpx.AsyncClient
+    """Without a token: for uploads, and issuers of tokens."""
+    sign_in: SignIn
+
+    def confirm(self, question: str, *, is_agreed: bool) -> None:
+        """Ask before something that cannot be undone. Raises ``CommandError`` unless the user agrees."""
+        if is_agreed:
+            return
+        if self.output.is_json or not self.output.console.is_terminal:
+            raise CommandError(f"{question} Say so by --yes: nobody can be asked here.", ExitCode.USAGE)
+        if not typer.confirm(question, err=True):
+            raise CommandError("Nothing was changed.")
+
+
+def environment_of(context: typer.Context) -> Environment:
+    """Return the environment, with the options before the command's name."""
+    return context.obj if isinstance(context.obj, Environment) else Environment()
+
+
+def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *, as_json: bool = False) -> None:
+    """Run a command with a session. Errors become one line on standard error and an exit code."""
+    environment = environment_of(context)
+    output = Output(as_json)
+    if environment.no_color or "NO_COLOR" in environment.variables:
+        output.console.no_color = output.messages.no_color = True
+    try:
+        asyncio.run(_run(environment, output, command))
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    except (CommandError, BatonError) as problem:
+        output.error(advice(problem))
+        raise typer.Exit(exit_code(problem)) from None
+    except httpx.HTTPError as problem:
+        output.error(f"{problem or type(problem).__name__}: the connection failed. Run `baton doctor`.")
+        raise typer.Exit(ExitCode.UNREACHABLE) from None
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        output.error(f"{problem.filename or 'A file'}: {problem.strerror or problem}.")
+        raise typer.Exit(ExitCode.FAILED) from None
+
+
+async def _run(environment: Environment, output: Output, command: Callable[[Session], Awaitable[None]]) -> None:
+    async with opened(environment, output) as session:
+        await command(session)
+
+
+@asynccontextmanager
+async def opened(environment: Environment, output: Output) -> AsyncIterator[Session]:
+    """Yield a session. Raises ``CommandError`` for a wrong configuration."""
+    profile = environment.profile()
+    async with environment.http() as http:
+        sign_in = SignIn(environment, profile, http)
+        # A variable's token cannot be renewed: asking again would only repeat the request.
+        source = environment.variables["BATON_TOKEN"] if sign_in.is_variable else sign_in.token
+        timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=10.0)
+        options = Options(base_url=profile.url, timeout=timeout, max_retries=MAX_RETRIES, resume_seconds=RESUME_SECONDS)
+        transport = AsyncTransport(http, AsyncTokens(source), options)
+        yield Session(environment, profile, output, Connection(transport), http, sign_in)
+
+
+def with_options(environment: Environment, *, profile: str | None, url: str | None, no_color: bool) -> Environment:
+    """Return the environment with what was given before the command's name."""
+    return replace(environment, profile_name=profile, url=url, no_color=no_color)

@@ -1,0 +1,82 @@
+"""``baton login`` and ``baton logout``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Annotated
+
+import httpx
+import typer
+
+from baton_client.command.configuration import write_profile
+from baton_client.command.device_flow import endpoints, issuer_of, sign_in
+from baton_client.command.exits import CommandError, ExitCode
+from baton_client.command.session import AsJson, Session, run
+from baton_client.command.token_store import StoredTokens, TokenStore
+
+
+def login(
+    context: typer.Context,
+    issuer: Annotated[str | None, typer.Option(help="Who issues tokens; by default, whom the server names.")] = None,
+    client_id: Annotated[str | None, typer.Option(help="This program's id at the issuer.")] = None,
+    scopes: Annotated[str | None, typer.Option(help="What to ask for, separated by spaces.")] = None,
+    token_file: Annotated[
+        bool, typer.Option("--token-file", help="Keep tokens in a file that only you can read, without a keyring.")
+    ] = False,
+    local: Annotated[bool, typer.Option("--local", help="Get a token from a local cloud, as anybody.")] = False,
+    tenant: Annotated[str, typer.Option(help="With --local.")] = "demo",
+    user: Annotated[str, typer.Option(help="With --local.")] = "me",
+    permission: Annotated[list[str] | None, typer.Option(help="With --local; several times.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign in by a code that you enter in a browser, here or elsewhere, and store the profile."""
+
+    async def command(session: Session) -> None:
+        old = session.profile
+        profile = replace(
+            old,
+            issuer=issuer or old.issuer,
+            client_id=client_id or old.client_id,
+            scopes=scopes or old.scopes,
+            token_file=token_file or old.token_file,
+        )
+        if local:
+            tokens = await _local(session, {"tenant": tenant, "user": user, "permissions": permission or []})
+        else:
+            if not profile.client_id:
+                raise CommandError(
+                    "Name this program's id at the issuer by --client-id; your administrator knows it.", ExitCode.USAGE
+                )
+            found = await endpoints(session.http, profile.issuer or await issuer_of(session.http, profile.url))
+
+            def show(address: str, code: str) -> None:
+                session.output.note(f"Open {address} and enter the code {code}.")
+
+            tokens = await sign_in(session.http, found, client_id=profile.client_id, scopes=profile.scopes, show=show)
+        TokenStore(profile, session.environment.folder).write(tokens)
+        write_profile(session.environment.folder, profile)
+        answer = {"profile": profile.name, "url": profile.url, "signedIn": True}
+        session.output.value(answer, [f"Signed in to {profile.url} (profile {profile.name})."])
+
+    run(context, command, as_json=as_json)
+
+
+def logout(context: typer.Context, as_json: AsJson = False) -> None:
+    """Remove the stored tokens of the profile."""
+
+    async def command(session: Session) -> None:
+        had = TokenStore(session.profile, session.environment.folder).delete()
+        answer = {"profile": session.profile.name, "url": session.profile.url, "signedIn": False}
+        session.output.value(answer, ["Signed out." if had else "You were not signed in."])
+        if session.sign_in.is_variable:
+            session.output.note("BATON_TOKEN is still set.")
+
+    run(context, command, as_json=as_json)
+
+
+async def _local(session: Session, who: dict[str, object]) -> StoredTokens:
+    answer = await session.http.post(f"{session.profile.url}/local/token", json=who)
+    if answer.status_code != httpx.codes.OK:
+        raise CommandError(f"{session.profile.url} is no local cloud. Sign in without --local.", ExitCode.USAGE)
+    return StoredTokens(answer.json()["token"], time.time() + 3600)

@@ -1,0 +1,27 @@
+"""Text of others, made safe for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""What changes the order in which text is shown. The marks of single letters (U+200E, U+200F) are harmless."""
+
+
+def plain(text: object) -> str:
+    """Return ``text`` without what a terminal obeys: control characters but for line feeds and tabs.
+
+    An escape sequence loses the character that makes it one, so that the rest of it shows.
+    """
+    shown = "" if text is None else str(text)
+    return "".join(each for each in shown.replace("\r\n", "\n") if each in "\n\t" or _is_shown(each))
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """Return ``plain`` text on one line, cut after ``longest`` characters."""
+    line = " ".join(plain(text).split())
+    return line if longest is None or len(line) <= longest else line[: longest - 1] + "\u2026"
+
+
+def _is_shown(character: str) -> bool:
+    return unicodedata.category(character) not in {"Cc", "Cs"} and character not in _DIRECTION

@@ -1,0 +1,127 @@
+"""``baton threads``: conversations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from baton_client.addresses import path
+from baton_client.command.connection import Json
+from baton_client.command.session import AsJson, Session, Yes, run
+from baton_client.command.terminal_text import one_line, plain
+
+app = typer.Typer(no_args_is_help=True, help="List, read and end conversations.")
+
+THREAD = "/v1/threads/{thread_id}"
+ThreadId = Annotated[str, typer.Argument(help="The conversation's id, or the host application's own.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
+
+COLUMNS = [
+    ("ID", lambda item: item["id"]),
+    ("TITLE", lambda item: one_line(item.get("title") or "-", 50)),
+    ("STATE", lambda item: (item.get("run") and "running") or item.get("status")),
+    ("LAST ACTIVITY", lambda item: item.get("lastActivityAt")),
+]
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs thread:read_all.")] = False,
+    state: Annotated[str | None, typer.Option(help="active, closed, running, interrupted or waiting.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Whose conversations.")] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List conversations, the most recently active first."""
+    _list(context, as_json, limit, scope="tenant" if everybody else None, state=state, agentId=agent)
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    words: Annotated[list[str], typer.Argument(help="All of them are in the title or the beginning.")],
+    everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs thread:read_all.")] = False,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Search conversations by words of their titles and beginnings."""
+    _list(context, as_json, limit, q=" ".join(words), scope="tenant" if everybody else None)
+
+
+@app.command()
+def show(context: typer.Context, thread_id: ThreadId, limit: Limit = 50, as_json: AsJson = False) -> None:
+    """Show a conversation and its newest messages."""
+
+    async def command(session: Session) -> None:
+        address = path(THREAD, thread_id=thread_id)
+        thread = await session.connection.get(address)
+        # Pages go back in time, each is in order.
+        messages = await session.connection.get(address + "/messages", limit=min(limit, 100))
+        session.output.value({"thread": thread, "messages": messages["items"]}, _lines(thread, messages["items"]))
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def rename(context: typer.Context, thread_id: ThreadId, title: str, as_json: AsJson = False) -> None:
+    """Give a conversation a title."""
+
+    async def command(session: Session) -> None:
+        thread = await session.connection.send("PATCH", path(THREAD, thread_id=thread_id), {"title": title})
+        session.output.value(thread, [f"Renamed to {one_line(thread['title'])}."])
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def close(context: typer.Context, thread_id: ThreadId, as_json: AsJson = False) -> None:
+    """Close a conversation after its running turn. The next message opens it again."""
+
+    async def command(session: Session) -> None:
+        answer = await session.connection.send("POST", path(THREAD + "/close", thread_id=thread_id))
+        session.output.value(answer, ["Closed."])
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def delete(context: typer.Context, thread_id: ThreadId, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Forget a conversation with its forks."""
+
+    async def command(session: Session) -> None:
+        session.confirm(f"Forget the conversation {one_line(thread_id)} and its forks for ever?", is_agreed=yes)
+        answer = await session.connection.send("DELETE", path(THREAD, thread_id=thread_id))
+        told = (
+            f"Being forgotten by request {answer['requestId']}: see `baton users forget-status {answer['requestId']}`."
+        )
+        session.output.value(answer, [told])
+
+    run(context, command, as_json=as_json)
+
+
+def _list(context: typer.Context, as_json: bool, limit: int, **params: Any) -> None:
+    async def command(session: Session) -> None:
+        items = await session.connection.items("/v1/threads", limit=limit, **params)
+        session.output.rows(items, COLUMNS, empty="There are no such conversations.")
+
+    run(context, command, as_json=as_json)
+
+
+def message_text(message: Json) -> str:
+    """Return the text of a message whose content is a text or parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in content if isinstance(part, dict))
+    return plain(content)
+
+
+def _lines(thread: Json, messages: list[Json]) -> list[str]:
+    lines = [f"{one_line(thread.get('title') or 'Without a title')} ({thread['id']}, {thread.get('status')})"]
+    for message in messages:
+        who = "You" if message.get("role") == "user" else message.get("name") or message.get("role")
+        lines += ["", f"{one_line(who)}: {message_text(message)}"]
+    if thread.get("interrupts"):
+        lines += ["", f"{len(thread['interrupts'])} calls wait for an answer: `baton chat {thread['id']}`."]
+    return lines

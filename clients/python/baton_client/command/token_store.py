@@ -1,0 +1,111 @@
+"""Where tokens are kept: the system's keyring, or a file that only its owner reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import keyring
+import keyring.errors
+
+from baton_client.command.configuration import Profile
+from baton_client.command.exits import CommandError, ExitCode
+
+SERVICE = "baton"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTokens:
+    """What signing in has given."""
+
+    access_token: str
+    expires_at: float
+    """Seconds since 1970."""
+    refresh_token: str | None = None
+    token_endpoint: str | None = None
+    client_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStore:
+    """The tokens of one profile."""
+
+    profile: Profile
+    folder: Path
+
+    def read(self) -> StoredTokens | None:
+        """Return the tokens, or ``None``. Raises ``CommandError`` if the place cannot be read."""
+        text = self._read_file() if self.profile.token_file else self._read_keyring()
+        if not text:
+            return None
+        try:
+            return StoredTokens(**json.loads(text))
+        except (ValueError, TypeError):
+            return None
+
+    def write(self, tokens: StoredTokens) -> None:
+        """Keep tokens. Raises ``CommandError`` without a keyring."""
+        text = json.dumps(asdict(tokens))
+        if not self.profile.token_file:
+            _keyring_call(keyring.set_password, SERVICE, self._account, text)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self._file.with_suffix(".new")
+        draft.unlink(missing_ok=True)
+        # Nobody else can read it at any moment, whatever the umask is.
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        draft.replace(self._file)
+
+    def delete(self) -> bool:
+        """Remove the tokens; whether there were any."""
+        had = self.read() is not None
+        if self.profile.token_file:
+            self._file.unlink(missing_ok=True)
+        elif had:
+            _keyring_call(keyring.delete_password, SERVICE, self._account)
+        return had
+
+    @property
+    def _account(self) -> str:
+        return f"{self.profile.name} {self.profile.url}"
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / f"tokens-{self.profile.name.replace('/', '_')}.json"
+
+    def _read_keyring(self) -> str | None:
+        found: str | None = _keyring_call(keyring.get_password, SERVICE, self._account)
+        return found
+
+    def _read_file(self) -> str | None:
+        try:
+            if os.name == "posix" and self._file.stat().st_mode & 0o077:
+                raise CommandError(
+                    f"Others can read {self._file}. Run `chmod 600` on it, or `baton logout`.", ExitCode.USAGE
+                )
+            return self._file.read_text()
+        except FileNotFoundError:
+            return None
+
+
+def keyring_name() -> str | None:
+    """Return the name of the keyring in use; ``None`` if there is none."""
+    found = keyring.get_keyring()
+    name = f"{type(found).__module__}.{type(found).__name__}"
+    return None if getattr(found, "priority", 1) <= 0 or ".fail." in name else name
+
+
+def _keyring_call(function: Any, *arguments: str) -> Any:
+    try:
+        return function(*arguments)
+    except keyring.errors.KeyringError as problem:
+        raise CommandError(
+            "There is no keyring that can be used. Set BATON_TOKEN, or sign in by `baton login --token-file`, which "
+            "keeps tokens in a file that only you can read.",
+            ExitCode.FORBIDDEN,
+        ) from problem

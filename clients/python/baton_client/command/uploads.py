@@ -1,0 +1,64 @@
+"""Bytes to an address that the server has signed, with a progress bar."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from rich.progress import Progress, TaskID
+
+from baton_client.command.connection import Json
+from baton_client.command.exits import CommandError, ExitCode
+from baton_client.command.session import Session
+from baton_client.command.terminal_text import one_line
+
+BLOCK_BYTES = 256 * 1024
+TYPES = {".md": "text/markdown", ".markdown": "text/markdown", ".csv": "text/csv", ".txt": "text/plain"}
+"""What systems know differently, or not at all."""
+
+
+def content_type(file: Path) -> str:
+    """Return a file's type by its name. Raises ``CommandError`` if that does not tell it."""
+    found = TYPES.get(file.suffix.lower()) or mimetypes.guess_type(file.name)[0]
+    if found is None:
+        raise CommandError(f"{file}: the name does not tell the type. Give it an ending such as .pdf.", ExitCode.USAGE)
+    return found
+
+
+def description(file: Path) -> Json:
+    """Return what a file is announced with. Raises ``CommandError`` if it cannot be sent."""
+    if not file.is_file():
+        raise CommandError(f"{file} is no file.", ExitCode.USAGE)
+    size = file.stat().st_size
+    if not size:
+        raise CommandError(f"{file} is empty.", ExitCode.USAGE)
+    return {"name": file.name, "contentType": content_type(file), "size": size}
+
+
+def checksum(file: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+async def put(session: Session, file: Path, upload: Json) -> None:
+    """Put a file where ``upload`` says. Raises ``CommandError`` if it is not taken."""
+    size = description(file)["size"]
+    with session.output.progress() as progress:
+        task = progress.add_task(one_line(file.name, 40), total=size)
+        # The length is signed with the other headers, so it is sent, not chunks.
+        headers = {**upload["headers"], "Content-Length": str(size)}
+        answer = await session.http.request(
+            upload["method"], upload["url"], headers=headers, content=_blocks(file, progress, task)
+        )
+    if not answer.is_success:
+        raise CommandError(f"{file} was not taken ({answer.status_code}). Upload it again; it may have changed.")
+
+
+async def _blocks(file: Path, progress: Progress, task: TaskID) -> AsyncIterator[bytes]:
+    with file.open("rb") as opened:
+        while block := opened.read(BLOCK_BYTES):
+            yield block
+            progress.advance(task, len(block))

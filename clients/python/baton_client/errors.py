@@ -1,0 +1,174 @@
+"""What this package raises. ``baton_client.conditions`` has a class for each code of the server's table.
+
+Catch as finely as needed: ``ThreadBusyError`` for one code, ``ConflictError`` for a kind, ``APIStatusError`` for every
+answer that is an error, ``BatonError`` for everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class BatonError(Exception):
+    """Base of everything that this package raises."""
+
+
+class ConfigurationError(BatonError):
+    """The client was made, or called, with something that cannot work. The message says what to change."""
+
+
+class UnexpectedAnswerError(BatonError):
+    """The server answered with something that this version of its API does not have.
+
+    It may be no Baton, a proxy in front of one, or one that is much older or newer than this client.
+    """
+
+
+class APIConnectionError(BatonError):
+    """The server could not be reached, or the connection ended, also after retries. The cause is ``__cause__``."""
+
+
+class APITimeoutError(APIConnectionError):
+    """The server did not answer in time, also after retries."""
+
+
+class StreamInterruptedError(APIConnectionError):
+    """A run can no longer be followed. It goes on without this client: ``client.runs.follow`` takes it up again."""
+
+    def __init__(self, message: str, *, thread_id: str, run_id: str | None, last_seq: int) -> None:
+        super().__init__(message)
+        self.thread_id = thread_id
+        self.run_id = run_id
+        self.last_seq = last_seq
+        """The number of the last event that was read; 0 if there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """What is wrong with one field of what was sent."""
+
+    field: str
+    message: str
+    line: int | None = None
+    """Of a text that was sent, from 1."""
+
+
+class APIStatusError(BatonError):
+    """The server refused a request, or a run ended with an error."""
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str,
+        status: int | None = None,
+        retryable: bool = False,
+        title: str = "",
+        request_id: str | None = None,
+        problems: Sequence[FieldProblem] = (),
+        retry_after: float | None = None,
+        run_id: str | None = None,
+        seq: int | None = None,
+    ) -> None:
+        super().__init__(f"{code}: {detail}" if detail else code)
+        self.detail = detail
+        """What is wrong, and what the caller can do."""
+        self.code = code
+        """The server's stable name of the condition."""
+        self.status = status
+        """The HTTP status; ``None`` for an error that came in a stream."""
+        self.retryable = retryable
+        """Whether the same request may succeed later."""
+        self.title = title
+        self.request_id = request_id
+        """What the server's log has the request under."""
+        self.problems = tuple(problems)
+        """What is wrong with which fields."""
+        self.retry_after = retry_after
+        """In how many seconds to come again, if the server said so."""
+        self.run_id = run_id
+        """The run that ended with it, of an error that came in a stream."""
+        self.seq = seq
+        """The number of its event. With one, the run had begun: sending the message again gives the same error."""
+
+
+class BadRequestError(APIStatusError):
+    """The request is wrong as it is (400, 405, 413, 415, 422)."""
+
+
+class AuthenticationError(APIStatusError):
+    """There was no token, or none that the server trusts (401)."""
+
+
+class PermissionDeniedError(APIStatusError):
+    """The token lacks a permission; ``detail`` names it (403)."""
+
+
+class NotFoundError(APIStatusError):
+    """There is no such thing, or not for this caller (404)."""
+
+
+class ConflictError(APIStatusError):
+    """Something that exists, or has changed meanwhile, stands against it (409, 412)."""
+
+
+class RateLimitError(APIStatusError):
+    """Too many requests, also after retries (429). ``retry_after`` says when to come again."""
+
+
+class ServerError(APIStatusError):
+    """The server, the model, or something else behind the server failed, also after retries (5xx)."""
+
+
+def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | None = None) -> APIStatusError:
+    """Return the error of an answer with ``status`` whose body is ``problem`` (RFC 9457, or anything)."""
+    code = _text(problem.get("code")) or f"http_{status}"
+    errors = problem.get("errors")
+    return _class(code, status)(
+        _text(problem.get("detail")) or f"The server answered {status}.",
+        code=code,
+        status=status,
+        retryable=bool(problem.get("retryable", status in {429, 502, 503, 504})),
+        title=_text(problem.get("title")),
+        request_id=_text(problem.get("requestId")) or None,
+        problems=[_problem(each) for each in errors if isinstance(each, Mapping)] if isinstance(errors, list) else (),
+        retry_after=retry_after,
+    )
+
+
+def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) -> APIStatusError:
+    """Return the error of a RUN_ERROR event."""
+    known = code or "internal_error"
+    seq = metadata.get("seq")
+    return _class(known, None)(
+        message,
+        code=known,
+        retryable=bool(metadata.get("retryable", False)),
+        request_id=_text(metadata.get("requestId")) or None,
+        run_id=_text(metadata.get("runId")) or None,
+        seq=seq if isinstance(seq, int) else None,
+    )
+
+
+def _class(code: str, status: int | None) -> type[APIStatusError]:
+    from baton_client.conditions import BY_CODE  # its classes are made of those above
+
+    if code in BY_CODE:
+        return BY_CODE[code]
+    if status is None:
+        return ServerError
+    if status >= 500:
+        return ServerError
+    kinds = {401: AuthenticationError, 403: PermissionDeniedError, 404: NotFoundError, 429: RateLimitError}
+    return kinds.get(status, ConflictError if status in {409, 412} else BadRequestError)
+
+
+def _problem(entry: Mapping[str, Any]) -> FieldProblem:
+    line = entry.get("line")
+    return FieldProblem(_text(entry.get("field")), _text(entry.get("message")), line if isinstance(line, int) else None)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

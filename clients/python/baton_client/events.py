@@ -1,0 +1,133 @@
+"""The events of a run: AG-UI's own models, by the package that the protocol publishes, and what Baton adds.
+
+Baton's numbers stand in an event's ``metadata``: ``seq``, ``runId``, ``threadId``, ``attempt``. An event of a type that
+this version does not know is an ``UnknownEvent``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ag_ui.core import (
+    ActivityDeltaEvent,
+    ActivitySnapshotEvent,
+    BaseEvent,
+    CustomEvent,
+    Event,
+    EventType,
+    MessagesSnapshotEvent,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    StateDeltaEvent,
+    StateSnapshotEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
+    SubagentStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from pydantic import TypeAdapter, ValidationError
+
+from baton_client.errors import UnexpectedAnswerError
+
+__all__ = [
+    "ActivityDeltaEvent",
+    "ActivitySnapshotEvent",
+    "AnyEvent",
+    "CustomEvent",
+    "Event",
+    "EventType",
+    "MessagesSnapshotEvent",
+    "Received",
+    "RunErrorEvent",
+    "RunFinishedEvent",
+    "RunStartedEvent",
+    "StateDeltaEvent",
+    "StateSnapshotEvent",
+    "StepFinishedEvent",
+    "StepStartedEvent",
+    "SubagentErrorEvent",
+    "SubagentFinishedEvent",
+    "SubagentStartedEvent",
+    "TextMessageContentEvent",
+    "TextMessageEndEvent",
+    "TextMessageStartEvent",
+    "ToolCallArgsEvent",
+    "ToolCallEndEvent",
+    "ToolCallResultEvent",
+    "ToolCallStartEvent",
+    "UnknownEvent",
+    "metadata_of",
+    "parsed",
+    "seq_of",
+]
+
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+_TYPES = frozenset(each.value for each in EventType)
+ESSENTIAL = frozenset({EventType.TEXT_MESSAGE_CONTENT, EventType.RUN_FINISHED, EventType.RUN_ERROR})
+"""Without these nobody knows what was said or how it ended; others may have changed in a later server."""
+MAX_SHOWN = 200
+"""Characters of a wrong event that an error repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownEvent:
+    """An event that this version of the client does not know, or knows otherwise."""
+
+    type: str
+    metadata: dict[str, Any] | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
+    """The event as it was sent."""
+
+
+AnyEvent = Event | UnknownEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event, and the JSON that it was sent as."""
+
+    event: AnyEvent
+    data: str
+
+
+def parsed(data: str) -> AnyEvent:
+    """Return the event of a server-sent event's ``data``. Raises ``UnexpectedAnswerError`` if it is none."""
+    try:
+        raw = json.loads(data)
+    except ValueError as problem:
+        raise UnexpectedAnswerError(f"An event of the stream is not JSON: {data[:MAX_SHOWN]!r}.") from problem
+    if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
+        raise UnexpectedAnswerError(f"An event of the stream has no type: {data[:MAX_SHOWN]!r}.")
+    metadata = raw.get("metadata")
+    if raw["type"] not in _TYPES:
+        return UnknownEvent(raw["type"], metadata if isinstance(metadata, dict) else None, raw)
+    try:
+        return _EVENTS.validate_python(raw)
+    except ValidationError as problem:
+        if raw["type"] not in ESSENTIAL:
+            return UnknownEvent(raw["type"], metadata if isinstance(metadata, dict) else None, raw)
+        wrong = problem.errors(include_url=False)[0]["msg"]
+        raise UnexpectedAnswerError(f"A {raw['type']} event is not as AG-UI describes it: {wrong}.") from problem
+
+
+def metadata_of(event: AnyEvent) -> dict[str, Any]:
+    """Return what Baton adds to an event; empty if there is nothing."""
+    metadata = event.metadata if isinstance(event, BaseEvent | UnknownEvent) else None
+    return metadata or {}
+
+
+def seq_of(event: AnyEvent) -> int | None:
+    """Return an event's number in its conversation; ``None`` for those that have none."""
+    seq = metadata_of(event).get("seq")
+    return seq if isinstance(seq, int) and not isinstance(seq, bool) else None

@@ -1,0 +1,35 @@
+"""The base of everything the server answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic.alias_generators import to_camel
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """The HTTP response that a value came with."""
+
+    status: int
+    headers: dict[str, str]
+    """Names in lower case."""
+    json: Any
+    """The body as it was sent, decoded."""
+
+
+class Model(BaseModel):
+    """An answer. Fields that this version of the client does not know are kept, and in ``model_extra``."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="allow", protected_namespaces=(), defer_build=True
+    )
+
+    _http_response: HttpResponse | None = PrivateAttr(None)
+
+    @property
+    def http_response(self) -> HttpResponse | None:
+        """The response that this was the body of; ``None`` for parts of a body, items of a list for example."""
+        return self._http_response

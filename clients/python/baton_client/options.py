@@ -1,0 +1,44 @@
+"""How requests are made: what a client is made with, and ``with_options`` changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import httpx
+
+from baton_client.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What every request of a client has in common."""
+
+    base_url: str
+    timeout: httpx.Timeout
+    """Seconds to connect, to send, and to wait for (the next part of) an answer."""
+    max_retries: int
+    """How often a request is sent again that may be: after a lost connection, 429, 502, 503 and 504."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    resume_seconds: float = 120.0
+    """How long a stream whose connection is lost is tried to be taken up again, without any new event in between."""
+    silence_seconds: float = 25.0
+    """After how long without a byte the connection of a stream counts as lost. The server writes every ten seconds."""
+
+
+def checked_url(base_url: str) -> str:
+    """Return the address without a slash at its end. Raises ``ConfigurationError`` if it is none of HTTP."""
+    try:
+        url = httpx.URL(base_url)
+    except (httpx.InvalidURL, TypeError) as problem:
+        raise ConfigurationError(f"base_url {base_url!r} is no address, such as http://127.0.0.1:8080.") from problem
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ConfigurationError(f"base_url {base_url!r} is no address, such as http://127.0.0.1:8080.")
+    return str(url).rstrip("/")
+
+
+def checked_timeout(timeout: float | httpx.Timeout) -> httpx.Timeout:
+    """Return the timeout as httpx has it; a number is for each of its parts, with at most 10 seconds to connect."""
+    if isinstance(timeout, httpx.Timeout):
+        return timeout
+    return httpx.Timeout(timeout, connect=min(timeout, 10.0))

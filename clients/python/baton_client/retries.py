@@ -1,0 +1,38 @@
+"""When a request is sent again, and after how long."""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import time
+from collections.abc import Mapping
+
+FIRST_SECONDS = 0.5
+"""The longest wait before the first repetition; it doubles with each one."""
+MOST_SECONDS = 8.0
+LONGEST_ADVICE = 60.0
+"""Seconds of ``Retry-After`` that are waited for. A server that asks for more gets no repetition."""
+STATUSES = frozenset({408, 429, 502, 503, 504})
+"""Answers after which a repeatable request is sent again: what a gateway, or Baton's store, has for a moment."""
+
+
+def wait_seconds(attempt: int, advised: float | None = None) -> float:
+    """Return how long to wait after failed attempt number ``attempt`` (from 1).
+
+    A server's advice comes first. Otherwise a random time below a limit that doubles ("full jitter", AWS Architecture
+    Blog, "Exponential Backoff And Jitter"), so that clients of a server that was down do not come back together.
+    """
+    if advised is not None:
+        return advised + random.uniform(0, FIRST_SECONDS)  # noqa: S311  no secret
+    return random.uniform(0, min(MOST_SECONDS, FIRST_SECONDS * 2 ** (attempt - 1)))  # noqa: S311  no secret
+
+
+def advised_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of a ``Retry-After`` header, which has seconds or a date; ``None`` without a usable one."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

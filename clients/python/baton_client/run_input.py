@@ -1,0 +1,100 @@
+"""What a run is asked with: AG-UI's run input."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from baton_client.errors import ConfigurationError
+from baton_client.tools import ClientTool
+
+Content = str | Sequence[str | Mapping[str, Any]]
+"""A message: a text, or texts and parts, such as ``client.threads.files.upload`` returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to an interrupt: to a call that waits for a person, or for a client tool's result."""
+
+    interrupt_id: str
+    status: Literal["resolved", "cancelled"] = "resolved"
+    payload: Any = None
+
+    @classmethod
+    def approval(cls, interrupt_id: str, approved: bool, *, comment: str | None = None) -> Answer:
+        """Agree to a call, or refuse it; the model is told the ``comment``."""
+        payload = {"approved": approved} | ({"comment": comment} if comment else {})
+        return cls(interrupt_id, "resolved", payload)
+
+
+def parts(content: Content) -> str | list[dict[str, Any]]:
+    """Return the content as the server takes it."""
+    if isinstance(content, str):
+        return content
+    return [{"type": "text", "text": each} if isinstance(each, str) else dict(each) for each in content]
+
+
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """One request of ``POST /v1/runs``."""
+
+    thread_id: str
+    run_id: str
+    message: dict[str, Any] | None
+    answers: tuple[Answer, ...]
+    tools: tuple[ClientTool, ...]
+    context: Mapping[str, str]
+    forwarded: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        content: Content | None,
+        *,
+        thread_id: str,
+        message_id: str,
+        agent_id: str | None,
+        answers: Sequence[Answer],
+        tools: Sequence[ClientTool],
+        context: Mapping[str, str],
+        branch: Mapping[str, Any] | None,
+    ) -> RunInput:
+        """Raises ``ConfigurationError`` if there is nothing to send."""
+        if content is None and not answers:
+            raise ConfigurationError("Give a message, or answers to what the conversation waits for.")
+        message = None
+        if content is not None:
+            message = {"id": message_id, "role": "user", "content": parts(content)}
+        # A lost connection must not stop the run: this client comes back, or cancels it by itself.
+        forwarded: dict[str, Any] = {"onDisconnect": "continue"}
+        if agent_id is not None:
+            forwarded["agentId"] = agent_id
+        if branch is not None:
+            forwarded["branch"] = dict(branch)
+        return cls(thread_id, str(uuid.uuid4()), message, tuple(answers), tuple(tools), context, forwarded)
+
+    def answering(self, answers: Sequence[Answer]) -> RunInput:
+        """Return the input of the run that goes on with these answers."""
+        forwarded = {name: value for name, value in self.forwarded.items() if name != "branch"}
+        return replace(self, run_id=str(uuid.uuid4()), message=None, answers=tuple(answers), forwarded=forwarded)
+
+    def body(self) -> dict[str, Any]:
+        """Return the request's body."""
+        return {
+            "threadId": self.thread_id,
+            "runId": self.run_id,
+            "protocolVersion": "1.0",
+            "state": {},
+            "messages": [self.message] if self.message else [],
+            "tools": [tool.offered() for tool in self.tools],
+            "context": [{"description": name, "value": value} for name, value in self.context.items()],
+            "forwardedProps": dict(self.forwarded),
+            **({"resume": [_entry(answer) for answer in self.answers]} if self.answers else {}),
+        }
+
+
+def _entry(answer: Answer) -> dict[str, Any]:
+    entry = {"interruptId": answer.interrupt_id, "status": answer.status}
+    return entry if answer.payload is None else {**entry, "payload": answer.payload}

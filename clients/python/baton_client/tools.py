@@ -1,0 +1,97 @@
+"""Functions of this program that an agent may call ("client tools"), and decisions on calls that wait for a person."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import to_json
+
+from baton_client.errors import ConfigurationError
+from baton_client.run_result import Interrupt
+
+Approve = Callable[[Interrupt], bool | str | Awaitable[bool | str]]
+"""Decides on a call that waits for a person: ``True`` agrees, ``False`` refuses, a text refuses and says why."""
+
+MAX_RESULT_BYTES = 32 * 1024
+"""Of a result's JSON; the server takes no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A function that the agent may call while this program follows the run."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """A JSON Schema of type object."""
+    function: Callable[..., Any]
+    arguments: type[BaseModel]
+    """What checks and converts the arguments that the model gives."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself."""
+        return self.function(*args, **kwargs)
+
+    def offered(self) -> dict[str, Any]:
+        """Return the tool as the server takes it."""
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
+    def prepared(self, arguments: str) -> dict[str, Any]:
+        """Return the function's arguments. Raises ``ValueError`` that tells the model what is wrong with them."""
+        try:
+            given = self.arguments.model_validate_json(arguments or "{}")
+        except ValidationError as problem:
+            wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problem.errors(include_url=False))
+            raise ValueError("; ".join(wrong)) from problem
+        return {name: getattr(given, name) for name in type(given).model_fields}
+
+
+@overload
+def client_tool(function: Callable[..., Any]) -> ClientTool: ...
+@overload
+def client_tool(
+    *, name: str | None = None, description: str | None = None
+) -> Callable[[Callable[..., Any]], ClientTool]: ...
+
+
+def client_tool(
+    function: Callable[..., Any] | None = None, *, name: str | None = None, description: str | None = None
+) -> ClientTool | Callable[[Callable[..., Any]], ClientTool]:
+    """Make a function a tool: its name, docstring and annotated parameters are what the model sees.
+
+    Raises ``ConfigurationError`` if there is no description, or parameters cannot be given by name.
+    """
+    if function is None:
+        return lambda given: _tool(given, name, description)
+    return _tool(function, name, description)
+
+
+def _tool(function: Callable[..., Any], name: str | None, description: str | None) -> ClientTool:
+    known = name or function.__name__
+    told = description or inspect.getdoc(function)
+    if not told:
+        raise ConfigurationError(f"Give {known} a docstring: the model is told by it what the tool does.")
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
+            raise ConfigurationError(f"{known}: a tool's parameters have names; *args and **kwargs have none.")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints.get(parameter.name, Any), default)
+    arguments = create_model(known, __config__=ConfigDict(extra="forbid"), **fields)
+    schema = arguments.model_json_schema()
+    schema.pop("title", None)
+    return ClientTool(known, told, {"properties": {}, **schema}, function, arguments)
+
+
+def as_payload(result: Any) -> Any:
+    """Return a tool's result as JSON values. Raises ``ValueError`` if it is none, or too large."""
+    encoded = to_json(result)
+    if len(encoded) > MAX_RESULT_BYTES:
+        raise ValueError(f"The result has {len(encoded):,} bytes; at most {MAX_RESULT_BYTES:,} are taken.")
+    return json.loads(encoded)

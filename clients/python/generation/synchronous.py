@@ -1,0 +1,57 @@
+"""The synchronous client, which is the asynchronous one without its waiting (``unasync``)."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import unasync
+
+from generation.formatting import formatted
+
+HEAD = "# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.\n\n"
+NAMES = {
+    "aclose": "close",
+    "aclosing": "closing",
+    "aiter_bytes": "iter_bytes",
+    "aiter_lines": "iter_lines",
+    "aiter": "iter",
+    "aread": "read",
+    "in_thread": "directly",
+    "asynchronous": "synchronous",
+    "asyncio": "time",
+    "awaited": "unawaited",
+    "AsyncClient": "Client",
+    "AsyncIterator": "Iterator",
+    "StopAsyncIteration": "StopIteration",
+}
+WORDS = {"``async ": "``", "``aclose``": "``close``", "``aclosing``": "``closing``", "``AsyncBaton``": "``Baton``"}
+"""What docstrings say."""
+
+
+def texts(package: Path) -> dict[Path, str]:
+    """Return the modules of ``synchronous``, by their paths, made of those of ``asynchronous``."""
+    source = package / "asynchronous"
+    with tempfile.TemporaryDirectory() as folder:
+        goal = Path(folder)
+        names = NAMES | {name: name.removeprefix("Async") for name in _own_names(source)}
+        rule = unasync.Rule(f"{source}/", f"{goal}/", additional_replacements=names)  # type: ignore[no-untyped-call]
+        paths = sorted(source.rglob("*.py"))
+        unasync.unasync_files([str(path) for path in paths], [rule])  # type: ignore[no-untyped-call]
+        return {
+            package / "synchronous" / path.relative_to(source): formatted(
+                HEAD + _reworded((goal / path.relative_to(source)).read_text()),
+                name=f"clients/python/baton_client/synchronous/{path.name}",
+            )
+            for path in paths
+        }
+
+
+def _own_names(source: Path) -> set[str]:
+    """Return the package's names that begin with ``Async``."""
+    return {name for path in source.rglob("*.py") for name in re.findall(r"^class (Async\w+)", path.read_text(), re.M)}
+
+
+def _reworded(text: str) -> str:
+    for asynchronous, synchronous in WORDS.items():
+        text = text.replace(asynchronous, synchronous)
+    return text

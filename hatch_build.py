@@ -1,0 +1,58 @@
+"""The wheel's product tree, as a build hook of hatchling: what deployments and the local cloud read beside packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PRODUCT = "baton_local/product"
+"""The folder in the wheel."""
+FILES = (
+    "LICENSE",
+    "README.md",
+    "account.yaml",
+    "clients/web/package.json",
+    "pyproject.toml",
+    "samconfig.toml",
+    "shared/Makefile",
+    "template.yaml",
+    "uv.lock",
+)
+FOLDERS = (
+    "clients/web/console/dist",
+    "clients/web/dist",
+    "docs/explanation",
+    "docs/how-to",
+    "docs/reference",
+    "docs/tutorial",
+    "functions",
+    "layers",
+    "statemachines",
+)
+BUILT = ("clients/web/dist/baton-chat.js", "clients/web/console/dist/index.html")
+
+
+class ProductTree(BuildHookInterface[Any]):
+    """Adds the product tree to a wheel. A checkout that is installed for editing reads its own."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the files. Raises ``FileNotFoundError`` if what browsers load is not built."""
+        if self.target_name != "wheel" or version != "standard":
+            return
+        root = Path(self.root)
+        for name in BUILT:
+            if not (root / name).is_file():
+                raise FileNotFoundError(f"{name} is not there, so the wheel would lack it: run `make web` first.")
+        build_data["force_include"] |= {str(root / name): f"{PRODUCT}/{name}" for name in product_files(root)}
+
+
+def product_files(root: Path) -> Iterator[str]:
+    """Yield the paths of the product tree below ``root``."""
+    yield from FILES
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root).as_posix()

@@ -1,0 +1,94 @@
+"""A folder brought to a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.unit.command.served import ScriptedServer, listing, problem
+
+AGENT = "id: shop\nname: Shop\n"
+CHANGE = {"field": "name", "before": "Stall", "after": "Shop"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one agent."""
+    (tmp_path / "mine" / "agents").mkdir(parents=True)
+    (tmp_path / "mine" / "agents" / "shop.yaml").write_text(AGENT)
+    return tmp_path / "mine"
+
+
+def answered(*changes: dict[str, str], is_new: bool = False) -> httpx.Response:
+    """What a PUT of the agent answers."""
+    return httpx.Response(200, json={"version": 4, "isNew": is_new, "changes": list(changes), "warnings": []})
+
+
+def known(server: ScriptedServer) -> None:
+    """Let the server have the agent's third version."""
+    server.answer("GET /v1/agents/shop", httpx.Response(200, json={"id": "shop", "version": 3}))
+
+
+def test_only_the_version_that_was_shown_is_replaced(server: ScriptedServer, folder: Path) -> None:
+    known(server)
+    server.answer("PUT /v1/agents/shop", answered(CHANGE))
+    ended = server.run("apply", str(folder), "--yes")
+    assert ended.exit_code == 0, ended.output
+    assert "- name: Stall" in ended.stdout
+    tried, sent = server.sent("PUT /v1/agents/shop")
+    assert tried.url.params["dryRun"] == "true"
+    assert sent.headers["if-match"] == '"3"'
+    assert sent.content == AGENT.encode()
+
+
+def test_a_change_of_somebody_else_is_told_and_kept(server: ScriptedServer, folder: Path) -> None:
+    known(server)
+    server.answer("PUT /v1/agents/shop", answered(CHANGE), problem(412, "agent_version_mismatch", "It is version 4."))
+    ended = server.run("apply", str(folder), "--yes")
+    assert ended.exit_code == 6
+    assert "agent shop: agent_version_mismatch: It is version 4." in ended.stderr
+
+
+@pytest.mark.parametrize("options", [("--dry-run",), ("--dry-run", "--json"), ()])
+def test_nothing_is_sent_unless_it_is_wanted(server: ScriptedServer, folder: Path, options: tuple[str, ...]) -> None:
+    server.answer("PUT /v1/agents/shop", answered(is_new=True))
+    ended = server.run("apply", str(folder), *options)
+    assert ended.exit_code == (0 if options else 2)
+    assert [each.url.params.get("dryRun") for each in server.requests] == ["true"]
+
+
+def test_a_folder_that_is_applied_already_changes_nothing(server: ScriptedServer, folder: Path) -> None:
+    known(server)
+    server.answer("PUT /v1/agents/shop", answered())
+    ended = server.run("apply", str(folder), "--json")
+    assert [step["action"] for step in json.loads(ended.stdout)["items"]] == ["none"]
+    assert ended.exit_code == 0
+
+
+def test_broken_files_are_named_before_anything_is_sent(server: ScriptedServer, folder: Path) -> None:
+    (folder / "agents" / "broken.yaml").write_text("id: [\nname: x")
+    (folder / "agents" / "twin.yaml").write_text(AGENT)
+    ended = server.run("apply", str(folder), "--yes")
+    assert ended.exit_code == 2
+    assert "broken.yaml line 2" in ended.stderr
+    assert "the same id 'shop'" in ended.stderr
+    assert server.requests == []
+
+
+def test_changed_content_is_a_version_of_the_same_document(server: ScriptedServer, folder: Path) -> None:
+    known(server)
+    server.answer("PUT /v1/agents/shop", answered())
+    (folder / "documents" / "shop").mkdir(parents=True)
+    file = folder / "documents" / "shop" / "returns.md"
+    server.answer("GET /v1/agents/shop/documents", listing())
+    answer = {"document": {"id": "d", "version": 1}, "upload": None}
+    server.answer("POST /v1/agents/shop/documents", httpx.Response(201, json=answer))
+    for text in ("Thirty days.", "Sixty days!!"):
+        file.write_text(text)
+        assert server.run("apply", str(folder), "--yes").exit_code == 0
+    first, second = (json.loads(each.content) for each in server.sent("POST /v1/agents/shop/documents"))
+    assert first["documentId"] == second["documentId"]
+    assert first["sha256"] != second["sha256"]

@@ -1,0 +1,130 @@
+"""Conversations without a terminal, and how events are shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.unit.command.served import ScriptedServer, stream
+
+BEGUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+ENDED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "success"}}
+
+
+def said(*deltas: str) -> list[dict[str, Any]]:
+    """The events of one message."""
+    return [
+        {"type": "TEXT_MESSAGE_START", "messageId": "m", "name": "Assistant"},
+        *({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": delta} for delta in deltas),
+        {"type": "TEXT_MESSAGE_END", "messageId": "m"},
+    ]
+
+
+def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
+    events: list[dict[str, Any]] = [
+        BEGUN,
+        {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "Research"},
+        {"type": "SUBAGENT_FINISHED", "subagentRunId": "s"},
+        {
+            "type": "ACTIVITY_SNAPSHOT",
+            "messageId": "a",
+            "activityType": "handoff",
+            "content": {"label": "Connecting you..."},
+        },
+        {
+            "type": "STATE_DELTA",
+            "delta": [{"path": "/workflow", "value": {"name": "Skill", "label": "Naming", "step": 2, "steps": 5}}],
+        },
+        {"type": "SOMETHING_NEW"},
+        *said("Hel", "lo\x1b[2J [red]"),
+        ENDED,
+    ]
+    server.answer("POST /v1/runs", stream(*events))
+    ended = server.run("chat", "-m", "Hi")
+    assert ended.exit_code == 0, ended.output
+    assert ended.stdout.splitlines() == [
+        "  > Research is at work",
+        "  > Research has answered",
+        "  * Connecting you...",
+        "  * Skill: Naming (step 2 of 5)",
+        "Assistant: Hello[2J [red]",
+    ]
+
+
+def test_each_line_of_the_input_is_a_message(server: ScriptedServer) -> None:
+    server.answer("POST /v1/runs", stream(BEGUN, *said("Yes."), ENDED))
+    ended = server.run("chat", typed="One\n\nTwo\n")
+    bodies = [json.loads(each.content) for each in server.sent("POST /v1/runs")]
+    assert [body["messages"][0]["content"] for body in bodies] == ["One", "Two"]
+    assert len({body["threadId"] for body in bodies}) == 1
+    assert ended.stdout == "Assistant: Yes.\n" * 2
+
+
+def test_a_lost_connection_is_taken_up_without_a_repeat(server: ScriptedServer) -> None:
+    whole = [BEGUN, *said("One ", "two"), ENDED]
+
+    def rest(request: httpx.Request) -> httpx.Response:
+        assert request.url.params["after"] == "3"
+        return stream(*whole)
+
+    def answered(request: httpx.Request) -> httpx.Response:
+        thread_id = json.loads(request.content)["threadId"]
+        server.answer(f"GET /v1/threads/{thread_id}/events", rest)
+        return stream(*whole[:3])
+
+    server.answer("POST /v1/runs", answered)
+    assert server.run("chat", "-m", "Hi").stdout == "Assistant: One two\n"
+
+
+def test_a_run_that_fails_is_an_error(server: ScriptedServer) -> None:
+    server.answer("POST /v1/runs", stream(BEGUN, {"type": "RUN_ERROR", "message": "No model.", "code": "model_failed"}))
+    ended = server.run("chat", "-m", "Hi")
+    assert ended.exit_code == 1
+    assert ended.stderr == "baton: model_failed: No model.\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_nothing_is_approved_by_nobody(server: ScriptedServer, options: tuple[str, ...]) -> None:
+    schema = {"properties": {"approved": {}}}
+    asked = {"id": "i", "reason": "tool_approval", "message": "May I?", "responseSchema": schema}
+    outcome = {"type": "interrupt", "interrupts": [{**asked, "metadata": {"toolName": "delete_page"}}]}
+    server.answer("POST /v1/runs", stream(BEGUN, {**ENDED, "outcome": outcome}))
+    ended = server.run("chat", "-m", "Hi", *options)
+    assert ended.exit_code == 1
+    assert "delete_page" in ended.stderr
+    assert len(server.sent("POST /v1/runs")) == 1
+
+
+def test_events_are_lines_of_json(server: ScriptedServer) -> None:
+    server.answer("POST /v1/runs", stream(BEGUN, *said("Hi"), ENDED))
+    lines = server.run("chat", "-m", "Hi", "--json").stdout.splitlines()
+    assert [json.loads(line)["type"] for line in lines][:2] == ["RUN_STARTED", "TEXT_MESSAGE_START"]
+
+
+def test_a_conversation_is_followed_to_the_end_of_a_run(server: ScriptedServer) -> None:
+    server.answer("GET /v1/threads/t", httpx.Response(200, json={"id": "t", "lastSeq": 7}))
+    messages = [{"id": "m", "role": "user", "content": "Hi"}]
+    run_input = {"threadId": "t", "runId": "r", "state": {}, "messages": messages, "tools": [], "context": []}
+    asked = {**BEGUN, "input": {**run_input, "forwardedProps": {}}, "metadata": {"seq": 8}}
+    server.answer("GET /v1/threads/t/events", stream(asked, {**ENDED, "metadata": {"seq": 9}}))
+    assert server.run("tail", "t", "--one-run").stdout == "You: Hi\n"
+    assert server.requests[-1].url.params["after"] == "7"
+
+
+def test_a_token_that_expires_in_the_stream_is_told_and_the_run_goes_on(server: ScriptedServer) -> None:
+    expiry = {"type": "RUN_ERROR", "code": "token_expired", "message": "Come again.", "metadata": {}}
+    server.answer("POST /v1/runs", stream(BEGUN, *said("One ")[:2], expiry))
+    ended = server.run("chat", "-m", "Hi")
+    assert ended.exit_code == 3
+    assert ended.stdout == "Assistant: One \n"
+    assert len(server.requests) == 1
+
+
+def test_a_run_whose_first_event_never_came_is_asked_for_again(server: ScriptedServer) -> None:
+    server.answer("POST /v1/runs", stream(), stream(BEGUN, *said("Yes."), ENDED))
+    assert server.run("chat", "-m", "Hi").stdout == "Assistant: Yes.\n"
+    first, second = (json.loads(each.content) for each in server.sent("POST /v1/runs"))
+    assert first == second

@@ -1,0 +1,128 @@
+"""What commands print, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.unit.command.served import ScriptedServer, listing, problem
+
+THREAD = {"id": "t-1", "title": "Lisbon", "status": "active", "lastActivityAt": "2026-11-23T12:00:00Z", "lastSeq": 0}
+
+
+def test_a_list_is_read_page_by_page(server: ScriptedServer) -> None:
+    server.answer("GET /v1/threads", listing(THREAD, cursor="next"), listing({**THREAD, "id": "t-2"}))
+    ended = server.run("threads", "list", "--json")
+    assert [item["id"] for item in json.loads(ended.stdout)["items"]] == ["t-1", "t-2"]
+    assert [each.url.params.get("cursor") for each in server.requests] == [None, "next"]
+    assert ended.exit_code == 0
+
+
+def test_a_list_without_a_terminal_has_tabs(server: ScriptedServer) -> None:
+    server.answer("GET /v1/threads", listing(THREAD))
+    assert server.run("threads", "list").stdout == "t-1\tLisbon\tactive\t2026-11-23T12:00:00Z\n"
+
+
+def test_what_a_server_says_does_not_control_the_terminal(server: ScriptedServer) -> None:
+    title = "\x1b]0;owned\x07[bold red]x\u202e\x9b31m\r\n:smile:"
+    server.answer("GET /v1/threads", listing({**THREAD, "title": title}))
+    shown = server.run("threads", "list").stdout
+    assert shown.split("\t")[1] == "]0;owned[bold red]x31m :smile:"
+    server.answer("GET /v1/threads/t-1", httpx.Response(200, json={**THREAD, "title": title}))
+    server.answer("GET /v1/threads/t-1/messages", listing({"role": "user", "content": title}))
+    shown = server.run("threads", "show", "t-1").stdout
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
+    assert "[bold red]" in shown
+    assert ":smile:" in shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (problem(401, "unauthorized"), 3),
+        (problem(403, "permission_denied"), 3),
+        (problem(404, "thread_unavailable"), 4),
+        (problem(409, "message_id_conflict"), 6),
+        (problem(422, "invalid_request"), 2),
+        (problem(500, "internal_error"), 1),
+        (httpx.Response(200, text="<html>"), 1),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(server: ScriptedServer, answer: httpx.Response, code: int) -> None:
+    server.answer("GET /v1/threads/t-1", answer)
+    ended = server.run("threads", "show", "t-1")
+    assert ended.exit_code == code
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("baton: ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_server_that_is_not_there_is_code_5(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton_client.command.session.MAX_RETRIES", 0)
+
+    def refused(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    server.answer("GET /v1/threads", refused)
+    ended = server.run("threads", "list")
+    assert ended.exit_code == 5
+    assert "baton doctor" in ended.stderr
+
+
+def test_nobody_is_asked_without_a_terminal(server: ScriptedServer) -> None:
+    ended = server.run("threads", "delete", "t-1")
+    assert ended.exit_code == 2
+    assert "--yes" in ended.stderr
+    assert server.requests == []
+
+
+def test_a_decision_is_on_the_version_that_was_read(server: ScriptedServer) -> None:
+    address = "/v1/agents/a/procedures/p"
+    found = {"id": "p", "name": "P", "version": 2, "status": "pending"}
+    server.answer(f"GET {address}", httpx.Response(200, json=found))
+    server.answer(f"POST {address}/approve", problem(412, "procedure_version_mismatch"))
+    ended = server.run("procedures", "approve", "a", "p", "--yes")
+    assert ended.exit_code == 6
+    [sent] = server.sent(f"POST {address}/approve")
+    assert sent.headers["if-match"] == '"2-pending"'
+
+
+def test_an_export_that_ends_early_leaves_no_file(server: ScriptedServer, tmp_path: Path) -> None:
+    goal = tmp_path / "me.jsonl"
+    server.answer("GET /v1/users/me/export", httpx.Response(200, text='{"type":"message"}\n'))
+    assert server.run("users", "export", "me", str(goal)).exit_code == 1
+    assert list(tmp_path.glob("me*")) == []
+    server.answer("GET /v1/users/me/export", httpx.Response(200, text='{"type":"message"}\n{"type":"end"}\n'))
+    assert server.run("users", "export", "me", str(goal)).exit_code == 0
+    assert goal.read_text() == '{"type": "message"}\n'
+    assert server.run("users", "export", "me", str(goal)).exit_code == 6
+
+
+def test_what_is_left_of_a_forgotten_user_is_told(server: ScriptedServer) -> None:
+    request = {"requestId": "r", "status": "failed", "counts": {"messages": 3}, "residue": {"episodes": 1}}
+    server.answer("DELETE /v1/users/ada/memory", httpx.Response(202, json=request))
+    ended = server.run("users", "forget", "ada", "--yes")
+    assert "left: 1 episodes" in ended.stdout
+    assert ended.exit_code == 1
+
+
+def test_doctor_says_what_to_do(server: ScriptedServer) -> None:
+    old = {"date": "Mon, 01 Jan 2024 00:00:00 GMT"}
+    server.answer("GET /health", httpx.Response(200, json={"status": "ok", "version": "99.0.0"}, headers=old))
+    server.answer("GET /v1/users/me", problem(401, "unauthorized"))
+    ended = server.run("doctor", "--json")
+    found = {check["name"]: check for check in json.loads(ended.stdout)["checks"]}
+    assert {name for name, check in found.items() if not check["ok"]} == {"clock", "versions", "token"}
+    assert all(check["advice"] for check in found.values() if not check["ok"])
+    assert "secret" not in ended.output
+
+
+def test_a_broken_configuration_is_told(server: ScriptedServer) -> None:
+    server.folder.mkdir()
+    (server.folder / "config.toml").write_text("profiles = [")
+    ended = server.run("threads", "list")
+    assert ended.exit_code == 2
+    assert "config.toml" in ended.stderr

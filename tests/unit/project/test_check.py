@@ -1,0 +1,73 @@
+"""`baton check`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+
+from baton_project.check import Problem, examined
+from baton_project.commands import check
+from baton_project.project import Project
+from tests.unit.project.conftest import edited
+
+TOOLS = "tools:\n  - type: python"
+
+
+def test_a_new_project_lacks_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    check(project.folder, as_json=False)
+    assert capsys.readouterr().out == "2 agents, no problems.\n"
+
+
+def test_a_wrong_field_is_told_with_file_and_line(project: Project) -> None:
+    edited(project.agents / "assistant.yaml", "main: true", "mian: true")
+    agents, problems = examined(project)
+    assert agents == []
+    assert problems == [Problem("Extra inputs are not permitted", "agents/assistant.yaml", 6, "mian")]
+    assert str(problems[0]) == "agents/assistant.yaml:6: mian: Extra inputs are not permitted"
+
+
+def test_two_agents_of_one_id_are_told(project: Project) -> None:
+    (project.agents / "second.yaml").write_text((project.agents / "orders.yaml").read_text())
+    _, (problem,) = examined(project)
+    assert (problem.file, problem.line, problem.field) == ("agents/second.yaml", 3, "id")
+
+
+def test_all_of_tools_and_servers_and_remote_agents_is_reached(project: Project) -> None:
+    (project.tools / "shop_tools" / "broken.py").write_text("1 / 0\n")
+    edited(
+        project.agents / "orders.yaml",
+        TOOLS,
+        "tools:\n"
+        "  - {type: mcp, name: kitchen, url: 'http://127.0.0.1:9/mcp'}\n"
+        "  - {type: openapi, spec: shop.json, operation_id: list}\n"
+        "  - {type: python, name: broken, description: D., entry_point: 'shop_tools.broken:f'}\n"
+        "  - type: python",
+    )
+    (project.agents / "partner.yaml").write_text(
+        "id: partner\nname: P\ndescription: D.\nremote: {card_url: 'http://127.0.0.1:9/card.json'}\n"
+    )
+    agents, problems = examined(project)
+    assert agents == ["assistant", "orders", "partner"]
+    assert [(each.file, each.field) for each in problems] == [
+        ("agents/orders.yaml", "tools.0"),
+        ("agents/orders.yaml", "tools.1"),
+        ("agents/orders.yaml", "tools.2"),
+        ("agents/partner.yaml", "remote.card_url"),
+    ]
+    assert "ZeroDivisionError at broken.py:1" in problems[2].message
+
+
+def test_a_program_reads_the_problems_as_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    edited(project.agents / "assistant.yaml", "id: assistant", "id: [")
+    with pytest.raises(typer.Exit) as ended:
+        check(project.folder, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (ended.value.exit_code, told["ok"], told["problems"][0]["file"]) == (1, False, "agents/assistant.yaml")
+
+
+def test_outside_of_a_project_the_exit_code_is_that_of_wrong_usage(project: Project) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        check(project.folder.parent)
+    assert ended.value.exit_code == 2

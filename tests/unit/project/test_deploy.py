@@ -1,0 +1,83 @@
+"""`baton deploy`, as far as it goes without AWS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from baton_local.errors import LocalCloudError
+from baton_local.root import ROOT
+from baton_project.building import assemble
+from baton_project.commands import deploy
+from baton_project.deploy import plan, sam
+from baton_project.errors import ProjectProblem
+from baton_project.project import Project
+from tests.unit.project.conftest import edited
+
+
+def test_the_commands_are_sams_with_the_projects_own_parameters(project: Project) -> None:
+    planned = plan(project, "dev")
+    config = ("--config-file", str(project.folder / "samconfig.toml"), "--config-env", "dev")
+    assert planned.folder == project.folder / ".baton/build/dev"
+    assert planned.build == ("sam", "build", "--build-in-source", *config)
+    assert planned.deploy[:7] == ("sam", "deploy", *config, "--parameter-overrides")
+    assert planned.deploy[7:] == (
+        "Stage=dev",
+        "DeletionProtection=false",
+        "LogRetentionDays=7",
+        "HttpDeployment=AllAtOnce",
+        "EmbedKeysSecret=my-shop/dev/embed-keys",
+        "ModelKeySecret=my-shop/dev/model-key",
+        "DefaultAgent=assistant",
+        "ToolPackages=shop_tools",
+    )
+
+
+def test_a_parameter_of_the_stage_wins_over_the_projects(project: Project) -> None:
+    edited(project.folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "DefaultAgent=orders",')
+    chosen = [each for each in plan(project, "dev").deploy if each.startswith("DefaultAgent=")]
+    assert chosen == ["DefaultAgent=orders"]
+
+
+def test_a_stage_that_is_not_there_is_told_with_those_that_are(project: Project) -> None:
+    with pytest.raises(ProjectProblem, match="There are: dev, prod"):
+        plan(project, "staging")
+
+
+def test_what_is_built_is_the_product_with_the_agents_and_tools_of_the_project(
+    project: Project, tmp_path: Path
+) -> None:
+    folder = tmp_path / "build"
+    (folder / "agents").mkdir(parents=True)
+    (folder / "agents" / "removed.yaml").write_text("id: removed\n")
+    assemble(project, folder)
+    assert {path.name for path in (folder / "agents").iterdir()} == {"assistant.yaml", "orders.yaml"}
+    assert (folder / "tools/shop_tools/orders.py").is_file()
+    assert (folder / "template.yaml").read_bytes() == (ROOT / "template.yaml").read_bytes()
+    assert (folder / "shared/baton/composition/app.py").is_file()
+    assert not (folder / "layers/dependencies/tools.txt").exists()
+    assert not list(folder.rglob("__pycache__"))
+
+
+def test_what_tools_need_goes_into_the_layer_of_dependencies(project: Project, tmp_path: Path) -> None:
+    edited(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["holidays>=0.70", "')
+    assemble(Project.found(project.folder), tmp_path / "build")
+    assert (tmp_path / "build/layers/dependencies/tools.txt").read_text() == "holidays>=0.70\n"
+
+
+def test_agents_that_cannot_be_read_are_not_deployed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    edited(project.agents / "orders.yaml", "id: orders", "id: assistant")
+    with pytest.raises(typer.Exit) as ended:
+        deploy("dev", project.folder)
+    assert ended.value.exit_code == 1
+    assert "another file defines the agent 'assistant' too" in capsys.readouterr().err
+    assert not plan(project, "dev").folder.exists()
+
+
+def test_without_sam_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with pytest.raises(LocalCloudError, match="uv tool install aws-sam-cli"):
+        sam()

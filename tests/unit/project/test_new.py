@@ -1,0 +1,82 @@
+"""`baton new`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from baton_local.agent_schema import agent_schema
+from baton_project.errors import ProjectProblem
+from baton_project.new import make
+from baton_project.project import Project
+from tests.unit.project.conftest import edited
+
+
+def test_a_new_project_names_the_version_that_it_is_of(project: Project) -> None:
+    about = tomllib.loads((project.folder / "pyproject.toml").read_text())
+    assert about["project"]["name"] == project.name == "my-shop"
+    assert about["project"]["dependencies"] == [f"baton=={version('baton')}"]
+
+
+def test_what_is_kept_on_the_machine_is_no_part_of_the_repository(project: Project) -> None:
+    assert ".baton/" in (project.folder / ".gitignore").read_text().splitlines()
+    assert project.data.is_relative_to(project.folder / ".baton")
+
+
+def test_editors_find_the_schema_of_agents_and_the_agents_fit_it(project: Project) -> None:
+    schema = json.loads((project.folder / "agent-schema.json").read_text())
+    assert schema == agent_schema()
+    for file in project.agents.glob("*.yaml"):
+        named = file.read_text().splitlines()[0].partition("$schema=")[2]
+        assert (project.agents / named).resolve() == project.folder / "agent-schema.json"
+        Draft202012Validator(schema).validate(yaml.safe_load(file.read_text()))
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ProjectProblem):
+        make(tmp_path.rename(tmp_path.with_name("notes")))
+    assert [file.name for file in tmp_path.with_name("notes").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["My-Shop", "shop_", "1shop", "a--b", "x" * 41])
+def test_a_name_that_no_stack_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ProjectProblem, match="no name of a project"):
+        make(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_project_is_found_from_a_folder_in_it(project: Project) -> None:
+    assert Project.found(project.tools / "shop_tools") == project
+
+
+def test_outside_of_projects_it_is_said_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(ProjectProblem, match="baton new NAME"):
+        Project.found(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("defualt_agent = 'a'", "tool.baton: defualt_agent"),
+        ("allowed_hosts = 3", "allowed_hosts"),
+        ("= =", "cannot be"),
+    ],
+)
+def test_a_setting_that_is_not_known_is_named(project: Project, wrong: str, told: str) -> None:
+    edited(project.folder / "pyproject.toml", "allowed_hosts = []", wrong)
+    with pytest.raises(ProjectProblem, match=told):
+        Project.found(project.folder)
+
+
+def test_what_tools_need_is_all_but_baton(project: Project) -> None:
+    edited(
+        project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["Baton-Client", "holidays>=0.70", "'
+    )
+    assert Project.found(project.folder).requirements == ("holidays>=0.70",)

@@ -1,0 +1,111 @@
+"""Hot reload, without the watching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from baton.adapters.python_tools import PythonTools
+from baton.composition import event_loop, reloading
+from baton.domain.agent import AgentDefinition
+from baton.domain.tool import PythonTool
+from baton_local.environment import applied
+from baton_local.project_tools import importable
+from baton_local.reloading import Reloader
+from baton_project.project import Project
+from tests.unit.project.conftest import edited
+
+
+class Developer:
+    """Edits files of a project, of which the running agents are ``agents``."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.tools = PythonTools(["shop_tools"])
+        self.told: list[str] = []
+        self.reloader = Reloader(project.agents, project.tools, self.told.append)
+
+    @property
+    def orders(self) -> AgentDefinition:
+        found = reloading.shared_agents().get("orders")
+        assert found is not None
+        return found
+
+    @property
+    def problems(self) -> list[str]:
+        found: list[str] = self.reloader.state["problems"]
+        return found
+
+    def edits(self, file: str, old: str, new: str) -> None:
+        path = self.project.folder / file
+        edited(path, old, new)
+        self.reloader.reload([path])
+
+    def state_of(self, agent: AgentDefinition, number: str) -> str:
+        """Call the agent's tool."""
+        tool = agent.tools[0]
+        assert isinstance(tool, PythonTool)
+        return event_loop.run(self.tools.call(tool, tool.name, {"number": number}, None)).text  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def developer(project: Project) -> Iterator[Developer]:
+    with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
+        yield Developer(project)
+
+
+ORDERS = "tools/shop_tools/orders.py"
+
+
+def test_an_edit_of_an_agent_is_there_at_once_and_a_turn_that_runs_keeps_its_own(developer: Developer) -> None:
+    running = developer.orders
+    developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
+    assert (running.name, developer.orders.name, developer.problems) == ("Orders", "Logistics", [])
+    assert developer.told == ["Reloaded: assistant, orders"]
+
+
+def test_an_edit_of_a_tool_is_there_for_the_next_turn_and_not_for_one_that_runs(developer: Developer) -> None:
+    running = developer.orders
+    assert "is on its way" in developer.state_of(running, "A-1001")
+    developer.edits(ORDERS, "is on its way", "has arrived at")
+    assert "has arrived at" in developer.state_of(developer.orders, "A-1001")
+    assert "is on its way" in developer.state_of(running, "A-1001")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("agents/orders.yaml", "name: Orders", "name: [", "agents/orders.yaml:"),
+        ("agents/orders.yaml", "id: orders", "id: assistant", "orders.yaml:3: id: another file defines"),
+        ("agents/orders.yaml", ":order_status", ":state", "orders.yaml:12: tools.0: shop_tools.orders:state cannot be"),
+        (ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {", "orders.py:7: ZeroDivisionError"),
+        (ORDERS, "ORDERS = {", "ORDERS = = {", "orders.py:7: SyntaxError"),
+        (ORDERS, "ORDERS = {", "raise SystemExit(3)\nORDERS = {", "orders.py:7: SystemExit: 3"),
+        (ORDERS, "(number: ", "(other, number: ", "order_status cannot be used: order_status: the parameter other"),
+    ],
+)
+def test_what_cannot_be_used_is_told_and_what_was_there_goes_on_until_it_is_mended(
+    developer: Developer, file: str, old: str, new: str, told: str
+) -> None:
+    before = developer.orders
+    assert "is on its way" in developer.state_of(before, "A-1001")
+    developer.edits(file, old, new)
+    assert told in "\n".join(developer.problems)
+    assert developer.told[-1].startswith("Not reloaded; what was there before goes on:\n")
+    assert developer.orders is before
+    assert "is on its way" in developer.state_of(developer.orders, "A-1001")
+    developer.edits(file, new, old)
+    assert (developer.problems, developer.told[-1]) == ([], "Reloaded: assistant, orders")
+
+
+def test_a_tool_that_did_not_work_at_the_start_hinders_no_edit_of_an_agent(project: Project) -> None:
+    edited(project.folder / ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {")
+    with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
+        developer = Developer(project)
+        developer.reloader.start()
+        developer.reloader.stop()
+        developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
+        assert developer.orders.name == "Logistics"
+        developer.edits(ORDERS, "ORDERS = 1 / 0, {", "ORDERS = {")
+        assert developer.problems == []

@@ -1,0 +1,59 @@
+"""The command `baton test`, over a project as `baton new` makes it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from baton_project.conversation_tests import run_tests
+from baton_project.project import Project
+
+APP = typer.Typer(add_completion=False)
+APP.command("test")(run_tests)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How the command ended, and what it printed."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What ``--json`` printed."""
+        found: dict[str, Any] = json.loads(self.output)
+        return found
+
+
+def run(project: Project, *arguments: str) -> Ran:
+    """Run the command in the project."""
+    done = CliRunner().invoke(APP, [*arguments, "--folder", str(project.folder)])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Ran(done.exit_code, done.stdout, done.stderr)
+
+
+def written(project: Project, *steps: dict[str, Any], name: str = "talk", **fields: Any) -> str:
+    """Write a file with one conversation of these steps, and return its path."""
+    conversation = {"name": "A talk", "steps": list(steps), **fields.pop("conversation", {})}
+    return saved(project, {**fields, "conversations": [conversation]}, name)
+
+
+def saved(project: Project, content: dict[str, Any] | str, name: str = "talk") -> str:
+    """Write a file of tests, and return its path."""
+    path = project.folder / "tests" / f"{name}.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
+    return str(path)
+
+
+def cassette_of(path: str) -> Path:
+    """Where the cassette of a file is."""
+    return Path(path).with_suffix(".cassette.json")

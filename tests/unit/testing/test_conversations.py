@@ -1,0 +1,168 @@
+"""What conversations of tests do: tools, approvals, handoffs, waiting, files, users who are played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton_project.project import Project
+from tests.unit.project.conftest import edited
+from tests.unit.testing.command import run, saved, written
+
+ASK = {"call": {"ask_orders": {"message": "A-1001?"}}}
+LOOK = {"agent": "orders", "call": {"order_status": {"number": "A-1001"}}}
+DONE = [{"agent": "orders", "say": "It is so."}, "It is so."]
+STUB = {"order_status": {"cases": [{"when": {"number": "A-1001"}, "returns": "lost at sea"}]}}
+
+
+def append(project: Project, text: str) -> None:
+    """Add fields to the assistant."""
+    file = project.agents / "assistant.yaml"
+    file.write_text(f"{file.read_text()}{text}")
+
+
+def test_a_stub_answers_in_place_of_the_function(project: Project) -> None:
+    step = {"say": "A-1001?", "answers": [ASK, LOOK, *DONE], "expect": {"tool": "order_status", "times": 1}}
+    path = written(project, step, {"say": "Thanks", "answers": ["?"], "expect": {"says": "no"}}, tools=STUB)
+    assert "-> lost at sea" in run(project, path).output
+
+
+def test_a_call_that_no_case_of_a_stub_fits_is_noted(project: Project) -> None:
+    look = {"agent": "orders", "call": {"order_status": {"number": "B-7"}}}
+    step = {"say": "B-7?", "answers": [ASK, look, *DONE], "expect": {"says": "found"}}
+    ran = run(project, written(project, step, tools=STUB))
+    assert 'note: The stub of order_status has no case for {"number": "B-7"}.' in ran.output
+
+
+def test_a_server_that_is_neither_stubbed_nor_reached_is_noted_and_its_stub_offered(project: Project) -> None:
+    server = "tools:\n  - {type: mcp, name: web, url: 'https://web.example.com/mcp'}\n"
+    append(project, server)
+    step = {"say": "Search", "answers": ["I cannot."], "expect": {"says": "found"}}
+    ran = run(project, written(project, step))
+    assert "note: assistant went without web: stub it under `tools`, or name it in `reach`." in ran.output
+    stub = {"search": {"server": "web", "parameters": {"type": "object"}, "returns": {"hits": 3}}}
+    step = {"say": "Search", "answers": [{"call": {"search": {"q": "cats"}}}, "3"], "expect": {"tool": "search"}}
+    assert run(project, written(project, step, tools=stub)).code == 0
+
+
+@pytest.mark.parametrize(("decision", "outcome"), [("approve", "is on its way"), ("decline", "A-1001")])
+def test_a_person_decides_on_a_call(project: Project, decision: str, outcome: str) -> None:
+    move = "tools:\n  - type: python\n    name: order_status\n    description: It.\n"
+    move += "    entry_point: shop_tools.orders:order_status\n    requires_approval: true\n"
+    append(project, move)
+    asks = {"agent": "assistant", "call": {"order_status": {"number": "A-1001"}}}
+    path = written(
+        project,
+        {"say": "Look", "answers": [asks], "expect": [{"approval": "order_status"}, {"says_not": "way"}]},
+        {decision: "order_status", "comment": "mine", "answers": ["Done."], "expect": {"says": "done"}},
+    )
+    ran = run(project, path, "--json")
+    assert ran.code == 0, ran.output
+
+
+def test_a_decision_that_nothing_waits_for_is_a_failure(project: Project) -> None:
+    ran = run(project, written(project, {"say": "Hi", "answers": ["Hi."]}, {"approve": True}))
+    assert ran.code == 1
+    assert "No call waits for a decision about anything." in ran.output
+
+
+def test_days_of_waiting_close_an_idle_conversation_at_its_time(project: Project) -> None:
+    hello = {"say": "Hello", "answers": ["Hello."]}
+    path = written(
+        project,
+        hello,
+        {"wait": "29 minutes", "expect": {"closed": False}},
+        {"wait": "2 minutes", "expect": {"closed": True}},
+        {"wait": "3000 days", "expect": {"closed": False}},
+        {**hello, "expect": {"says": "hello"}},
+        {"close": True, "expect": {"closed": True}},
+    )
+    ran = run(project, path)
+    assert ran.code == 0, ran.output
+
+
+def test_a_file_goes_to_the_model(project: Project) -> None:
+    (project.folder / "tests" / "bill.txt").write_text("42 euros")
+    rule = {"if": "attachments", "say": "I see {{ attachments[0].name }}."}
+    script = {"scenes": {"message": [rule, {"say": "Nothing."}]}}
+    saved(project, script, "script")
+    (project.folder / "tests" / "script.yaml").rename(project.folder / "tests" / "script.demo")
+    path = written(project, {"say": "Look", "files": ["bill.txt"]}, script="script.demo")
+    ran = run(project, path, "--json")
+    assert ran.code == 0, ran.output
+    assert ran.report["conversations"][0]["passed"]
+
+
+def test_an_error_fails_a_step_unless_it_is_expected(project: Project) -> None:
+    step = {"say": "Hello", "answers": [{"fail": "model_timeout"}]}
+    ran = run(project, written(project, step))
+    assert ran.code == 1
+    assert "expected: no error" in ran.output
+    assert "happened: the error model_timeout" in ran.output
+    assert run(project, written(project, {**step, "expect": {"error": "model_timeout"}})).code == 0
+
+
+def test_the_conversation_as_a_whole_can_be_expected_to_be_cheap(project: Project) -> None:
+    hello = {"say": "Hello", "answers": [{"say": "Hello.", "input_tokens": 60, "output_tokens": 40}]}
+    ran = run(project, written(project, hello, hello, conversation={"expect": {"max_tokens": 199}}))
+    assert "expected: at most 199 tokens" in ran.output
+    assert run(project, written(project, hello, hello, conversation={"expect": {"max_tokens": 200}})).code == 0
+
+
+def played(**fields: Any) -> dict[str, Any]:
+    return {"name": "Played", "persona": "In a hurry.", "goal": "Know.", "judge": "It was told.", **fields}
+
+
+PLAY = [
+    {"task": "persona", "say": "Where is A-1001?"},
+    {"agent": "assistant", "say": "On its way."},
+    {"task": "persona", "say": "###DONE###"},
+]
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_model_plays_the_user_and_another_one_judges(project: Project, passed: bool) -> None:
+    verdict = {"task": "judge", "say": f'{{"passed": {str(passed).lower()}, "reason": "It says where."}}'}
+    ran = run(project, saved(project, {"conversations": [played(answers=[*PLAY, verdict], runs=4)]}), "--json")
+    assert ran.code == (0 if passed else 1)
+    [result] = ran.report["conversations"]
+    assert [run["passed"] for run in result["runs"]] == [passed] * 4
+    assert ran.report["passHatK"] == dict.fromkeys("1234", float(passed))
+
+
+def test_a_judge_that_gives_no_verdict_fails_the_test(project: Project) -> None:
+    path = saved(project, {"conversations": [played(answers=[*PLAY, {"task": "judge", "say": "Fine, I guess."}])]})
+    ran = run(project, path)
+    assert ran.code == 1
+    assert "gave no verdict" in ran.output
+
+
+def test_a_persona_that_never_ends_is_stopped(project: Project) -> None:
+    talk = [{"task": "persona", "say": "And?"}, {"agent": "assistant", "say": "Well."}] * 2
+    verdict = {"task": "judge", "say": '{"passed": false, "reason": "No."}'}
+    ran = run(project, saved(project, {"conversations": [played(answers=[*talk, verdict], max_turns=2)]}))
+    assert "The persona was not done after 2 messages." in ran.output
+
+
+def test_a_coroutine_that_waits_is_waited_for(project: Project) -> None:
+    tool = project.tools / "shop_tools" / "orders.py"
+    edited(tool, "from typing", "import asyncio\nfrom typing")
+    edited(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    await asyncio.sleep(0.01)')
+    step = {"say": "A-1001?", "answers": [ASK, LOOK, *DONE], "expect": {"tool": "order_status"}}
+    assert (
+        run(project, written(project, step, {"say": "x", "answers": ["x"], "expect": {"says_not": "fail"}})).code == 0
+    )
+
+
+def test_what_nobody_has_thought_of_fails_one_conversation_only(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("baton_testing.conversation.Conversation.close", failing)
+    talks = [{"name": "One", "steps": [{"close": True}]}, {"name": "Two", "steps": [{"say": "Hi", "answers": ["Hi."]}]}]
+    report = run(project, saved(project, {"conversations": talks}), "--json").report
+    assert [each["passed"] for each in report["conversations"]] == [False, True]
+    assert "ZeroDivisionError" in report["conversations"][0]["runs"][0]["failures"][0]["happened"]
