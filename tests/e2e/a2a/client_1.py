@@ -103,8 +103,16 @@ class Current(Program):
                 async for response in client.send_message(SendMessageRequest(message=message)):
                     yield heard.take(response)
             elif do == "resume":
+                # The stream stays until the task is final; here the end of the turn is waited for.
                 async for response in client.subscribe(SubscribeToTaskRequest(id=task_id)):
                     yield heard.take(response)
+                    if response.WhichOneof(
+                        "payload"
+                    ) == "status_update" and response.status_update.status.state not in (
+                        TaskState.TASK_STATE_SUBMITTED,
+                        TaskState.TASK_STATE_WORKING,
+                    ):
+                        break
             elif do == "get":
                 yield told(await client.get_task(GetTaskRequest(id=task_id)), "task")
             elif do == "cancel":

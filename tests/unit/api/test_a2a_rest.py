@@ -141,9 +141,10 @@ async def test_a_stream_is_found_again(served: Watched, http: httpx.AsyncClient)
     task = (await heard(await connected(http), said("Count", at_once=True)))[-1].task
     following = await begun(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
     gate.set()
+    await client.cancel_task(CancelTaskRequest(id=task.id))  # until the task is final the stream stays
     followed = await following
     assert followed[0].WhichOneof("payload") == "task"
-    assert followed[-1].status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+    assert followed[-1].status_update.status.state == TaskState.TASK_STATE_CANCELED
 
 
 async def test_the_id_of_a_task_may_contain_any_character_that_a_message_id_may(

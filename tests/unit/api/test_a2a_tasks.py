@@ -213,29 +213,39 @@ async def test_a_follow_up_in_a_stream_has_the_history(served: A2AServed) -> Non
     assert [text_of(each) for each in first["result"]["history"]] == ["One", "Hello there.", "Two"]
 
 
-@pytest.mark.parametrize("method", ["tasks/resubscribe", "SubscribeToTask"])
-async def test_whoever_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed, method: str) -> None:
+async def test_whoever_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
+    streaming, again = await _twice(served, "tasks/resubscribe")
+    told, repeated = await asyncio.gather(streaming, again)
+    results = [each["result"] for each in repeated]
+    assert [each["kind"] for each in results] == ["task", *["artifact-update"] * (len(results) - 2), "status-update"]
+    assert "".join(text_of(each["artifact"]) for each in results[1:-1]) == "One two"
+    assert results[-1] == told[-1]["result"]
+
+
+async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(served: A2AServed) -> None:
+    streaming, again = await _twice(served, "SubscribeToTask")
+    task_id = (await streaming)[0]["result"]["id"]
+    await sent(served, message("Go on", "m-2", taskId=task_id))
+    await served.call("tasks/cancel", {"id": task_id})
+    task, *updates = [each["result"] for each in await again]
+    assert task["task"]["id"] == task_id
+    states = [each["statusUpdate"]["status"]["state"] for each in updates if "statusUpdate" in each]
+    assert states[-1] == "TASK_STATE_CANCELED"
+    said = [each["artifactUpdate"]["artifact"]["parts"][0]["text"] for each in updates if "artifactUpdate" in each]
+    assert "".join(said) == "One twoHello there."
+
+
+async def _twice(served: A2AServed, method: str) -> tuple[asyncio.Task[list[Json]], asyncio.Task[list[Json]]]:
+    """Two streams of one answer: the one that asked for it, and one that subscribed by ``method`` meanwhile."""
     gate = held_answer(served)
-    streaming = asyncio.ensure_future(served.calls("message/stream", {"message": message("Count", "m-1")}))
+    streaming = asyncio.create_task(served.calls("message/stream", {"message": message("Count", "m-1")}))
     await served.harness.model_is_asked()
     await served.are_told(1)
     task_id = next(iter(await _tasks(served)))
-    again = asyncio.ensure_future(served.calls(method, {"id": task_id}))
+    again = asyncio.create_task(served.calls(method, {"id": task_id}))
     await served.are_told(2)
     gate.set()
-    told, repeated = await asyncio.gather(streaming, again)
-    if method == "tasks/resubscribe":
-        results = [each["result"] for each in repeated]
-        assert [each["kind"] for each in results] == [
-            "task",
-            *["artifact-update"] * (len(results) - 2),
-            "status-update",
-        ]
-        assert "".join(text_of(each["artifact"]) for each in results[1:-1]) == "One two"
-        assert results[-1] == told[-1]["result"]
-    else:
-        assert "task" in repeated[0]["result"]
-        assert "statusUpdate" in repeated[-1]["result"]
+    return streaming, again
 
 
 async def _tasks(served: A2AServed) -> list[str]:
