@@ -31,7 +31,7 @@ def build_wheels(folder: Path) -> Path:
     web.build()
     for source in (ROOT, ROOT / "clients" / "python"):
         subprocess.run([uv(), "build", "--quiet", "--wheel", "--out-dir", folder, source], check=True)
-    (wheel,) = folder.glob("baton-*.whl")
+    (wheel,) = folder.glob("baton_conversations-*.whl")
     return wheel
 
 

@@ -24,7 +24,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -> None:
-    (wheel,) = (machine.folder.parent / "wheels").glob("baton-*.whl")
+    (wheel,) = (machine.folder.parent / "wheels").glob("baton_conversations-*.whl")
     with zipfile.ZipFile(wheel) as packed:
         names = [name for name in packed.namelist() if ".dist-info/" not in name]
         size = sum(entry.file_size for entry in packed.infolist())
