@@ -60,6 +60,11 @@ class Project:
         return self.folder / "tools"
 
     @property
+    def documents(self) -> Path:
+        """The folder of what agents know, a folder an agent. It need not exist."""
+        return self.folder / "documents"
+
+    @property
     def data(self) -> Path:
         """The folder of conversations on this machine."""
         return self.folder / STATE / "data"
