@@ -193,11 +193,11 @@ class LocalCloud:
         server.start()
         self._running.callback(self.stop_workers)
         self._report_unusable()
-        self._follow_files()
         if settings.workers:
             self.start_workers()
         self._start_schedules()
         self._start_object_events()
+        self._follow_files()
         if settings.documentation:
             documentation = Documentation(self._encoder, self._progress)
             self._running.callback(documentation.stop)

@@ -66,7 +66,8 @@ class DocumentFolder:
 
     def start(self) -> None:
         """Begin with what is there now."""
-        self.refresh()
+        if self.folder.is_dir():
+            self.refresh()
         self._thread.start()
 
     def refresh(self) -> None:

@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from baton_local.root import ROOT
-from tests.frames import events_in
+from baton_testing.fakes.frames import events_in
 from tests.integration.make_run.program import running
 
 PATIENCE_SECONDS = 180

@@ -42,13 +42,15 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
     assert size < 25 * MB
 
 
-def test_a_project_is_made_and_checked(machine: Machine) -> None:
+def test_a_project_is_made_checked_and_tested(machine: Machine) -> None:
     made = machine.baton("new", "my-assistant")
     assert (made.returncode, made.stderr) == (0, "")
     again = machine.baton("new", "my-assistant")
     assert (again.returncode, "not empty" in again.stderr) == (2, True)
     checked = machine.baton("check", "--json", cwd=machine.folder / "my-assistant")
     assert json.loads(checked.stdout) == {"ok": True, "agents": ["assistant", "orders"], "problems": []}
+    tested = machine.baton("test", cwd=machine.folder / "my-assistant")
+    assert (tested.returncode, tested.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda path: path.name)
