@@ -20,7 +20,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types faults grants unit integration e2e infrastructure build validate format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types faults grants unit integration e2e infrastructure build validate client format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ build: setup ## Pack functions and layers (no Docker)
 
 validate: setup ## Let SAM and cfn-lint check the template
 	@$(BIN)/sam validate --lint --region $(AWS_REGION)
+
+client: setup ## Write what is generated of the Python client: models, classes of errors, its synchronous half
+	@cd clients/python && $(CURDIR)/$(BIN)/python -m generation
 
 format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff format

@@ -1,1 +1,75 @@
-"""The Python client of Baton."""
+"""The Python client of Baton. ``Baton`` and ``AsyncBaton`` have the same methods.
+
+from baton_client import Baton
+
+with Baton("http://127.0.0.1:8080", token="...") as baton:
+    with baton.runs.stream("What can you do?") as stream:
+        for text in stream.texts():
+            print(text, end="", flush=True)
+"""
+
+from baton_client.asynchronous.client import AsyncBaton
+from baton_client.asynchronous.events import AsyncEvents
+from baton_client.asynchronous.pages import AsyncPager
+from baton_client.asynchronous.stream import AsyncRunStream
+from baton_client.errors import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    AuthenticationError,
+    BadRequestError,
+    BatonError,
+    ConfigurationError,
+    ConflictError,
+    FieldProblem,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    ServerError,
+    StreamInterruptedError,
+    UnexpectedAnswerError,
+)
+from baton_client.run_input import Answer
+from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
+from baton_client.synchronous.client import Baton
+from baton_client.synchronous.events import Events
+from baton_client.synchronous.pages import Pager
+from baton_client.synchronous.stream import RunStream
+from baton_client.tools import ClientTool, client_tool
+from baton_client.version import VERSION
+
+__version__ = VERSION
+
+__all__ = [
+    "APIConnectionError",
+    "APIStatusError",
+    "APITimeoutError",
+    "Answer",
+    "AsyncBaton",
+    "AsyncEvents",
+    "AsyncPager",
+    "AsyncRunStream",
+    "AuthenticationError",
+    "BadRequestError",
+    "Baton",
+    "BatonError",
+    "ClientTool",
+    "ConfigurationError",
+    "ConflictError",
+    "Events",
+    "FieldProblem",
+    "Interrupt",
+    "NotFoundError",
+    "Pager",
+    "PermissionDeniedError",
+    "RateLimitError",
+    "RunResult",
+    "RunStream",
+    "SaidMessage",
+    "ServerError",
+    "StreamInterruptedError",
+    "SubTask",
+    "UnexpectedAnswerError",
+    "__version__",
+    "client_tool",
+]

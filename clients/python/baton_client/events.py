@@ -48,6 +48,7 @@ __all__ = [
     "Event",
     "EventType",
     "MessagesSnapshotEvent",
+    "Received",
     "RunErrorEvent",
     "RunFinishedEvent",
     "RunStartedEvent",
@@ -73,13 +74,15 @@ __all__ = [
 
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 _TYPES = frozenset(each.value for each in EventType)
+ESSENTIAL = frozenset({EventType.TEXT_MESSAGE_CONTENT, EventType.RUN_FINISHED, EventType.RUN_ERROR})
+"""Without these nobody knows what was said or how it ended; others may have changed in a later server."""
 MAX_SHOWN = 200
 """Characters of a wrong event that an error repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An event of a type that this version of the client does not know."""
+    """An event that this version of the client does not know, or knows otherwise."""
 
     type: str
     metadata: dict[str, Any] | None = None
@@ -88,6 +91,14 @@ class UnknownEvent:
 
 
 AnyEvent = Event | UnknownEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event, and the JSON that it was sent as."""
+
+    event: AnyEvent
+    data: str
 
 
 def parsed(data: str) -> AnyEvent:
@@ -104,9 +115,10 @@ def parsed(data: str) -> AnyEvent:
     try:
         return _EVENTS.validate_python(raw)
     except ValidationError as problem:
-        raise UnexpectedAnswerError(
-            f"A {raw['type'][:MAX_SHOWN]} event is not as AG-UI describes it: {problem.errors(include_url=False)[0]['msg']}."
-        ) from problem
+        if raw["type"] not in ESSENTIAL:
+            return UnknownEvent(raw["type"], metadata if isinstance(metadata, dict) else None, raw)
+        wrong = problem.errors(include_url=False)[0]["msg"]
+        raise UnexpectedAnswerError(f"A {raw['type']} event is not as AG-UI describes it: {wrong}.") from problem
 
 
 def metadata_of(event: AnyEvent) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Answer:
     payload: Any = None
 
     @classmethod
-    def approval(cls, interrupt_id: str, approved: bool, *, comment: str | None = None) -> Answer:  # noqa: FBT001
+    def approval(cls, interrupt_id: str, approved: bool, *, comment: str | None = None) -> Answer:
         """Agree to a call, or refuse it; the model is told the ``comment``."""
         payload = {"approved": approved} | ({"comment": comment} if comment else {})
         return cls(interrupt_id, "resolved", payload)

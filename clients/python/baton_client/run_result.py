@@ -13,7 +13,7 @@ class Interrupt:
 
     id: str
     reason: str
-    """``tool_approval`` or ``client_tool``; a later server may have others."""
+    """``tool_approval``, ``client_tool``, or what a later server has."""
     message: str | None = None
     """What to ask the person."""
     tool_name: str | None = None
@@ -43,9 +43,11 @@ class SubTask:
 
     task_id: str
     agent_id: str | None
-    """The agent's id, where the server tells it; otherwise its name."""
-    status: str = "running"
+    agent_name: str | None
+    status: str = "working"
+    """``working``, ``completed``, or what went wrong: ``failed``, ``timed_out``, ``cancelled``."""
     error: str | None = None
+    """What went wrong, in the server's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class RunResult:
     thread_id: str
     run_id: str
     outcome: str
-    """``success``, ``cancelled`` or ``interrupt``."""
+    """``success``, ``cancelled`` or ``interrupt``; ``none`` where nothing was there to follow."""
     messages: list[SaidMessage]
     tasks: list[SubTask]
     interrupts: list[Interrupt]

@@ -54,7 +54,9 @@ class ClientTool:
 @overload
 def client_tool(function: Callable[..., Any]) -> ClientTool: ...
 @overload
-def client_tool(*, name: str | None = None, description: str | None = None) -> Callable[[Callable[..., Any]], ClientTool]: ...
+def client_tool(
+    *, name: str | None = None, description: str | None = None
+) -> Callable[[Callable[..., Any]], ClientTool]: ...
 
 
 def client_tool(

@@ -1,5 +1,6 @@
 """The classes of errors, one for each code of the server's table."""
 
+import builtins
 import re
 
 from baton.domain import errors
@@ -64,4 +65,5 @@ def _kind(status: int) -> str:
 
 def _name(code: str) -> str:
     words = "".join(word.capitalize() for word in re.split("_", code))
-    return words.removesuffix("Error") + "Error"
+    name = words.removesuffix("Error") + "Error"
+    return f"Run{name}" if hasattr(builtins, name) else name

@@ -4,8 +4,9 @@ import json
 import re
 from typing import Any
 
-from datamodel_code_generator import DataModelType, InputFileType, PythonVersion, generate
-from datamodel_code_generator.format import Formatter
+from datamodel_code_generator import generate
+from datamodel_code_generator.enums import DataModelType, InputFileType
+from datamodel_code_generator.format import Formatter, PythonVersion
 
 from baton.api.application import create_app
 from baton.api.services import ApiServices

@@ -1,5 +1,6 @@
 """The synchronous client, which is the asynchronous one without its waiting (``unasync``)."""
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -13,16 +14,18 @@ NAMES = {
     "aclosing": "closing",
     "aiter_bytes": "iter_bytes",
     "aiter_lines": "iter_lines",
+    "aiter": "iter",
     "aread": "read",
+    "in_thread": "directly",
     "asynchronous": "synchronous",
     "asyncio": "time",
+    "awaited": "unawaited",
+    "AsyncClient": "Client",
     "AsyncIterator": "Iterator",
     "StopAsyncIteration": "StopIteration",
 }
-PREFIXED = (
-    "Agents Audit Baton Client Documents Episodes EventStream Events Feedback Files Forgetting Limits Messages Pager "
-    "Procedures Resource RunStream Runs Skills Sources SubTasks Threads Tokens Transport Users Workflows"
-).split()
+WORDS = {"``async ": "``", "``aclose``": "``close``", "``aclosing``": "``closing``", "``AsyncBaton``": "``Baton``"}
+"""What docstrings say."""
 
 
 def texts(package: Path) -> dict[Path, str]:
@@ -30,14 +33,25 @@ def texts(package: Path) -> dict[Path, str]:
     source = package / "asynchronous"
     with tempfile.TemporaryDirectory() as folder:
         goal = Path(folder)
-        names = NAMES | {f"Async{name}": name for name in PREFIXED}
-        rule = unasync.Rule(f"{source}/", f"{goal}/", additional_replacements=names)
+        names = NAMES | {name: name.removeprefix("Async") for name in _own_names(source)}
+        rule = unasync.Rule(f"{source}/", f"{goal}/", additional_replacements=names)  # type: ignore[no-untyped-call]
         paths = sorted(source.rglob("*.py"))
-        unasync.unasync_files([str(path) for path in paths], [rule])
+        unasync.unasync_files([str(path) for path in paths], [rule])  # type: ignore[no-untyped-call]
         return {
             package / "synchronous" / path.relative_to(source): formatted(
-                HEAD + (goal / path.relative_to(source)).read_text(),
+                HEAD + _reworded((goal / path.relative_to(source)).read_text()),
                 name=f"clients/python/baton_client/synchronous/{path.name}",
             )
             for path in paths
         }
+
+
+def _own_names(source: Path) -> set[str]:
+    """Return the package's names that begin with ``Async``."""
+    return {name for path in source.rglob("*.py") for name in re.findall(r"^class (Async\w+)", path.read_text(), re.M)}
+
+
+def _reworded(text: str) -> str:
+    for asynchronous, synchronous in WORDS.items():
+        text = text.replace(asynchronous, synchronous)
+    return text

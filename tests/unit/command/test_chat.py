@@ -28,7 +28,12 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
         BEGUN,
         {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "Research"},
         {"type": "SUBAGENT_FINISHED", "subagentRunId": "s"},
-        {"type": "ACTIVITY_SNAPSHOT", "activityType": "handoff", "content": {"label": "Connecting you..."}},
+        {
+            "type": "ACTIVITY_SNAPSHOT",
+            "messageId": "a",
+            "activityType": "handoff",
+            "content": {"label": "Connecting you..."},
+        },
         {
             "type": "STATE_DELTA",
             "delta": [{"path": "/workflow", "value": {"name": "Skill", "label": "Naming", "step": 2, "steps": 5}}],
@@ -100,7 +105,9 @@ def test_events_are_lines_of_json(server: ScriptedServer) -> None:
 
 def test_a_conversation_is_followed_to_the_end_of_a_run(server: ScriptedServer) -> None:
     server.answer("GET /v1/threads/t", httpx.Response(200, json={"id": "t", "lastSeq": 7}))
-    asked = {**BEGUN, "input": {"messages": [{"role": "user", "content": "Hi"}]}, "metadata": {"seq": 8}}
+    messages = [{"id": "m", "role": "user", "content": "Hi"}]
+    run_input = {"threadId": "t", "runId": "r", "state": {}, "messages": messages, "tools": [], "context": []}
+    asked = {**BEGUN, "input": {**run_input, "forwardedProps": {}}, "metadata": {"seq": 8}}
     server.answer("GET /v1/threads/t/events", stream(asked, {**ENDED, "metadata": {"seq": 9}}))
     assert server.run("tail", "t", "--one-run").stdout == "You: Hi\n"
     assert server.requests[-1].url.params["after"] == "7"

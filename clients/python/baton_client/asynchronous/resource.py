@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from baton_client.asynchronous.pages import AsyncPager
 from baton_client.asynchronous.transport import AsyncTransport, Request
+from baton_client.errors import UnexpectedAnswerError
 
 T = TypeVar("T")
-
-
-def path(template: str, **names: str) -> str:
-    """Return ``template`` with each ``{name}`` replaced, percent-encoded: ids of a host may have slashes."""
-    return template.format(**{name: quote(value, safe="") for name, value in names.items()})
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """Return the fields that are not ``None``."""
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 class AsyncResource:
@@ -33,22 +25,61 @@ class AsyncResource:
     async def _post(
         self,
         address: str,
-        type_: type[T],
+        type_: type[T] | Any,
         body: Any = None,
         *,
         is_repeatable: bool = True,
-        headers: dict[str, str] | None = None,
+        read_seconds: float | None = None,
     ) -> T:
-        request = Request(
-            method="POST", path=address, json=body, is_repeatable=is_repeatable, headers=headers or {}
+        value: T = await self._sent(
+            "POST", address, type_, json=body, is_repeatable=is_repeatable, read_seconds=read_seconds
         )
-        return await self._transport.value(request, type_)
-
-    async def _put(self, address: str, type_: type[T], body: Any, *, headers: dict[str, str] | None = None) -> T:
-        return await self._transport.value(Request(method="PUT", path=address, json=body, headers=headers or {}), type_)
+        return value
 
     async def _delete(self, address: str, type_: type[T] | Any, **params: Any) -> T:
-        return await self._transport.value(Request(method="DELETE", path=address, params=params), type_)
+        value: T = await self._sent("DELETE", address, type_, params=params)
+        return value
+
+    async def _sent(self, method: str, address: str, type_: type[T] | Any, **request: Any) -> T:
+        value: T = await self._transport.value(Request(method=method, path=address, **request), type_)
+        return value
+
+    async def _text(self, address: str, *, headers: dict[str, str] | None = None, **params: Any) -> str:
+        return await self._transport.text(Request(method="GET", path=address, params=params, headers=headers or {}))
 
     def _list(self, address: str, item: type[T], **params: Any) -> AsyncPager[T]:
         return AsyncPager(self._transport, Request(method="GET", path=address, params=params), item)
+
+    async def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[dict[str, Any]]:
+        """Yield the records of an answer in JSON Lines, and of those that its last line asks for."""
+        cursor: str | None = None
+        while True:
+            following, is_whole = None, not has_end
+            request = Request(method="GET", path=address, params={**params, "cursor": cursor})
+            async with self._transport.opened(request) as response:
+                async for line in response.aiter_lines():
+                    record = _record(line)
+                    match record.get("type"):
+                        case "end":
+                            following, is_whole = record.get("nextCursor"), True
+                        case "error":
+                            raise UnexpectedAnswerError(f"The export ended early: {record.get('detail') or record}.")
+                        case "cursor":
+                            pass
+                        case _:
+                            yield record
+            if not is_whole:
+                raise UnexpectedAnswerError("The export ended early. Ask for it again.")
+            if following is None:
+                return
+            cursor = following
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as problem:
+        raise UnexpectedAnswerError("A line of the export is not JSON.") from problem
+    if not isinstance(record, dict):
+        raise UnexpectedAnswerError("A line of the export is no object.")
+    return record

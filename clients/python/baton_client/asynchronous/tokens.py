@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
+
+from baton_client.calls import awaited
 
 TokenSource = str | Callable[[], str | Awaitable[str]] | None
 """A token, or a function that returns one: it is called before the first request, and when the server refuses the token
@@ -31,5 +32,4 @@ class AsyncTokens:
     async def renew(self) -> None:
         """Ask for another token. Raises whatever the function raises."""
         if callable(self._source):
-            found = self._source()
-            self._token = await found if inspect.isawaitable(found) else found
+            self._token = await awaited(self._source())

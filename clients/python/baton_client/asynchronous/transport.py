@@ -20,7 +20,7 @@ from baton_client.errors import (
     UnexpectedAnswerError,
     error_of,
 )
-from baton_client.models.base import HttpResponse, Model
+from baton_client.models import HttpResponse, Model, UploadTarget
 from baton_client.options import Options
 from baton_client.retries import LONGEST_ADVICE, STATUSES, advised_seconds, wait_seconds
 
@@ -45,6 +45,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     is_repeatable: bool = True
     """Whether sending it twice has the effect of sending it once."""
+    read_seconds: float | None = None
+    """How long to wait for the answer, instead of the client's timeout."""
 
 
 class AsyncTransport:
@@ -69,7 +71,7 @@ class AsyncTransport:
         except ValidationError as problem:
             raise UnexpectedAnswerError(_differs(request, problem)) from problem
         if isinstance(value, Model):
-            value._http_response = HttpResponse(response.status_code, dict(response.headers), body)  # noqa: SLF001
+            value._http_response = HttpResponse(response.status_code, dict(response.headers), body)
         return value
 
     async def text(self, request: Request) -> str:
@@ -78,13 +80,34 @@ class AsyncTransport:
             await _read(response)
             return response.text
 
+    async def upload(self, target: UploadTarget, content: bytes) -> None:
+        """Send a file where the server has said. Raises ``APIConnectionError`` if it is not taken.
+
+        The address carries its own signature; the token stays here.
+        """
+        headers = dict(target.headers)
+        for attempt in range(1, self.options.max_retries + 2):
+            try:
+                response = await self.http.request(target.method, target.url, content=content, headers=headers)
+            except httpx.TransportError as problem:
+                failure: str = f"{problem}"
+            else:
+                if response.is_success:
+                    return
+                failure = f"{response.status_code}"
+                if response.status_code not in STATUSES | {500}:
+                    break
+            if attempt <= self.options.max_retries:
+                await asyncio.sleep(wait_seconds(attempt))
+        raise APIConnectionError(f"The file was not taken ({failure}). Its upload has to begin again.")
+
     @asynccontextmanager
     async def opened(self, request: Request, *, read_seconds: float | None = None) -> AsyncIterator[httpx.Response]:
         """Yield the answer before its body is read. ``read_seconds`` replaces the timeout for reading.
 
         Raises ``APIStatusError`` and ``APIConnectionError``.
         """
-        response = await self._sent(request, read_seconds)
+        response = await self._sent(request, request.read_seconds if read_seconds is None else read_seconds)
         try:
             yield response
         except httpx.TimeoutException as problem:

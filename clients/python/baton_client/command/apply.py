@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from baton_client.command.connection import Json, path
+from baton_client.addresses import path
+from baton_client.command.connection import Json
 from baton_client.command.documents import upload_document
 from baton_client.command.exits import CommandError, ExitCode, exit_code
 from baton_client.command.folder import AgentFile, OwnedFile, read_folder

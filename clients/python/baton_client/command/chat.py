@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from baton_client.addresses import path
 from baton_client.command.chat_input import ChatInput, chat_input
-from baton_client.command.connection import END_OF_RUN, Json, path
+from baton_client.command.connection import END_OF_RUN, Json
 from baton_client.command.exits import CommandError, advice
 from baton_client.command.run_view import RunView, question
 from baton_client.command.session import AsJson, Session, run

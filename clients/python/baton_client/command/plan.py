@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import yaml
 
-from baton_client.command.connection import Connection, Json, path
+from baton_client.addresses import path
+from baton_client.command.connection import Connection, Json
 from baton_client.command.exits import CommandError, ExitCode, advice
 from baton_client.command.folder import AgentFile, Folder, OwnedFile
 from baton_client.command.uploads import description

@@ -27,6 +27,8 @@ from baton_client.options import Options
 
 TIMEOUT_SECONDS = 30.0
 MAX_RETRIES = 2
+RESUME_SECONDS = 30.0
+"""How long a lost stream is tried to be taken up: somebody waits in front of it."""
 EARLY_SECONDS = 60
 """How long before its end a token is renewed."""
 
@@ -148,7 +150,7 @@ async def opened(environment: Environment, output: Output) -> AsyncIterator[Sess
         # A variable's token cannot be renewed: asking again would only repeat the request.
         source = environment.variables["BATON_TOKEN"] if sign_in.is_variable else sign_in.token
         timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=10.0)
-        options = Options(base_url=profile.url, timeout=timeout, max_retries=MAX_RETRIES)
+        options = Options(base_url=profile.url, timeout=timeout, max_retries=MAX_RETRIES, resume_seconds=RESUME_SECONDS)
         transport = AsyncTransport(http, AsyncTokens(source), options)
         yield Session(environment, profile, output, Connection(transport), http, sign_in)
 

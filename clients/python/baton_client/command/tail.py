@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from baton_client.command.connection import END_OF_RUN, path
+from baton_client.addresses import path
+from baton_client.command.connection import END_OF_RUN
 from baton_client.command.run_view import RunView
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.threads import ThreadId

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from baton_client.command.connection import Json, path
+from baton_client.addresses import path
+from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line

@@ -23,7 +23,9 @@ class HttpResponse:
 class Model(BaseModel):
     """An answer. Fields that this version of the client does not know are kept, and in ``model_extra``."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", protected_namespaces=())
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="allow", protected_namespaces=(), defer_build=True
+    )
 
     _http_response: HttpResponse | None = PrivateAttr(None)
 

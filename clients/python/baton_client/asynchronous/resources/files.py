@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import mimetypes
 from pathlib import Path
 from typing import Any
 
-from baton_client.asynchronous.resource import AsyncResource, path
-from baton_client.errors import ConfigurationError
+from baton_client.addresses import path
+from baton_client.asynchronous.resource import AsyncResource
+from baton_client.calls import in_thread
 from baton_client.models import UploadAnswer
+from baton_client.uploads import Upload
 
 
 class AsyncFiles(AsyncResource):
@@ -21,15 +22,8 @@ class AsyncFiles(AsyncResource):
 
         ``name`` and ``content_type`` follow from a path. Raises ``ConfigurationError`` where they are missing.
         """
-        data = content.read_bytes() if isinstance(content, Path) else content
-        known = name or (content.name if isinstance(content, Path) else None)
-        if not known:
-            raise ConfigurationError("Give the file a name: bytes have none.")
-        kind = content_type or mimetypes.guess_type(known)[0]
-        if not kind:
-            raise ConfigurationError(f"Give the content type of {known}: its name does not tell it.")
-        body = {"name": known, "contentType": kind, "size": len(data)}
+        file = await in_thread(Upload.of, content, name, content_type)
         address = path("/v1/threads/{thread_id}/files", thread_id=thread_id)
-        answer = await self._post(address, UploadAnswer, body, is_repeatable=False)
-        await self._transport.upload(answer.upload, data)
+        answer: UploadAnswer = await self._post(address, UploadAnswer, file.announced, is_repeatable=False)
+        await self._transport.upload(answer.upload, file.data)
         return answer.part

@@ -49,7 +49,14 @@ class AsyncRuns(AsyncResource):
             context=context or {},
             branch=branch,
         )
-        return AsyncRunStream(self._transport, run_input, tools=known, approve=approve, keep_running=keep_running)
+        return AsyncRunStream(
+            self._transport,
+            run_input,
+            thread_id=run_input.thread_id,
+            tools=known,
+            approve=approve,
+            keep_running=keep_running,
+        )
 
     async def create(self, message: Content | None = None, **options: Any) -> RunResult:
         """Send a message and return what became of it, once it has ended. ``options`` as for ``stream``."""
@@ -59,6 +66,7 @@ class AsyncRuns(AsyncResource):
     def follow(self, thread_id: str, *, run_id: str | None = None, after: int = 0) -> AsyncRunStream:
         """Follow a run that is there already, from the event after number ``after`` on.
 
-        Without ``run_id`` it is the one in progress. ``StreamInterruptedError`` has all three.
+        Without ``run_id`` it is the next one that has an event there; if nothing is going on, there are no events, and
+        the result's outcome is ``none``. ``StreamInterruptedError`` has all three. Leaving it does not stop the run.
         """
-        return AsyncRunStream.following(self._transport, thread_id, run_id=run_id, after=after)
+        return AsyncRunStream(self._transport, None, thread_id=thread_id, run_id=run_id, after=after, keep_running=True)

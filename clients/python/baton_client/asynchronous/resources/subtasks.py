@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from baton_client.addresses import path
 from baton_client.asynchronous.pages import AsyncPager
-from baton_client.asynchronous.resource import AsyncResource, path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import Task, TaskWithMessages
+
+Tasks = list[Task]
 
 
 class AsyncSubTasks(AsyncResource):
@@ -14,7 +17,7 @@ class AsyncSubTasks(AsyncResource):
         """List sub-tasks of a conversation, the newest first, those of the run in progress included."""
         return self._list(path("/v1/threads/{thread_id}/tasks", thread_id=thread_id), Task, limit=limit)
 
-    async def of_run(self, thread_id: str, run_id: str) -> list[Task]:
+    async def of_run(self, thread_id: str, run_id: str) -> Tasks:
         """Return the sub-tasks of one run, in the order in which they were begun."""
         found = []
         async for task in self.list(thread_id, limit=100):

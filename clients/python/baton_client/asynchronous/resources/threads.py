@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from baton_client.addresses import given, path
+from baton_client.asynchronous.events import AsyncEvents
 from baton_client.asynchronous.pages import AsyncPager
-from baton_client.asynchronous.resource import AsyncResource, given, path
+from baton_client.asynchronous.resource import AsyncResource
 from baton_client.asynchronous.resources.files import AsyncFiles
 from baton_client.asynchronous.resources.subtasks import AsyncSubTasks
 from baton_client.asynchronous.transport import AsyncTransport
@@ -85,11 +87,10 @@ class AsyncThreads(AsyncResource):
 
     async def rename(self, thread_id: str, title: str) -> Thread:
         """Give a conversation a title of 1 to 120 characters."""
-        request = self._transport.value
-        return await request(self._request("PATCH", path(THREAD, thread_id=thread_id), {"title": title}), Thread)
+        return await self._sent("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
 
     async def delete(self, thread_id: str) -> ForgetRequest:
-        """Forget a conversation with its forks. ``client.forgetting.wait`` waits for the end of it."""
+        """Forget a conversation with its forks. ``client.users.wait_until_forgotten`` returns the report."""
         return await self._delete(path(THREAD, thread_id=thread_id), ForgetRequest)
 
     async def close(self, thread_id: str) -> CloseAnswer:
@@ -116,6 +117,10 @@ class AsyncThreads(AsyncResource):
     async def newest_messages(self, thread_id: str, *, limit: int | None = None) -> MessageListing:
         """Return the newest messages, with the number of the last event that they include (``last_seq``)."""
         return await self._get(path(THREAD + "/messages", thread_id=thread_id), MessageListing, limit=limit)
+
+    def events(self, thread_id: str, *, after: int = 0) -> AsyncEvents:
+        """Follow a conversation: every event after number ``after``, live, without end, across lost connections."""
+        return AsyncEvents(self._transport, thread_id, after=after, gives_up=False)
 
     def turns(self, thread_id: str, *, limit: int | None = None) -> AsyncPager[Turn]:
         """List turns, the newest first, the one in progress included."""

@@ -1,0 +1,171 @@
+"""The client: where the server is, who asks, and how."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from baton_client.asynchronous.resources.agents import AsyncAgents
+from baton_client.asynchronous.resources.audit import AsyncAudit
+from baton_client.asynchronous.resources.documents import AsyncDocuments
+from baton_client.asynchronous.resources.episodes import AsyncEpisodes
+from baton_client.asynchronous.resources.messages import AsyncMessages
+from baton_client.asynchronous.resources.procedures import AsyncProcedures
+from baton_client.asynchronous.resources.runs import AsyncRuns
+from baton_client.asynchronous.resources.tenant import AsyncTenant
+from baton_client.asynchronous.resources.threads import AsyncThreads
+from baton_client.asynchronous.resources.users import AsyncUsers
+from baton_client.asynchronous.resources.workflows import AsyncWorkflows
+from baton_client.asynchronous.tokens import AsyncTokens, TokenSource
+from baton_client.asynchronous.transport import AsyncTransport, Request
+from baton_client.errors import ConfigurationError
+from baton_client.models import Health
+from baton_client.options import Options, checked_timeout, checked_url
+from baton_client.version import VERSION
+
+LOCAL = "http://127.0.0.1:8080"
+TIMEOUT_SECONDS = 60.0
+MAX_RETRIES = 2
+
+
+class AsyncBaton:
+    """A client of one Baton server. Use it in an ``async with`` block, or ``aclose`` it. It is safe to share.
+
+    Nothing is sent before the first request.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        token: TokenSource = None,
+        timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
+        max_retries: int = MAX_RETRIES,
+        headers: Mapping[str, str] | None = None,
+        resume_seconds: float = 120.0,
+        http_client: httpx.AsyncClient | None = None,
+    ) -> None:
+        """Connect to ``base_url``, or ``BATON_URL``, or a local server.
+
+        Args:
+            base_url: the server's address, without ``/v1``.
+            token: a JWT, or a function that returns one and is asked again when it has expired; else ``BATON_TOKEN``.
+            timeout: seconds to wait for (the next part of) an answer.
+            max_retries: how often a request is sent again that may be, after a lost connection or 429, 502, 503, 504.
+            headers: for every request.
+            resume_seconds: how long a stream tries to come back without anything new.
+            http_client: used instead of an own one, for proxies and certificates; it stays the caller's to close.
+
+        Raises ``ConfigurationError`` if one of them cannot be used.
+        """
+        if max_retries < 0:
+            raise ConfigurationError(f"max_retries is {max_retries}; it cannot be negative.")
+        options = Options(
+            base_url=checked_url(base_url or os.environ.get("BATON_URL") or LOCAL),
+            timeout=checked_timeout(timeout),
+            max_retries=max_retries,
+            headers={"User-Agent": f"baton-client-python/{VERSION}", **(headers or {})},
+            resume_seconds=resume_seconds,
+        )
+        self._http = http_client or httpx.AsyncClient()
+        self._owns_http = http_client is None
+        tokens = AsyncTokens(token if token is not None else os.environ.get("BATON_TOKEN"))
+        self._use(AsyncTransport(self._http, tokens, options))
+
+    def _use(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+        self.agents = AsyncAgents(transport)
+        self.audit = AsyncAudit(transport)
+        self.documents = AsyncDocuments(transport)
+        self.episodes = AsyncEpisodes(transport)
+        self.messages = AsyncMessages(transport)
+        self.procedures = AsyncProcedures(transport)
+        self.runs = AsyncRuns(transport)
+        self.tenant = AsyncTenant(transport)
+        self.threads = AsyncThreads(transport)
+        self.users = AsyncUsers(transport)
+        self.workflows = AsyncWorkflows(transport)
+
+    @property
+    def base_url(self) -> str:
+        """The server's address."""
+        return self._transport.options.base_url
+
+    def with_options(
+        self,
+        *,
+        token: TokenSource = None,
+        timeout: float | httpx.Timeout | None = None,
+        max_retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        resume_seconds: float | None = None,
+    ) -> AsyncBaton:
+        """Return a client over the same connections with other options: another user's token, for example.
+
+        ``headers`` are added. Closing the first client closes them all.
+        """
+        known = self._transport.options
+        options = replace(
+            known,
+            timeout=known.timeout if timeout is None else checked_timeout(timeout),
+            max_retries=known.max_retries if max_retries is None else max_retries,
+            headers={**known.headers, **(headers or {})},
+            resume_seconds=known.resume_seconds if resume_seconds is None else resume_seconds,
+        )
+        tokens = self._transport.tokens if token is None else AsyncTokens(token)
+        other = object.__new__(type(self))
+        other._http, other._owns_http = self._http, False
+        other._use(AsyncTransport(self._http, tokens, options))
+        return other
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        is_repeatable: bool | None = None,
+    ) -> httpx.Response:
+        """Send any request with the token, retries and typed errors, and return the raw response, read.
+
+        ``is_repeatable``: whether it may be sent again; without it, GET, PUT and DELETE may.
+        """
+        repeats = method.upper() in {"GET", "HEAD", "PUT", "DELETE"} if is_repeatable is None else is_repeatable
+        request = Request(
+            method=method.upper(),
+            path=path,
+            params=params or {},
+            json=json,
+            content=content,
+            headers=headers or {},
+            is_repeatable=repeats,
+        )
+        async with self._transport.opened(request) as response:
+            await response.aread()
+            return response
+
+    async def health(self) -> Health:
+        """Return whether the server is well. Needs no token."""
+        found: Health = await self._transport.value(Request(method="GET", path="/health"), Health)
+        return found
+
+    async def aclose(self) -> None:
+        """Close the connections, unless they are those of an ``http_client``."""
+        if self._owns_http:
+            await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncBaton:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,77 @@
+"""Agents: those of the deployment, and the tenant's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton_client.addresses import given, path
+from baton_client.asynchronous.pages import AsyncPager
+from baton_client.asynchronous.resource import AsyncResource
+from baton_client.models import Agent, AgentChange, AgentVersion, WholeAgentVersion
+
+AGENT = "/v1/agents/{agent_id}"
+YAML = "application/yaml"
+
+
+class AsyncAgents(AsyncResource):
+    """``client.agents``."""
+
+    def list(self) -> AsyncPager[Agent]:
+        """List the agents that the caller may use."""
+        return self._list("/v1/agents", Agent)
+
+    async def get(self, agent_id: str) -> Agent:
+        """Return an agent."""
+        return await self._get(path(AGENT, agent_id=agent_id), Agent)
+
+    async def yaml(self, agent_id: str, *, version: int | None = None) -> str:
+        """Return an agent's definition as its file has it. Needs ``agent:write``."""
+        if version is None:
+            return await self._text(path(AGENT, agent_id=agent_id), headers={"Accept": YAML})
+        address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(version))
+        return await self._text(address, headers={"Accept": YAML})
+
+    async def put(
+        self,
+        agent_id: str,
+        definition: str | Mapping[str, Any],
+        *,
+        comment: str | None = None,
+        dry_run: bool = False,
+        version: int | None = None,
+    ) -> AgentChange:
+        """Store an agent, given as YAML text or with the fields of the HTTP API.
+
+        ``version`` is the one that was edited, 0 for a new agent: if another one is stored by now, ``ConflictError``
+        is raised. ``dry_run`` says what would change.
+        """
+        headers: dict[str, str] = {}
+        if version is not None:
+            headers = {"If-None-Match": "*"} if version == 0 else {"If-Match": f'"{version}"'}
+        params = {"dryRun": "true" if dry_run else None, "comment": comment}
+        address = path(AGENT, agent_id=agent_id)
+        if isinstance(definition, str):
+            headers = headers | {"Content-Type": YAML}
+            return await self._sent(
+                "PUT", address, AgentChange, content=definition.encode(), headers=headers, params=params
+            )
+        return await self._sent("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
+
+    async def delete(self, agent_id: str) -> None:
+        """Delete an agent of the tenant's own. One of the deployment with the same id is used again."""
+        await self._delete(path(AGENT, agent_id=agent_id), None)
+
+    def versions(self, agent_id: str, *, limit: int | None = None) -> AsyncPager[AgentVersion]:
+        """List versions, the newest first."""
+        return self._list(path(AGENT + "/versions", agent_id=agent_id), AgentVersion, limit=limit)
+
+    async def version(self, agent_id: str, number: int) -> WholeAgentVersion:
+        """Return one version with its definition."""
+        address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(number))
+        return await self._get(address, WholeAgentVersion)
+
+    async def roll_back(self, agent_id: str, version: int, *, comment: str | None = None) -> AgentChange:
+        """Make an older version the newest one again."""
+        body = {"version": version} | given(comment=comment)
+        return await self._post(path(AGENT + "/rollback", agent_id=agent_id), AgentChange, body, is_repeatable=False)

@@ -1,0 +1,93 @@
+"""What agents have learned to do: captured, reviewed, used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton_client.addresses import given, path
+from baton_client.asynchronous.pages import AsyncPager
+from baton_client.asynchronous.resource import AsyncResource
+from baton_client.models import Procedure, ProcedureMatches, ProcedureSourceTurns, ProcedureWithVersions
+
+PROCEDURES = "/v1/agents/{agent_id}/procedures"
+PROCEDURE = PROCEDURES + "/{procedure_id}"
+MARKDOWN = {"Content-Type": "text/markdown"}
+
+Draft = str | Mapping[str, Any]
+"""A procedure as a SKILL.md text, or with the fields of the HTTP API."""
+
+
+class AsyncProcedures(AsyncResource):
+    """``client.procedures``."""
+
+    def list(
+        self, agent_id: str | None = None, *, status: str | None = None, limit: int | None = None
+    ) -> AsyncPager[Procedure]:
+        """List procedures of one agent, or of all agents that the caller may review."""
+        address = path(PROCEDURES, agent_id=agent_id) if agent_id is not None else "/v1/procedures"
+        return self._list(address, Procedure, status=status, limit=limit)
+
+    def skills(self, *, limit: int | None = None) -> AsyncPager[Procedure]:
+        """List the approved procedures of all agents that the caller may talk to."""
+        return self._list("/v1/skills", Procedure, limit=limit)
+
+    async def create(self, agent_id: str, draft: Draft) -> Procedure:
+        """Save a procedure as pending. It is used once it is approved."""
+        return await self._save("POST", path(PROCEDURES, agent_id=agent_id), draft, None)
+
+    async def get(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> ProcedureWithVersions:
+        """Return a procedure, in its newest version or the one named."""
+        address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
+        return await self._get(address, ProcedureWithVersions, version=version)
+
+    async def markdown(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> str:
+        """Return a procedure as SKILL.md."""
+        address = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=procedure_id)
+        return await self._text(address, version=version)
+
+    async def source(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> ProcedureSourceTurns:
+        """Return the turns that a procedure was captured from."""
+        address = path(PROCEDURE + "/source", agent_id=agent_id, procedure_id=procedure_id)
+        return await self._get(address, ProcedureSourceTurns, version=version)
+
+    async def match(self, agent_id: str, query: str, *, limit: int | None = None) -> ProcedureMatches:
+        """Return the procedures that would be used for a message."""
+        body = {"query": query} | given(limit=limit)
+        return await self._post(path(PROCEDURES + "/match", agent_id=agent_id), ProcedureMatches, body)
+
+    async def change(self, agent_id: str, procedure_id: str, draft: Draft, *, version: int) -> Procedure:
+        """Save the next version. ``version`` is the one that was edited: a newer one raises ``ConflictError``."""
+        address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
+        return await self._save("PUT", address, draft, version)
+
+    async def approve(self, agent_id: str, procedure_id: str, *, version: int) -> Procedure:
+        """Let a version be used. ``version`` is the one that was reviewed."""
+        address = path(PROCEDURE + "/approve", agent_id=agent_id, procedure_id=procedure_id)
+        return await self._post(address, Procedure, {"version": version})
+
+    async def reject(self, agent_id: str, procedure_id: str, reason: str, *, version: int) -> Procedure:
+        """Refuse a version, with a reason."""
+        address = path(PROCEDURE + "/reject", agent_id=agent_id, procedure_id=procedure_id)
+        return await self._post(address, Procedure, {"version": version, "reason": reason})
+
+    async def retire(self, agent_id: str, procedure_id: str, *, version: int, reason: str | None = None) -> Procedure:
+        """Let a procedure no longer be used."""
+        address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
+        return await self._delete(address, Procedure, version=version, reason=reason)
+
+    async def _save(self, method: str, address: str, draft: Draft, version: int | None) -> Procedure:
+        # A new one is not sent again: the server has no id to know it by.
+        is_repeatable = version is not None
+        if not isinstance(draft, str):
+            body = dict(draft) | given(version=version)
+            return await self._sent(method, address, Procedure, json=body, is_repeatable=is_repeatable)
+        return await self._sent(
+            method,
+            address,
+            Procedure,
+            content=draft.encode(),
+            headers=MARKDOWN,
+            params={"version": version},
+            is_repeatable=is_repeatable,
+        )

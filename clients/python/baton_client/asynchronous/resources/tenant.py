@@ -1,0 +1,62 @@
+"""The tenant: its figures, its limits, how long it keeps things."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from baton_client.addresses import given
+from baton_client.asynchronous.resource import AsyncResource
+from baton_client.models import CurrentLimits, Overview, Retention
+
+
+class AsyncTenant(AsyncResource):
+    """``client.tenant``."""
+
+    async def overview(
+        self, *, since: datetime | None = None, until: datetime | None = None, cursor: str | None = None
+    ) -> Overview:
+        """Return turns, failures, tokens and cost, by agent and day; ``next_cursor`` asks for earlier days."""
+        times = {"from": since.isoformat() if since else None, "to": until.isoformat() if until else None}
+        return await self._get("/v1/overview", Overview, **times, cursor=cursor)
+
+    async def limits(self) -> CurrentLimits:
+        """Return the limits that count, and where they are from."""
+        return await self._get("/v1/tenant/limits", CurrentLimits)
+
+    async def set_limits(
+        self,
+        *,
+        agents: int | None = None,
+        documents_per_agent: int | None = None,
+        captures_per_day: int | None = None,
+        thread_tokens: int | None = None,
+        version: str | None = None,
+    ) -> CurrentLimits:
+        """Replace the tenant's own limits; what is not given is that of the deployment.
+
+        ``version`` is the ``ETag`` of what was edited (``limits.http_response.headers["etag"]``).
+        """
+        body = given(
+            agents=agents,
+            documentsPerAgent=documents_per_agent,
+            capturesPerDay=captures_per_day,
+            threadTokens=thread_tokens,
+        )
+        headers = {"If-Match": version} if version is not None else {}
+        return await self._sent("PUT", "/v1/tenant/limits", CurrentLimits, json=body, headers=headers)
+
+    async def retention(self) -> Retention:
+        """Return for how many days things are kept."""
+        return await self._get("/v1/retention", Retention)
+
+    async def set_retention(
+        self,
+        *,
+        threads: int | None = None,
+        episodes: int | None = None,
+        audit: int | None = None,
+        uploads: int | None = None,
+    ) -> Retention:
+        """Say for how many days things are kept; what is not given is kept as long as the deployment says."""
+        body = given(threads=threads, episodes=episodes, audit=audit, uploads=uploads)
+        return await self._sent("PUT", "/v1/retention", Retention, json=body)

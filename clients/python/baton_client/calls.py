@@ -1,0 +1,36 @@
+"""Calls of functions of this program, which may be asynchronous in an asynchronous client."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from baton_client.errors import ConfigurationError
+
+T = TypeVar("T")
+
+
+async def awaited(value: T | Awaitable[T]) -> T:
+    """Return what a function has returned, or what its coroutine returns."""
+    return await value if inspect.isawaitable(value) else value
+
+
+def unawaited(value: T | Awaitable[T]) -> T:
+    """Return what a function has returned. Raises ``ConfigurationError`` if that is a coroutine: nothing awaits it."""
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise ConfigurationError("Functions given to Baton are not asynchronous. Use AsyncBaton for those that are.")
+    return value
+
+
+async def in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function that waits for a disk, beside the event loop."""
+    return await asyncio.to_thread(function, *arguments)
+
+
+def directly(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function."""
+    return function(*arguments)

@@ -1,0 +1,155 @@
+"""A run as its events tell it: what was said so far, who was asked, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from baton_client.events import (
+    AnyEvent,
+    MessagesSnapshotEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
+    SubagentStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallStartEvent,
+    metadata_of,
+    seq_of,
+)
+from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
+
+CLIENT_TOOL = "client_tool"
+MAX_ARGUMENTS = 1024 * 1024
+"""Characters of one call's arguments that are kept."""
+
+
+class RunState:
+    """Collects what the events of a run, and of those that go on with it, have told."""
+
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        self.run_id: str | None = None
+        """The server's id of the run; it differs from the one asked for where the message had been sent before."""
+        self.messages: list[SaidMessage] = []
+        self.tasks: list[SubTask] = []
+        self.interrupts: list[Interrupt] = []
+        self.usage: list[dict[str, Any]] = []
+        self.outcome: str | None = None
+        """``None`` while the run goes on."""
+        self.last_seq = 0
+        self._arguments: dict[str, str] = {}
+        self._attempt = 0
+        self._begin = (0, 0)
+        """How many messages and tasks were there before the run that is read now."""
+
+    def continues(self) -> None:
+        """Another run follows, which goes on with this one."""
+        self.run_id, self.outcome, self.interrupts, self._attempt = None, None, [], 0
+        self._begin = (len(self.messages), len(self.tasks))
+
+    def take(self, event: AnyEvent) -> None:
+        """Add what one event tells. Events of other types change nothing."""
+        self.last_seq = seq_of(event) or self.last_seq
+        self.run_id = self.run_id or metadata_of(event).get("runId")
+        match event:
+            case RunStartedEvent():
+                self._started(event)
+            case TextMessageStartEvent():
+                agent_id = metadata_of(event).get("agentId")
+                self.messages.append(SaidMessage(event.message_id, agent_id=agent_id, agent_name=event.name))
+            case TextMessageContentEvent():
+                if message := self._message(event.message_id):
+                    message.text += event.delta
+            case TextMessageEndEvent():
+                if message := self._message(event.message_id):
+                    message.sources = list(metadata_of(event).get("sources") or ())
+                    message.is_complete = True
+            case ToolCallStartEvent():
+                self._arguments[event.tool_call_id] = ""
+            case ToolCallArgsEvent():
+                kept = self._arguments.get(event.tool_call_id, "")
+                self._arguments[event.tool_call_id] = (kept + event.delta)[:MAX_ARGUMENTS]
+            case SubagentStartedEvent():
+                agent_id = metadata_of(event).get("agentId")
+                self.tasks.append(SubTask(event.subagent_run_id, agent_id=agent_id, agent_name=event.name))
+            case SubagentFinishedEvent():
+                self._task_ended(event.subagent_run_id, "completed")
+            case SubagentErrorEvent():
+                self._task_ended(event.subagent_run_id, event.code or "failed", event.message)
+            case MessagesSnapshotEvent() if metadata_of(event).get("replayed"):
+                self._replayed(event)
+            case RunFinishedEvent():
+                self._finished(event)
+
+    def result(self) -> RunResult:
+        """Return the run so far."""
+        return RunResult(
+            thread_id=self.thread_id,
+            run_id=self.run_id or "",
+            outcome=self.outcome or "none",
+            messages=self.messages,
+            tasks=self.tasks,
+            interrupts=self.interrupts,
+            usage=self.usage,
+            last_seq=self.last_seq,
+        )
+
+    def _started(self, event: RunStartedEvent) -> None:
+        metadata = metadata_of(event)
+        self.run_id = metadata.get("runId") or event.run_id
+        self.thread_id = metadata.get("threadId") or event.thread_id
+        attempt = metadata.get("attempt") or 1
+        if attempt > self._attempt:
+            # If there was an attempt before, its worker has died: this one answers from the beginning.
+            messages, tasks = self._begin
+            del self.messages[messages:], self.tasks[tasks:]
+        self._attempt = attempt
+
+    def _message(self, message_id: str) -> SaidMessage | None:
+        return next((each for each in reversed(self.messages) if each.id == message_id), None)
+
+    def _task_ended(self, task_id: str, status: str, error: str | None = None) -> None:
+        for task in self.tasks:
+            if task.task_id == task_id:
+                task.status, task.error = status, error
+
+    def _replayed(self, event: MessagesSnapshotEvent) -> None:
+        del self.messages[self._begin[0] :]
+        for message in event.messages:
+            if message.role == "assistant" and isinstance(message.content, str):
+                said = SaidMessage(message.id, agent_name=message.name, text=message.content, is_complete=True)
+                self.messages.append(said)
+
+    def _finished(self, event: RunFinishedEvent) -> None:
+        outcome = _plain(event.outcome) or {}
+        raw = [*(outcome.get("interrupts") or ()), *(metadata_of(event).get("clientTools") or ())]
+        self.interrupts = [self._interrupt(each) for each in raw if isinstance(each, Mapping)]
+        self.outcome = "interrupt" if self.interrupts else str(outcome.get("type") or "success")
+        self.usage += [_plain(each) or {} for each in event.usage or ()]
+
+    def _interrupt(self, raw: Mapping[str, Any]) -> Interrupt:
+        call_id = raw.get("toolCallId")
+        metadata = raw.get("metadata")
+        return Interrupt(
+            id=str(raw.get("id")),
+            reason=str(raw.get("reason")),
+            message=raw.get("message"),
+            tool_name=metadata.get("toolName") if isinstance(metadata, Mapping) else None,
+            tool_call_id=call_id,
+            arguments=self._arguments.get(call_id, "") if isinstance(call_id, str) else "",
+            raw=raw,
+        )
+
+
+def _plain(value: Any) -> dict[str, Any] | None:
+    """Return a part of an event as it was sent."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return dict(value) if isinstance(value, Mapping) else None

@@ -1,0 +1,55 @@
+"""The order of a conversation's events: which of them is next, which was had, and what is missing."""
+
+from __future__ import annotations
+
+import enum
+
+from baton_client.events import AnyEvent, EventType, metadata_of, seq_of
+
+
+class Place(enum.Enum):
+    """Where an event stands among those that were read."""
+
+    NEXT = "next"
+    REPEATED = "repeated"
+    BEHIND_GAP = "behind_gap"
+    """Events before it are missing: ask for what follows ``Sequence.last``."""
+
+
+class Sequence:
+    """Judges events by their numbers, which grow by one, except behind a worker that died (``previousSeq``)."""
+
+    def __init__(self, after: int | None = None) -> None:
+        """``after``: the number of the last event that is known; without it the first one that comes is right."""
+        self.last = after or 0
+        self._is_anew = after is None
+        self._gap_asked_at: int | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a number to go on from."""
+        return not self._is_anew
+
+    def take(self, event: AnyEvent) -> Place:
+        """Return an event's place. One that is behind a gap is not taken; the next time, it is taken as it is.
+
+        The server answered the question for what is missing then, and has no more.
+        """
+        seq = seq_of(event)
+        if seq is None:
+            # The log does not reach back to the number asked for: messages stand for the events that are gone.
+            if event.type == EventType.MESSAGES_SNAPSHOT and not metadata_of(event).get("replayed"):
+                self._is_anew = True
+            return Place.NEXT
+        if not self._is_anew and seq <= self.last:
+            return Place.REPEATED
+        if not self._is_next(event, seq) and self._gap_asked_at != self.last:
+            self._gap_asked_at = self.last
+            return Place.BEHIND_GAP
+        self.last = seq
+        self._is_anew = False
+        return Place.NEXT
+
+    def _is_next(self, event: AnyEvent, seq: int) -> bool:
+        previous = metadata_of(event).get("previousSeq")
+        return self._is_anew or seq == self.last + 1 or (isinstance(previous, int) and previous <= self.last)

@@ -1,0 +1,85 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""What all resources have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from baton_client.errors import UnexpectedAnswerError
+from baton_client.synchronous.pages import Pager
+from baton_client.synchronous.transport import Request, Transport
+
+T = TypeVar("T")
+
+
+class Resource:
+    """Requests about one kind of thing."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _get(self, address: str, type_: type[T], **params: Any) -> T:
+        return self._transport.value(Request(method="GET", path=address, params=params), type_)
+
+    def _post(
+        self,
+        address: str,
+        type_: type[T] | Any,
+        body: Any = None,
+        *,
+        is_repeatable: bool = True,
+        read_seconds: float | None = None,
+    ) -> T:
+        value: T = self._sent("POST", address, type_, json=body, is_repeatable=is_repeatable, read_seconds=read_seconds)
+        return value
+
+    def _delete(self, address: str, type_: type[T] | Any, **params: Any) -> T:
+        value: T = self._sent("DELETE", address, type_, params=params)
+        return value
+
+    def _sent(self, method: str, address: str, type_: type[T] | Any, **request: Any) -> T:
+        value: T = self._transport.value(Request(method=method, path=address, **request), type_)
+        return value
+
+    def _text(self, address: str, *, headers: dict[str, str] | None = None, **params: Any) -> str:
+        return self._transport.text(Request(method="GET", path=address, params=params, headers=headers or {}))
+
+    def _list(self, address: str, item: type[T], **params: Any) -> Pager[T]:
+        return Pager(self._transport, Request(method="GET", path=address, params=params), item)
+
+    def lines(self, address: str, *, has_end: bool = True, **params: Any) -> Iterator[dict[str, Any]]:
+        """Yield the records of an answer in JSON Lines, and of those that its last line asks for."""
+        cursor: str | None = None
+        while True:
+            following, is_whole = None, not has_end
+            request = Request(method="GET", path=address, params={**params, "cursor": cursor})
+            with self._transport.opened(request) as response:
+                for line in response.iter_lines():
+                    record = _record(line)
+                    match record.get("type"):
+                        case "end":
+                            following, is_whole = record.get("nextCursor"), True
+                        case "error":
+                            raise UnexpectedAnswerError(f"The export ended early: {record.get('detail') or record}.")
+                        case "cursor":
+                            pass
+                        case _:
+                            yield record
+            if not is_whole:
+                raise UnexpectedAnswerError("The export ended early. Ask for it again.")
+            if following is None:
+                return
+            cursor = following
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as problem:
+        raise UnexpectedAnswerError("A line of the export is not JSON.") from problem
+    if not isinstance(record, dict):
+        raise UnexpectedAnswerError("A line of the export is no object.")
+    return record

@@ -1,0 +1,77 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""Agents: those of the deployment, and the tenant's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton_client.addresses import given, path
+from baton_client.models import Agent, AgentChange, AgentVersion, WholeAgentVersion
+from baton_client.synchronous.pages import Pager
+from baton_client.synchronous.resource import Resource
+
+AGENT = "/v1/agents/{agent_id}"
+YAML = "application/yaml"
+
+
+class Agents(Resource):
+    """``client.agents``."""
+
+    def list(self) -> Pager[Agent]:
+        """List the agents that the caller may use."""
+        return self._list("/v1/agents", Agent)
+
+    def get(self, agent_id: str) -> Agent:
+        """Return an agent."""
+        return self._get(path(AGENT, agent_id=agent_id), Agent)
+
+    def yaml(self, agent_id: str, *, version: int | None = None) -> str:
+        """Return an agent's definition as its file has it. Needs ``agent:write``."""
+        if version is None:
+            return self._text(path(AGENT, agent_id=agent_id), headers={"Accept": YAML})
+        address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(version))
+        return self._text(address, headers={"Accept": YAML})
+
+    def put(
+        self,
+        agent_id: str,
+        definition: str | Mapping[str, Any],
+        *,
+        comment: str | None = None,
+        dry_run: bool = False,
+        version: int | None = None,
+    ) -> AgentChange:
+        """Store an agent, given as YAML text or with the fields of the HTTP API.
+
+        ``version`` is the one that was edited, 0 for a new agent: if another one is stored by now, ``ConflictError``
+        is raised. ``dry_run`` says what would change.
+        """
+        headers: dict[str, str] = {}
+        if version is not None:
+            headers = {"If-None-Match": "*"} if version == 0 else {"If-Match": f'"{version}"'}
+        params = {"dryRun": "true" if dry_run else None, "comment": comment}
+        address = path(AGENT, agent_id=agent_id)
+        if isinstance(definition, str):
+            headers = headers | {"Content-Type": YAML}
+            return self._sent("PUT", address, AgentChange, content=definition.encode(), headers=headers, params=params)
+        return self._sent("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
+
+    def delete(self, agent_id: str) -> None:
+        """Delete an agent of the tenant's own. One of the deployment with the same id is used again."""
+        self._delete(path(AGENT, agent_id=agent_id), None)
+
+    def versions(self, agent_id: str, *, limit: int | None = None) -> Pager[AgentVersion]:
+        """List versions, the newest first."""
+        return self._list(path(AGENT + "/versions", agent_id=agent_id), AgentVersion, limit=limit)
+
+    def version(self, agent_id: str, number: int) -> WholeAgentVersion:
+        """Return one version with its definition."""
+        address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(number))
+        return self._get(address, WholeAgentVersion)
+
+    def roll_back(self, agent_id: str, version: int, *, comment: str | None = None) -> AgentChange:
+        """Make an older version the newest one again."""
+        body = {"version": version} | given(comment=comment)
+        return self._post(path(AGENT + "/rollback", agent_id=agent_id), AgentChange, body, is_repeatable=False)

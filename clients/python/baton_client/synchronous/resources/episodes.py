@@ -1,0 +1,52 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""What is remembered of ended sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from baton_client.addresses import given, path
+from baton_client.models import Episode, EpisodeWithMessages, FoundEpisode, ImportAnswer
+from baton_client.synchronous.pages import Page, Pager
+from baton_client.synchronous.resource import Resource
+
+FoundEpisodes = list[FoundEpisode]
+
+
+class Episodes(Resource):
+    """``client.episodes``: the caller's own."""
+
+    def list(self, *, limit: int | None = None) -> Pager[Episode]:
+        """List episodes, the newest first."""
+        return self._list("/v1/episodes", Episode, limit=limit)
+
+    def get(self, episode_id: str, *, limit: int | None = None, cursor: str | None = None) -> EpisodeWithMessages:
+        """Return an episode with the messages it is of; ``next_cursor`` asks for more of them."""
+        address = path("/v1/episodes/{episode_id}", episode_id=episode_id)
+        return self._get(address, EpisodeWithMessages, limit=limit, cursor=cursor)
+
+    def search(
+        self, query: str, *, limit: int | None = None, since: datetime | None = None, until: datetime | None = None
+    ) -> FoundEpisodes:
+        """Return the episodes that fit a question best, the best first."""
+        times = {"from": since.isoformat() if since else None, "to": until.isoformat() if until else None}
+        body = {"query": query} | given(limit=limit, **times)
+        page: Page[FoundEpisode] = self._post("/v1/episodes/search", Page[FoundEpisode], body)
+        return page.items
+
+    def import_session(
+        self,
+        session_id: str,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        agent_id: str | None = None,
+        title: str | None = None,
+        ended_at: datetime | None = None,
+    ) -> ImportAnswer:
+        """Bring a conversation that was held elsewhere, under the id it had there, which makes repeating it safe."""
+        body = {"sessionId": session_id, "messages": [dict(message) for message in messages]}
+        optional = given(agentId=agent_id, title=title, endedAt=ended_at.isoformat() if ended_at else None)
+        return self._post("/v1/episodes/import", ImportAnswer, body | optional)

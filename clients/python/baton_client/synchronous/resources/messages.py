@@ -1,0 +1,38 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""One message in, one answer out, without a stream."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from baton_client.addresses import given
+from baton_client.models import MessageAnswer
+from baton_client.run_input import Content, parts
+from baton_client.synchronous.resource import Resource
+
+
+class Messages(Resource):
+    """``client.messages``."""
+
+    def create(
+        self,
+        message: Content,
+        *,
+        thread_id: str | None = None,
+        message_id: str | None = None,
+        agent_id: str | None = None,
+        branch: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> MessageAnswer:
+        """Send a message, wait until it is answered, and return what was said.
+
+        ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
+        idempotency key: sending the same message again gives the same answer. ``timeout`` is in seconds; an answer can
+        take minutes, and ``client.runs.stream`` shows it as it comes.
+        """
+        body = {"message": parts(message), "messageId": message_id or str(uuid.uuid4())}
+        optional = given(sessionId=thread_id, agentId=agent_id, branch=branch)
+        return self._post("/v1/messages", MessageAnswer, body | optional, read_seconds=timeout)

@@ -1,0 +1,74 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""Runs: a message in, a stream of events out."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from baton_client.run_input import Answer, Content, RunInput
+from baton_client.run_result import RunResult
+from baton_client.synchronous.resource import Resource
+from baton_client.synchronous.stream import RunStream
+from baton_client.tools import Approve, ClientTool, client_tool
+
+
+class Runs(Resource):
+    """``client.runs``."""
+
+    def stream(
+        self,
+        message: Content | None = None,
+        *,
+        thread_id: str | None = None,
+        message_id: str | None = None,
+        agent_id: str | None = None,
+        answers: Sequence[Answer] = (),
+        tools: Sequence[ClientTool | Callable[..., Any]] = (),
+        context: Mapping[str, str] | None = None,
+        approve: Approve | None = None,
+        branch: Mapping[str, Any] | None = None,
+        keep_running: bool = False,
+    ) -> RunStream:
+        """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
+
+        ``thread_id`` names the conversation; without it a new one begins. ``message_id`` makes sending again safe
+        across programs; within one call it is anyway. ``answers`` go to what an earlier run waited for. ``tools`` are
+        functions of this program that the agent may call: they are called while iterating, and the run goes on with
+        their results. ``approve`` decides on calls that wait for a person; without it the run ends with
+        ``stream.interrupts``. Leaving the block before the end stops the run, unless ``keep_running``.
+        """
+        known = [each if isinstance(each, ClientTool) else client_tool(each) for each in tools]
+        run_input = RunInput.of(
+            message,
+            thread_id=thread_id or str(uuid.uuid4()),
+            message_id=message_id or str(uuid.uuid4()),
+            agent_id=agent_id,
+            answers=answers,
+            tools=known,
+            context=context or {},
+            branch=branch,
+        )
+        return RunStream(
+            self._transport,
+            run_input,
+            thread_id=run_input.thread_id,
+            tools=known,
+            approve=approve,
+            keep_running=keep_running,
+        )
+
+    def create(self, message: Content | None = None, **options: Any) -> RunResult:
+        """Send a message and return what became of it, once it has ended. ``options`` as for ``stream``."""
+        with self.stream(message, **options) as stream:
+            return stream.result()
+
+    def follow(self, thread_id: str, *, run_id: str | None = None, after: int = 0) -> RunStream:
+        """Follow a run that is there already, from the event after number ``after`` on.
+
+        Without ``run_id`` it is the next one that has an event there; if nothing is going on, there are no events, and
+        the result's outcome is ``none``. ``StreamInterruptedError`` has all three. Leaving it does not stop the run.
+        """
+        return RunStream(self._transport, None, thread_id=thread_id, run_id=run_id, after=after, keep_running=True)

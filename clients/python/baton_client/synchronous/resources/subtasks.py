@@ -1,0 +1,35 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""What agents asked other agents."""
+
+from __future__ import annotations
+
+from baton_client.addresses import path
+from baton_client.models import Task, TaskWithMessages
+from baton_client.synchronous.pages import Pager
+from baton_client.synchronous.resource import Resource
+
+Tasks = list[Task]
+
+
+class SubTasks(Resource):
+    """``client.threads.tasks``."""
+
+    def list(self, thread_id: str, *, limit: int | None = None) -> Pager[Task]:
+        """List sub-tasks of a conversation, the newest first, those of the run in progress included."""
+        return self._list(path("/v1/threads/{thread_id}/tasks", thread_id=thread_id), Task, limit=limit)
+
+    def of_run(self, thread_id: str, run_id: str) -> Tasks:
+        """Return the sub-tasks of one run, in the order in which they were begun."""
+        found = []
+        for task in self.list(thread_id, limit=100):
+            if task.run_id == run_id:
+                found.append(task)
+            elif found:
+                break
+        return found[::-1]
+
+    def get(self, thread_id: str, task_id: str) -> TaskWithMessages:
+        """Return one sub-task with its messages."""
+        address = path("/v1/threads/{thread_id}/tasks/{task_id}", thread_id=thread_id, task_id=task_id)
+        return self._get(address, TaskWithMessages)

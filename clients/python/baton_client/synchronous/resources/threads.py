@@ -1,0 +1,200 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""Conversations and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from baton_client.addresses import given, path
+from baton_client.models import (
+    AuditRecord,
+    Branch,
+    CancelAnswer,
+    CloseAnswer,
+    Context,
+    ForgetRequest,
+    Handoff,
+    Message,
+    MessageAnswer,
+    MessageListing,
+    RatedMessage,
+    Rerun,
+    SelectedBranch,
+    Thread,
+    ToolCall,
+    Turn,
+)
+from baton_client.synchronous.events import Events
+from baton_client.synchronous.pages import Pager
+from baton_client.synchronous.resource import Resource
+from baton_client.synchronous.resources.files import Files
+from baton_client.synchronous.resources.subtasks import SubTasks
+from baton_client.synchronous.transport import Transport
+
+THREAD = "/v1/threads/{thread_id}"
+
+
+class Threads(Resource):
+    """``client.threads``. A ``thread_id`` is the conversation's UUID or the host application's own id."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.files = Files(transport)
+        self.tasks = SubTasks(transport)
+
+    def list(
+        self,
+        *,
+        scope: Literal["tenant"] | None = None,
+        query: str | None = None,
+        parent_thread_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        state: str | None = None,
+        has_error: bool | None = None,
+        min_tokens: int | None = None,
+        min_cost: float | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pager[Thread]:
+        """List conversations, the most recently active first: one's own, or everybody's with ``scope="tenant"``.
+
+        ``query`` keeps those whose title or beginning has all its words. ``limit`` is a page's size (1-100).
+        """
+        params = {
+            "scope": scope,
+            "q": query,
+            "parentThreadId": parent_thread_id,
+            "userId": user_id,
+            "agentId": agent_id,
+            "state": state,
+            "hasError": has_error,
+            "minTokens": min_tokens,
+            "minCost": min_cost,
+            "from": since.isoformat() if since else None,
+            "to": until.isoformat() if until else None,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return self._list("/v1/threads", Thread, **params)
+
+    def get(self, thread_id: str) -> Thread:
+        """Return a conversation. Raises ``ThreadUnavailableError`` if it is not the caller's, or there is none."""
+        return self._get(path(THREAD, thread_id=thread_id), Thread)
+
+    def rename(self, thread_id: str, title: str) -> Thread:
+        """Give a conversation a title of 1 to 120 characters."""
+        return self._sent("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
+
+    def delete(self, thread_id: str) -> ForgetRequest:
+        """Forget a conversation with its forks. ``client.users.wait_until_forgotten`` returns the report."""
+        return self._delete(path(THREAD, thread_id=thread_id), ForgetRequest)
+
+    def close(self, thread_id: str) -> CloseAnswer:
+        """Close a conversation after its queued and running turns. The next message opens it again."""
+        return self._post(path(THREAD + "/close", thread_id=thread_id), CloseAnswer)
+
+    def cancel(self, thread_id: str, *, run_id: str | None = None) -> CancelAnswer:
+        """Stop the run in progress, or the one named. What was said stays."""
+        return self._post(path(THREAD + "/cancel", thread_id=thread_id), CancelAnswer, given(runId=run_id))
+
+    def messages(
+        self,
+        thread_id: str,
+        *,
+        roles: Sequence[str] | None = None,
+        branch: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pager[Message]:
+        """List messages: pages go back in time, each is in order. ``roles`` are ``user``, ``assistant``, ``tool``."""
+        params = {"roles": ",".join(roles) if roles else None, "branch": branch, "limit": limit, "cursor": cursor}
+        return self._list(path(THREAD + "/messages", thread_id=thread_id), Message, **params)
+
+    def newest_messages(self, thread_id: str, *, limit: int | None = None) -> MessageListing:
+        """Return the newest messages, with the number of the last event that they include (``last_seq``)."""
+        return self._get(path(THREAD + "/messages", thread_id=thread_id), MessageListing, limit=limit)
+
+    def events(self, thread_id: str, *, after: int = 0) -> Events:
+        """Follow a conversation: every event after number ``after``, live, without end, across lost connections."""
+        return Events(self._transport, thread_id, after=after, gives_up=False)
+
+    def turns(self, thread_id: str, *, limit: int | None = None) -> Pager[Turn]:
+        """List turns, the newest first, the one in progress included."""
+        return self._list(path(THREAD + "/turns", thread_id=thread_id), Turn, limit=limit)
+
+    def context(self, thread_id: str, run_id: str) -> Context:
+        """Return what a turn's answer was made from. Needs ``context:inspect``."""
+        return self._get(path(THREAD + "/turns/{run_id}/context", thread_id=thread_id, run_id=run_id), Context)
+
+    def rerun(
+        self,
+        thread_id: str,
+        run_id: str,
+        *,
+        model: str | None = None,
+        agent_version: int | None = None,
+        without: Sequence[str] = (),
+        message_id: str | None = None,
+    ) -> Rerun:
+        """Answer a turn's message again as a dry run, which stores and does nothing. Needs ``context:inspect``."""
+        body = given(model=model, agentVersion=agent_version, messageId=message_id) | {"without": list(without)}
+        address = path(THREAD + "/turns/{run_id}/rerun", thread_id=thread_id, run_id=run_id)
+        return self._post(address, Rerun, body, is_repeatable=False)
+
+    def tool_calls(self, thread_id: str, *, limit: int | None = None) -> Pager[ToolCall]:
+        """List tool calls, the newest first."""
+        return self._list(path(THREAD + "/tool-calls", thread_id=thread_id), ToolCall, limit=limit)
+
+    def handoffs(self, thread_id: str, *, limit: int | None = None) -> Pager[Handoff]:
+        """List handoffs, the newest first, also those that were refused."""
+        return self._list(path(THREAD + "/handoffs", thread_id=thread_id), Handoff, limit=limit)
+
+    def audit(self, thread_id: str, *, limit: int | None = None) -> Pager[AuditRecord]:
+        """List audit records of a conversation, the newest first."""
+        return self._list(path(THREAD + "/audit", thread_id=thread_id), AuditRecord, limit=limit)
+
+    def exit_specialist(self, thread_id: str) -> MessageAnswer:
+        """Leave the specialist at once; an unfinished workflow is kept, and can be continued."""
+        return self._post(path(THREAD + "/exit", thread_id=thread_id), MessageAnswer)
+
+    def continue_workflow(self, thread_id: str, workflow_id: str) -> MessageAnswer:
+        """Take up an unfinished workflow of ``client.workflows`` in this conversation."""
+        body = {"workflowId": workflow_id}
+        return self._post(path(THREAD + "/continue", thread_id=thread_id), MessageAnswer, body)
+
+    def fork(self, thread_id: str, *, agent_id: str | None = None, messages: int | None = None) -> Thread:
+        """Branch a conversation: a new one that begins with the last ``messages`` (0-200, 5 if not given) of it."""
+        body = given(agentId=agent_id, includeHistoryMessages=messages)
+        return self._post(path(THREAD + "/fork", thread_id=thread_id), Thread, body, is_repeatable=False)
+
+    def sandbox(self, thread_id: str, message_id: str, *, include_turn: bool | None = None) -> Thread:
+        """Copy a conversation as it was after the turn of a message, or before it, to try something there."""
+        body = given(messageId=message_id, includeTurn=include_turn)
+        return self._post(path(THREAD + "/sandbox", thread_id=thread_id), Thread, body, is_repeatable=False)
+
+    def merge(self, thread_id: str) -> MessageAnswer:
+        """Make the last answer of a fork one message of the conversation that it was branched from."""
+        return self._post(path(THREAD + "/merge", thread_id=thread_id), MessageAnswer, {})
+
+    def branches(self, thread_id: str, *, limit: int | None = None) -> Pager[Branch]:
+        """List branches: messages that were answered again, or edited."""
+        return self._list(path(THREAD + "/branches", thread_id=thread_id), Branch, limit=limit)
+
+    def select_branch(self, thread_id: str, branch_id: str) -> SelectedBranch:
+        """Go on with another branch."""
+        address = path(THREAD + "/branches/{branch_id}/select", thread_id=thread_id, branch_id=branch_id)
+        return self._post(address, SelectedBranch)
+
+    def rate(
+        self, thread_id: str, message_id: str, rating: Literal["up", "down", "none"], *, comment: str | None = None
+    ) -> RatedMessage:
+        """Rate an answer, or withdraw a rating with ``none``."""
+        address = path(THREAD + "/messages/{message_id}/feedback", thread_id=thread_id, message_id=message_id)
+        body: dict[str, Any] = {"rating": rating} | given(comment=comment)
+        return self._post(address, RatedMessage, body)

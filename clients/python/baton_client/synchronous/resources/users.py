@@ -1,0 +1,54 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""Users: who one is, and what is kept about somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from baton_client.addresses import path
+from baton_client.models import ForgetRequest, Identity
+from baton_client.synchronous.resource import Resource
+from baton_client.synchronous.waiting import until
+
+
+class Users(Resource):
+    """``client.users``."""
+
+    def me(self) -> Identity:
+        """Return the tenant, the user and the permissions of the token."""
+        return self._get("/v1/users/me", Identity)
+
+    def forget(self, user_id: str) -> ForgetRequest:
+        """Forget everything about a user. ``wait_until_forgotten`` returns the report."""
+        return self._delete(path("/v1/users/{user_id}/memory", user_id=user_id), ForgetRequest)
+
+    def forget_request(self, request_id: str) -> ForgetRequest:
+        """Return how far forgetting has come, and what is left."""
+        return self._get(path("/v1/forget-requests/{request_id}", request_id=request_id), ForgetRequest)
+
+    def wait_until_forgotten(self, request_id: str, *, timeout: float = 900.0) -> ForgetRequest:
+        """Wait for the end of a request to forget a user or a conversation, and return its report.
+
+        Raises ``APITimeoutError`` after ``timeout`` seconds; the server goes on.
+        """
+
+        def read() -> ForgetRequest:
+            return self.forget_request(request_id)
+
+        ended: ForgetRequest = until(
+            read, lambda request: request.ended_at is not None, timeout, f"request {request_id}"
+        )
+        return ended
+
+    def export(self, user_id: str, *, only_sessions: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield everything that is kept about a user, record by record; ``me`` is the caller.
+
+        ``only_sessions``: what ``client.episodes.import_session`` takes. Raises ``UnexpectedAnswerError`` if the
+        answer breaks off.
+        """
+        address = path("/v1/users/{user_id}/export", user_id=user_id)
+        if only_sessions:
+            return self.lines(address, has_end=False, content="sessions")
+        return self.lines(address)

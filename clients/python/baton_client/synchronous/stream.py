@@ -1,0 +1,205 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""A run that is followed to its end: its events, its text, what it waits for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from baton_client.addresses import path
+from baton_client.calls import unawaited
+from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError, error_of_run
+from baton_client.events import AnyEvent, RunErrorEvent, RunFinishedEvent, TextMessageContentEvent, metadata_of
+from baton_client.run_input import Answer, RunInput
+from baton_client.run_result import Interrupt, RunResult
+from baton_client.run_state import CLIENT_TOOL, RunState
+from baton_client.synchronous.events import Events
+from baton_client.synchronous.transport import Request, Transport
+from baton_client.tools import Approve, ClientTool, as_payload
+
+logger = logging.getLogger("baton_client")
+
+CANCEL_SECONDS = 5.0
+"""How long leaving a stream waits for the server to take the cancellation."""
+LONGEST_REASON = 2000
+"""Characters of what the model is told of a function that failed."""
+
+
+class RunStream:
+    """A run: ``with`` it, and ``for`` its events, or its ``texts()``. Lost connections are taken up again.
+
+    Iterating raises ``APIStatusError`` if the run is refused or fails, and ``StreamInterruptedError`` if it can no
+    longer be followed.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        run_input: RunInput | None,
+        *,
+        thread_id: str,
+        run_id: str | None = None,
+        after: int | None = None,
+        tools: Sequence[ClientTool] = (),
+        approve: Approve | None = None,
+        keep_running: bool = False,
+    ) -> None:
+        """Use ``client.runs.stream`` and ``client.runs.follow``. Without an input, what is there is followed."""
+        self._transport = transport
+        self._input = run_input
+        self._wanted_run_id = run_id
+        self._after = after
+        self._tools = {tool.name: tool for tool in tools}
+        self._approve = approve
+        self._keep_running = keep_running
+        self._is_over = False
+        self._events: Generator[AnyEvent, None] | None = None
+        self.state = RunState(thread_id)
+        """What the events so far have told."""
+
+    @property
+    def thread_id(self) -> str:
+        """The conversation's UUID; before the first event, the id it was named by."""
+        return self.state.thread_id
+
+    @property
+    def run_id(self) -> str | None:
+        """The run's id, once it has begun."""
+        return self.state.run_id
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return "\n\n".join(message.text for message in self.state.messages if message.text)
+
+    @property
+    def interrupts(self) -> list[Interrupt]:
+        """What the run waits for, once it has ended."""
+        return self.state.interrupts
+
+    def __enter__(self) -> RunStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[AnyEvent]:
+        """Yield the events that have not been read yet."""
+        return self._whole()
+
+    def texts(self) -> Iterator[str]:
+        """Yield the pieces of text as they come. A second message begins with an empty line."""
+        known: str | None = None
+        for event in self:
+            if isinstance(event, TextMessageContentEvent):
+                yield f"\n\n{event.delta}" if known not in {None, event.message_id} else event.delta
+                known = event.message_id
+
+    def result(self) -> RunResult:
+        """Read what is left, and return what became of the run. Raises like iterating."""
+        for _ in self:
+            pass
+        return self.state.result()
+
+    def close(self) -> None:
+        """End the connection, and stop the run if it goes on, unless ``keep_running``."""
+        if self._events is None:
+            return
+        self._events.close()
+        if self._is_over or self._keep_running:
+            return
+        self._is_over = True
+        run_id = self.run_id or (self._input.run_id if self._input else None)
+        address = path("/v1/threads/{thread_id}/cancel", thread_id=self.thread_id)
+        request = Request(method="POST", path=address, json={"runId": run_id}, is_repeatable=False)
+        try:
+            with self._transport.opened(request, read_seconds=CANCEL_SECONDS):
+                pass
+        except (BatonError, httpx.HTTPError) as problem:
+            logger.warning("The run %s could not be stopped, and may go on: %s", run_id, problem)
+
+    def _whole(self) -> Iterator[AnyEvent]:
+        """Yield the events of the run, and of the runs that go on with it."""
+        while not self._is_over:
+            if self._events is None:
+                self._events = self._of_one_run()
+            for event in self._events:
+                yield event
+            self._events = None
+            if self.state.outcome is None:
+                self._is_over = True
+                return
+            answers = [answer for each in self.interrupts if (answer := self._answer(each)) is not None]
+            if not answers or self._input is None:
+                self._is_over = True
+                return
+            self._input = self._input.answering(answers)
+            self.state.continues()
+
+    def _of_one_run(self) -> Generator[AnyEvent, None]:
+        first = None
+        if self._input is not None:
+            headers = {"Accept": "text/event-stream"}
+            first = Request(method="POST", path="/v1/runs", json=self._input.body(), headers=headers)
+        source = Events(
+            self._transport,
+            self.thread_id,
+            after=self._after,
+            first=first,
+            ends_when_idle=self._input is None and self._wanted_run_id is None,
+        )
+        try:
+            with closing(iter(source)) as events:
+                for event in events:
+                    if not self._is_ours(event):
+                        continue
+                    self.state.take(event)
+                    if isinstance(event, RunErrorEvent):
+                        raise error_of_run(event.message, event.code, metadata_of(event))
+                    yield event
+                    if isinstance(event, RunFinishedEvent):
+                        return
+        except BatonError as problem:
+            self._is_over = True  # that a connection fails is no wish to stop the run
+            if isinstance(problem, StreamInterruptedError):
+                problem.thread_id, problem.run_id = self.thread_id, self.run_id or self._wanted_run_id
+            raise
+
+    def _is_ours(self, event: AnyEvent) -> bool:
+        """Whether an event is of the run, not of another one in the conversation."""
+        run_id = metadata_of(event).get("runId")
+        wanted = self.run_id or self._wanted_run_id
+        return run_id is None or wanted is None or bool(run_id == wanted)
+
+    def _answer(self, interrupt: Interrupt) -> Answer | None:
+        """Return the answer that this program gives to what the run waits for; ``None`` if it has none."""
+        if interrupt.reason == CLIENT_TOOL:
+            tool = self._tools.get(interrupt.tool_name or "")
+            return self._called(tool, interrupt) if tool is not None else None
+        if self._approve is None:
+            return None
+        decision: Any = unawaited(self._approve(interrupt))
+        if isinstance(decision, str):
+            return Answer.approval(interrupt.id, approved=False, comment=decision)
+        return Answer.approval(interrupt.id, approved=bool(decision))
+
+    def _called(self, tool: ClientTool, interrupt: Interrupt) -> Answer:
+        """Return the result of a function; the model is told of an exception, and may try something else."""
+        try:
+            arguments = tool.prepared(interrupt.arguments)
+            result = unawaited(tool.function(**arguments))
+            return Answer(interrupt.id, "resolved", as_payload(result))
+        except ConfigurationError:
+            raise
+        except Exception as problem:  # whatever a function raises
+            logger.warning("The tool %s failed", tool.name, exc_info=True)
+            reason = f"{type(problem).__name__}: {problem}"[:LONGEST_REASON]
+            return Answer(interrupt.id, "cancelled", {"reason": reason})

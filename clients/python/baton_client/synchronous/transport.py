@@ -1,0 +1,218 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""Requests and their answers: sent again where that is safe, errors as exceptions."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from baton_client.errors import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    UnexpectedAnswerError,
+    error_of,
+)
+from baton_client.models import HttpResponse, Model, UploadTarget
+from baton_client.options import Options
+from baton_client.retries import LONGEST_ADVICE, STATUSES, advised_seconds, wait_seconds
+from baton_client.synchronous.tokens import Tokens
+
+logger = logging.getLogger("baton_client")
+
+T = TypeVar("T")
+
+MAX_ERROR_BYTES = 1024 * 1024
+"""Of an answer that is an error, which is read whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request of the API."""
+
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Those that are ``None`` are left out."""
+    json: Any = None
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_repeatable: bool = True
+    """Whether sending it twice has the effect of sending it once."""
+    read_seconds: float | None = None
+    """How long to wait for the answer, instead of the client's timeout."""
+
+
+class Transport:
+    """Sends requests with the token, and sends them again."""
+
+    def __init__(self, http: httpx.Client, tokens: Tokens, options: Options) -> None:
+        """``http`` stays the caller's to close."""
+        self.http = http
+        self.tokens = tokens
+        self.options = options
+
+    def value(self, request: Request, type_: type[T] | Any) -> T:
+        """Return the answer's body as ``type_``.
+
+        Raises ``APIStatusError`` for an error, ``APIConnectionError`` without an answer, ``UnexpectedAnswerError`` for
+        another body.
+        """
+        with self.opened(request) as response:
+            body = _json(response)
+        try:
+            value: T = TypeAdapter(type_).validate_python(body)
+        except ValidationError as problem:
+            raise UnexpectedAnswerError(_differs(request, problem)) from problem
+        if isinstance(value, Model):
+            value._http_response = HttpResponse(response.status_code, dict(response.headers), body)
+        return value
+
+    def text(self, request: Request) -> str:
+        """Return the answer's body as text. Raises like ``value``."""
+        with self.opened(request) as response:
+            _read(response)
+            return response.text
+
+    def upload(self, target: UploadTarget, content: bytes) -> None:
+        """Send a file where the server has said. Raises ``APIConnectionError`` if it is not taken.
+
+        The address carries its own signature; the token stays here.
+        """
+        headers = dict(target.headers)
+        for attempt in range(1, self.options.max_retries + 2):
+            try:
+                response = self.http.request(target.method, target.url, content=content, headers=headers)
+            except httpx.TransportError as problem:
+                failure: str = f"{problem}"
+            else:
+                if response.is_success:
+                    return
+                failure = f"{response.status_code}"
+                if response.status_code not in STATUSES | {500}:
+                    break
+            if attempt <= self.options.max_retries:
+                time.sleep(wait_seconds(attempt))
+        raise APIConnectionError(f"The file was not taken ({failure}). Its upload has to begin again.")
+
+    @contextmanager
+    def opened(self, request: Request, *, read_seconds: float | None = None) -> Iterator[httpx.Response]:
+        """Yield the answer before its body is read. ``read_seconds`` replaces the timeout for reading.
+
+        Raises ``APIStatusError`` and ``APIConnectionError``.
+        """
+        response = self._sent(request, request.read_seconds if read_seconds is None else read_seconds)
+        try:
+            yield response
+        except httpx.TimeoutException as problem:
+            raise APITimeoutError(f"{request.method} {request.path}: the server fell silent.") from problem
+        except httpx.TransportError as problem:
+            raise APIConnectionError(f"{request.method} {request.path}: the connection ended.") from problem
+        finally:
+            response.close()
+
+    def _sent(self, request: Request, read_seconds: float | None) -> httpx.Response:
+        """Return the open answer of the first attempt that has no error, or whose error another would not mend."""
+        attempt = 0
+        renewed = False
+        while True:
+            attempt += 1
+            is_last = attempt > self.options.max_retries or not request.is_repeatable
+            try:
+                response = self._attempt(request, read_seconds)
+            except httpx.TimeoutException as problem:
+                if is_last:
+                    message = f"{request.method} {request.path}: no answer in time ({attempt} attempts)."
+                    raise APITimeoutError(message) from problem
+                advised = None
+            except httpx.TransportError as problem:
+                if is_last:
+                    message = f"{request.method} {request.path}: {self.options.base_url} cannot be reached ({problem})."
+                    raise APIConnectionError(message) from problem
+                advised = None
+            else:
+                if response.is_success:
+                    return response
+                if response.status_code == 401 and self.tokens.can_renew and not renewed:
+                    # The server took nothing in, so the same request goes out again.
+                    renewed = True
+                    response.close()
+                    self.tokens.renew()
+                    attempt -= 1
+                    continue
+                advised = advised_seconds(response.headers)
+                is_hopeless = response.status_code not in STATUSES or (advised or 0) > LONGEST_ADVICE
+                if is_last or is_hopeless:
+                    raise _error(response, advised)
+                response.close()
+            seconds = wait_seconds(attempt, advised)
+            logger.info("%s %s is sent again in %.1f s", request.method, request.path, seconds)
+            time.sleep(seconds)
+
+    def _attempt(self, request: Request, read_seconds: float | None) -> httpx.Response:
+        options = self.options
+        token = self.tokens.current()
+        authorization = {"Authorization": f"Bearer {token}"} if token else {}
+        timeout = options.timeout
+        if read_seconds is not None:
+            timeout = httpx.Timeout(read=read_seconds, connect=timeout.connect, write=timeout.write, pool=timeout.pool)
+        built = self.http.build_request(
+            request.method,
+            options.base_url + request.path,
+            params={name: value for name, value in request.params.items() if value is not None},
+            json=request.json,
+            content=request.content,
+            headers={**options.headers, **authorization, **request.headers},
+            timeout=timeout,
+        )
+        response = self.http.send(built, stream=True)
+        logger.debug("%s %s: %d", request.method, request.path, response.status_code)
+        return response
+
+
+def _json(response: httpx.Response) -> Any:
+    if response.status_code == 204:
+        return None
+    _read(response)
+    try:
+        return response.json()
+    except ValueError as problem:
+        shown = response.headers.get("content-type", "no content type")
+        raise UnexpectedAnswerError(
+            f"The answer of {response.url} is not JSON ({shown}). Is base_url the address of Baton?"
+        ) from problem
+
+
+def _read(response: httpx.Response) -> None:
+    response.read()
+
+
+def _error(response: httpx.Response, advised: float | None) -> APIStatusError:
+    size = response.headers.get("content-length", "0")
+    problem: Any = None
+    if not size.isdigit() or int(size) <= MAX_ERROR_BYTES:
+        try:
+            response.read()
+            problem = response.json()
+        except (httpx.TransportError, ValueError):
+            problem = None
+    response.close()
+    known = problem if isinstance(problem, dict) else {}
+    return error_of(known, status=response.status_code, retry_after=advised)
+
+
+def _differs(request: Request, problem: ValidationError) -> str:
+    first = problem.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or "the whole"
+    return (
+        f"The answer to {request.method} {request.path} is not as this client knows it ({where}: {first['msg']}). "
+        "The server may be much older or newer."
+    )

@@ -1,0 +1,29 @@
+# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
+
+"""Waiting for work that the server does behind its answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from baton_client.errors import APITimeoutError
+
+FIRST_SECONDS = 0.2
+MOST_SECONDS = 5.0
+
+
+def until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout: float, what: str) -> Any:
+    """Return the first value that ``is_done``, reading it again and again. Raises ``APITimeoutError``."""
+    ends_at = time.monotonic() + timeout
+    pause = FIRST_SECONDS
+    while True:
+        value = read()
+        if is_done(value):
+            return value
+        left = ends_at - time.monotonic()
+        if left <= 0:
+            raise APITimeoutError(f"The {what} was not ready after {timeout:g} s. The server still works on it.")
+        time.sleep(min(pause, left))
+        pause = min(MOST_SECONDS, 1.5 * pause)

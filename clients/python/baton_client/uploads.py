@@ -1,0 +1,40 @@
+"""Files as they are announced to the server."""
+
+from __future__ import annotations
+
+import mimetypes
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton_client.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file with what the server wants to know first."""
+
+    name: str
+    content_type: str
+    data: bytes
+
+    @classmethod
+    def of(cls, content: bytes | Path, name: str | None, content_type: str | None) -> Upload:
+        """Return the file; a path tells its name, and a name its type.
+
+        Raises ``ConfigurationError`` where they are missing or the file is empty, and ``OSError``.
+        """
+        known = name or (content.name if isinstance(content, Path) else None)
+        if not known:
+            raise ConfigurationError("Give the file a name: bytes have none.")
+        kind = content_type or mimetypes.guess_type(known)[0]
+        if not kind:
+            raise ConfigurationError(f"Give the content type of {known}: its name does not tell it.")
+        data = content.read_bytes() if isinstance(content, Path) else content
+        if not data:
+            raise ConfigurationError(f"{known} is empty.")
+        return cls(known, kind, data)
+
+    @property
+    def announced(self) -> dict[str, str | int]:
+        """The fields that announce it."""
+        return {"name": self.name, "contentType": self.content_type, "size": len(self.data)}
