@@ -53,7 +53,8 @@ def document() -> dict[str, Any]:
 def answers(whole: dict[str, Any]) -> dict[str, Any]:
     """Return a document of only what ``/v1`` answers, as lenient as a client has to be.
 
-    Words of an enumeration are any string, and an object may have more fields: a later server may have new ones.
+    Words of an enumeration are any string, an object may have more fields, for a later server may have new ones, and
+    what may be null may be absent.
     """
     schemas = whole["components"]["schemas"]
     found: set[str] = set()
@@ -99,11 +100,17 @@ def _lenient(value: Any, schemas: dict[str, Any]) -> Any:
     if value.get("type") == "object" and "properties" in value:
         properties = {name: _property(each, schemas) for name, each in value["properties"].items()}
         kept = {key: each for key, each in value.items() if key not in CHECKS | {"additionalProperties"}}
-        return kept | {"properties": properties}
+        # An older server does not have what was added since; null is as good as nothing there.
+        required = [name for name in value.get("required", []) if not _may_be_null(value["properties"][name])]
+        return kept | {"properties": properties, "required": required}
     kept = {key: _lenient(each, schemas) for key, each in value.items() if key not in CHECKS}
     if kept.get("type") == "string":
         kept.pop("enum", None)
     return kept
+
+
+def _may_be_null(value: dict[str, Any]) -> bool:
+    return any(each.get("type") == "null" for each in value.get("anyOf", []))
 
 
 def _property(value: dict[str, Any], schemas: dict[str, Any]) -> Any:

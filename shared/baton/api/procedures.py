@@ -195,10 +195,19 @@ async def export_procedure(
     return _file(found.shown)
 
 
+_CHANGED_VERSION = {
+    "name": "version",
+    "in": "query",
+    "required": False,
+    "description": "The version that was changed, of a SKILL.md.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+
+
 @router.put(
     PROCEDURE,
     summary="Change a procedure",
-    openapi_extra=described(ProcedureChange),
+    openapi_extra={**described(ProcedureChange), "parameters": [_CHANGED_VERSION]},
     responses=responses(
         MalformedJson,
         Unauthorized,

@@ -24,7 +24,7 @@ def running(
     """Start it; yield the process and the URL that it prints, once it has printed a line that begins with ``until``."""
     with subprocess.Popen(
         [sys.executable, "-m", "baton_local"],
-        env=environment(template, PORT="0", **settings),
+        env=environment(template, **{"PORT": "0", **settings}),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

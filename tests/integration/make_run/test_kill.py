@@ -13,6 +13,8 @@ import psutil
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from baton_client import AsyncBaton, RunResult
+from baton_client.events import TextMessageContentEvent, seq_of
 from baton_local.root import ROOT
 from baton_testing.fakes.frames import events_in
 from tests.integration.make_run.program import running
@@ -30,10 +32,14 @@ def kill_everything(process: "subprocess.Popen[str]") -> None:
         program.kill()
 
 
-def api(url: str) -> httpx.AsyncClient:
+def token(url: str) -> str:
     wanted = {"tenant": "demo", "user": "ada"}
-    token = httpx.post(f"{url}/local/token", json=wanted, trust_env=False).json()["token"]
-    headers = {"Authorization": f"Bearer {token}"}
+    given: str = httpx.post(f"{url}/local/token", json=wanted, trust_env=False).json()["token"]
+    return given
+
+
+def api(url: str) -> httpx.AsyncClient:
+    headers = {"Authorization": f"Bearer {token(url)}"}
     return httpx.AsyncClient(base_url=url, headers=headers, timeout=60, trust_env=False)
 
 
@@ -87,19 +93,50 @@ async def all_answered(http: httpx.AsyncClient, acknowledged: list[tuple[str, st
                 await asyncio.sleep(0.5)
 
 
+class Story:
+    """A long answer that the Python client reads meanwhile."""
+
+    def __init__(self, url: str) -> None:
+        self.has_begun = asyncio.Event()
+        self._heard: list[int] = []
+        self._reading = asyncio.create_task(self._read(url))
+
+    async def _read(self, url: str) -> RunResult:
+        baton = AsyncBaton(url, token=lambda: token(url), resume_seconds=PATIENCE_SECONDS)
+        async with baton, baton.runs.stream("Please write 300 words about lighthouses.") as stream:
+            async for event in stream:
+                if seq := seq_of(event):
+                    self._heard.append(seq)
+                if isinstance(event, TextMessageContentEvent):
+                    self.has_begun.set()
+            return await stream.result()
+
+    async def assert_whole(self, http: httpx.AsyncClient) -> None:
+        """Read it to its end, although its server was killed; it is what is stored."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            result = await self._reading
+        assert self._heard == sorted(set(self._heard))
+        stored = await messages(http, result.thread_id)
+        assert [message["content"] for message in stored if message["role"] == "assistant"] == [result.text]
+
+
 async def test_every_acknowledged_message_is_answered_once_although_everything_is_killed_twice(tmp_path: Path) -> None:
     settings = {"BATON_DATA_DIR": str(tmp_path), "BATON_DEMO_DELAY_MS": "20"}
     acknowledged: list[tuple[str, str]] = []
 
     with running(ROOT / "template.yaml", **settings) as (process, url):
+        settings["PORT"] = url.rpartition(":")[2]
         async with api(url) as http, open_socket(url, http) as socket:
             acknowledged += await send(socket, 1, await upload(http))
             acknowledged += await send(socket, 2)  # queued behind those at work
+            story = Story(url)
+            await story.has_begun.wait()
             kill_everything(process)
 
     with running(ROOT / "template.yaml", **settings) as (process, url):
         async with api(url) as http, open_socket(url, http) as socket:
             await all_answered(http, acknowledged)  # a run that two kills had hit would be given up
+            await story.assert_whole(http)
             acknowledged += await send(socket, 3)
             await http.post("/v1/messages", json={"threadId": str(uuid.uuid4()), "messageId": "m", "message": "Hello"})
             kill_everything(process)  # turns are at work, or about to be taken up

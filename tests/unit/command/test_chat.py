@@ -88,7 +88,8 @@ def test_a_run_that_fails_is_an_error(server: ScriptedServer) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_nothing_is_approved_by_nobody(server: ScriptedServer, options: tuple[str, ...]) -> None:
-    asked = {"id": "i", "message": "May I?", "responseSchema": {"properties": {"approved": {}}}}
+    schema = {"properties": {"approved": {}}}
+    asked = {"id": "i", "reason": "tool_approval", "message": "May I?", "responseSchema": schema}
     outcome = {"type": "interrupt", "interrupts": [{**asked, "metadata": {"toolName": "delete_page"}}]}
     server.answer("POST /v1/runs", stream(BEGUN, {**ENDED, "outcome": outcome}))
     ended = server.run("chat", "-m", "Hi", *options)

@@ -18,8 +18,8 @@ class ActiveAgent(Model):
 
     id: str
     name: str
-    description: str | None
-    avatar_url: str | None = Field(..., alias="avatarUrl")
+    description: str | None = None
+    avatar_url: str | None = Field(None, alias="avatarUrl")
     is_main: bool = Field(..., alias="isMain")
 
 
@@ -31,7 +31,7 @@ class Agent(Model):
     id: str
     name: str
     description: str
-    avatar_url: str | None = Field(..., alias="avatarUrl")
+    avatar_url: str | None = Field(None, alias="avatarUrl")
     main: bool
     """
     Whether a conversation may begin with it.
@@ -51,7 +51,7 @@ class AgentDay(Model):
     """
     In UTC.
     """
-    agent_id: str | None = Field(..., alias="agentId")
+    agent_id: str | None = Field(None, alias="agentId")
     """
     The agent that spoke last; null for turns in which none did.
     """
@@ -63,7 +63,7 @@ class AgentDay(Model):
     input_tokens: int = Field(..., alias="inputTokens")
     output_tokens: int = Field(..., alias="outputTokens")
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
-    cost: float | None
+    cost: float | None = None
     """
     What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
@@ -84,11 +84,11 @@ class AgentVersion(Model):
     """
     Whether the agent was deleted by it.
     """
-    restores: int | None
+    restores: int | None = None
     """
     The older version that it repeats.
     """
-    comment: str | None
+    comment: str | None = None
     created_by: str = Field(..., alias="createdBy")
     created_at: AwareDatetime = Field(..., alias="createdAt")
 
@@ -102,7 +102,7 @@ class AuditRecord(Model):
     timestamp: AwareDatetime
     tenant_id: str = Field(..., alias="tenantId")
     user_id: str = Field(..., alias="userId")
-    thread_id: str | None = Field(..., alias="threadId")
+    thread_id: str | None = Field(None, alias="threadId")
     action: str
     outcome: str
     detail: dict[str, Any]
@@ -118,7 +118,7 @@ class Branch(Model):
     """
     The user's message, which a regenerated branch repeats.
     """
-    after: str | None
+    after: str | None = None
     """
     The last message before it. Branches with the same one are alternatives.
     """
@@ -143,7 +143,7 @@ class CancelAnswer(Model):
     """
 
     thread_id: str = Field(..., alias="threadId")
-    run_id: str | None = Field(..., alias="runId")
+    run_id: str | None = Field(None, alias="runId")
 
 
 class CloseAnswer(Model):
@@ -153,7 +153,7 @@ class CloseAnswer(Model):
 
     thread_id: str = Field(..., alias="threadId")
     status: Literal["closed"]
-    episode_id: str | None = Field(..., alias="episodeId")
+    episode_id: str | None = Field(None, alias="episodeId")
 
 
 class ContextCall(Model):
@@ -162,8 +162,8 @@ class ContextCall(Model):
     """
 
     agent_id: str = Field(..., alias="agentId")
-    task_id: str | None = Field(..., alias="taskId")
-    model: str | None
+    task_id: str | None = Field(None, alias="taskId")
+    model: str | None = None
     began_at: AwareDatetime = Field(..., alias="beganAt")
     messages: list[dict[str, Any]]
     """
@@ -174,11 +174,11 @@ class ContextCall(Model):
     Names of the tools that it might call.
     """
     estimated_tokens: int = Field(..., alias="estimatedTokens")
-    input_tokens: int | None = Field(..., alias="inputTokens")
+    input_tokens: int | None = Field(None, alias="inputTokens")
     """
     The provider's count; null if it gave none.
     """
-    output_tokens: int | None = Field(..., alias="outputTokens")
+    output_tokens: int | None = Field(None, alias="outputTokens")
     cached_input_tokens: int | None = Field(None, alias="cachedInputTokens")
     """
     Those of the input tokens that the provider read from its prompt cache; null in older records.
@@ -187,7 +187,7 @@ class ContextCall(Model):
     """
     From the request to the end of the answer; null in older records.
     """
-    error: str | None
+    error: str | None = None
     """
     The code of the failure that ended it.
     """
@@ -198,11 +198,11 @@ class ContextSource(Model):
     What an item was taken from.
     """
 
-    thread_id: str | None = Field(..., alias="threadId")
+    thread_id: str | None = Field(None, alias="threadId")
     """
     The conversation of what was recalled; null in `history`, and for documents.
     """
-    episode_id: str | None = Field(..., alias="episodeId")
+    episode_id: str | None = Field(None, alias="episodeId")
     """
     The session in it.
     """
@@ -210,11 +210,11 @@ class ContextSource(Model):
     """
     Its messages; empty for a summary.
     """
-    document_id: str | None = Field(..., alias="documentId")
+    document_id: str | None = Field(None, alias="documentId")
     """
     The document of a chunk.
     """
-    agent_id: str | None = Field(..., alias="agentId")
+    agent_id: str | None = Field(None, alias="agentId")
     """
     The agent that said the message, or whose document it is.
     """
@@ -238,7 +238,7 @@ class CostlyThread(Model):
     """
 
     thread_id: str = Field(..., alias="threadId")
-    cost: float | None
+    cost: float | None = None
     """
     What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
@@ -302,7 +302,7 @@ class DryCall(Model):
     """
     `wanted`: a handoff or another move of the conversation, which was not stored; `waiting`: a person or the user's application would have to act.
     """
-    output: str | None
+    output: str | None = None
     """
     What the model was told.
     """
@@ -323,11 +323,11 @@ class EpisodeFact(Model):
     """
     The messages that it was taken from.
     """
-    superseded_at: str | None = Field(..., alias="supersededAt")
+    superseded_at: str | None = Field(None, alias="supersededAt")
     """
     Since when a later fact contradicts it; null while it is valid.
     """
-    superseded_by: str | None = Field(..., alias="supersededBy")
+    superseded_by: str | None = Field(None, alias="supersededBy")
     """
     The id of that fact.
     """
@@ -364,12 +364,12 @@ class EpisodeMessage(Model):
     role: str
     content: str
     timestamp: AwareDatetime
-    agent_id: str | None = Field(..., alias="agentId")
+    agent_id: str | None = Field(None, alias="agentId")
     contains_pii: bool = Field(..., alias="containsPii")
     """
     Whether it contains personal data.
     """
-    redacted_content: str | None = Field(..., alias="redactedContent")
+    redacted_content: str | None = Field(None, alias="redactedContent")
     """
     The text without personal data, which is what is summarized and indexed; null without any.
     """
@@ -390,7 +390,7 @@ class Feedback(Model):
     """
 
     rating: str
-    comment: str | None
+    comment: str | None = None
     updated_at: AwareDatetime = Field(..., alias="updatedAt")
 
 
@@ -433,22 +433,22 @@ class ForgetRequest(Model):
     """
     Whose data.
     """
-    thread_id: str | None = Field(..., alias="threadId")
+    thread_id: str | None = Field(None, alias="threadId")
     status: str
     """
     `completed`: every store was listed and nothing is left. `failed`: send the request again.
     """
     requested_by: str = Field(..., alias="requestedBy")
     requested_at: AwareDatetime = Field(..., alias="requestedAt")
-    cutoff_at: AwareDatetime | None = Field(..., alias="cutoffAt")
+    cutoff_at: AwareDatetime | None = Field(None, alias="cutoffAt")
     """
     Conversations that began later stay. Null until the second sweep, 16 minutes after the first.
     """
-    expected_cutoff_at: str | None = Field(..., alias="expectedCutoffAt")
+    expected_cutoff_at: str | None = Field(None, alias="expectedCutoffAt")
     """
     An estimate of `cutoffAt` until that is fixed: what is said before is forgotten, too.
     """
-    ended_at: AwareDatetime | None = Field(..., alias="endedAt")
+    ended_at: AwareDatetime | None = Field(None, alias="endedAt")
     counts: dict[str, int]
     """
     How much was removed, by kind.
@@ -482,16 +482,16 @@ class Handoff(Model):
     Whether its workflow is kept when the user leaves.
     """
     return_expected: bool = Field(..., alias="returnExpected")
-    outcome: str | None
+    outcome: str | None = None
     """
     How it ended; null while it lasts.
     """
-    child_thread_id: str | None = Field(..., alias="childThreadId")
+    child_thread_id: str | None = Field(None, alias="childThreadId")
     """
     The conversation that the target works in, if it has one of its own.
     """
     started_at: AwareDatetime = Field(..., alias="startedAt")
-    ended_at: AwareDatetime | None = Field(..., alias="endedAt")
+    ended_at: AwareDatetime | None = Field(None, alias="endedAt")
 
 
 class Health(Model):
@@ -542,16 +542,16 @@ class KnowledgeSource(Model):
     """
     agent_id: str = Field(..., alias="agentId")
     title: str
-    section: str | None
+    section: str | None = None
     """
     The headings above the text.
     """
-    page: int | None
+    page: int | None = None
     """
     Of its beginning; null in formats without pages.
     """
-    last_page: int | None = Field(..., alias="lastPage")
-    url: str | None
+    last_page: int | None = Field(None, alias="lastPage")
+    url: str | None = None
     """
     Where readers find the document.
     """
@@ -562,10 +562,10 @@ class Limits(Model):
     A limit of each kind; null: none.
     """
 
-    agents: int | None
-    documents_per_agent: int | None = Field(..., alias="documentsPerAgent")
-    captures_per_day: int | None = Field(..., alias="capturesPerDay")
-    thread_tokens: int | None = Field(..., alias="threadTokens")
+    agents: int | None = None
+    documents_per_agent: int | None = Field(None, alias="documentsPerAgent")
+    captures_per_day: int | None = Field(None, alias="capturesPerDay")
+    thread_tokens: int | None = Field(None, alias="threadTokens")
 
 
 class MatchedFact(Model):
@@ -577,8 +577,8 @@ class MatchedFact(Model):
     text: str
     date: date_aliased
     score: float
-    superseded_at: str | None = Field(..., alias="supersededAt")
-    superseded_by: str | None = Field(..., alias="supersededBy")
+    superseded_at: str | None = Field(None, alias="supersededAt")
+    superseded_by: str | None = Field(None, alias="supersededBy")
 
 
 class FinishReasonEnum(StrEnum):
@@ -604,17 +604,17 @@ class MessageMetadata(Model):
     ordinal: int
     run_id: str = Field(..., alias="runId")
     status: str
-    finish_reason: FinishReason | None = Field(..., alias="finishReason")
+    finish_reason: FinishReason | None = Field(None, alias="finishReason")
     """
     `length` where an answer was cut because it was too long.
     """
-    agent_id: str | None = Field(..., alias="agentId")
-    agent_name: str | None = Field(..., alias="agentName")
+    agent_id: str | None = Field(None, alias="agentId")
+    agent_name: str | None = Field(None, alias="agentName")
     is_handoff_summary: bool = Field(..., alias="isHandoffSummary")
     is_tool_result: bool = Field(..., alias="isToolResult")
-    tool_name: str | None = Field(..., alias="toolName")
+    tool_name: str | None = Field(None, alias="toolName")
     timestamp: AwareDatetime
-    source: str | None
+    source: str | None = None
     tokens: int
     sources: list[dict[str, Any]]
     outcome: str | None = None
@@ -653,7 +653,7 @@ class ProblemField(Model):
     Names from the outside in; empty: the whole.
     """
     message: str
-    line: int | None
+    line: int | None = None
     """
     Of a text that was sent, such as YAML; from 1.
     """
@@ -665,11 +665,11 @@ class ProcedureSource(Model):
     """
 
     thread_id: str = Field(..., alias="threadId")
-    run_id: str | None = Field(..., alias="runId")
+    run_id: str | None = Field(None, alias="runId")
     """
     The run that completed the task.
     """
-    workflow_id: str | None = Field(..., alias="workflowId")
+    workflow_id: str | None = Field(None, alias="workflowId")
     """
     The workflow that made it.
     """
@@ -700,18 +700,18 @@ class ProcedureSourceMessage(Model):
     `tool`: the result of a call.
     """
     run_id: str = Field(..., alias="runId")
-    agent_id: str | None = Field(..., alias="agentId")
+    agent_id: str | None = Field(None, alias="agentId")
     """
     Who said it, or called.
     """
     text: str
     tool_calls: list[ProcedureSourceCall] = Field(..., alias="toolCalls")
-    tool_call_id: str | None = Field(..., alias="toolCallId")
+    tool_call_id: str | None = Field(None, alias="toolCallId")
     """
     The call that it is the result of.
     """
-    tool_name: str | None = Field(..., alias="toolName")
-    outcome: str | None
+    tool_name: str | None = Field(None, alias="toolName")
+    outcome: str | None = None
     """
     How the call ended.
     """
@@ -728,11 +728,11 @@ class ProcedureSourceTurns(Model):
     """
 
     version: int
-    thread_id: str | None = Field(..., alias="threadId")
+    thread_id: str | None = Field(None, alias="threadId")
     """
     Null if the version was written by hand.
     """
-    run_id: str | None = Field(..., alias="runId")
+    run_id: str | None = Field(None, alias="runId")
     """
     The run that completed the task.
     """
@@ -756,7 +756,7 @@ class ProcedureStep(Model):
     """
 
     text: str
-    condition: str | None
+    condition: str | None = None
     """
     When it is (not) taken.
     """
@@ -770,7 +770,7 @@ class RatedMessage(Model):
     thread_id: str = Field(..., alias="threadId")
     message_id: str = Field(..., alias="messageId")
     run_id: str = Field(..., alias="runId")
-    feedback: Feedback | None
+    feedback: Feedback | None = None
     """
     null once it is withdrawn.
     """
@@ -783,7 +783,7 @@ class RecordedFeedback(Model):
 
     message_id: str = Field(..., alias="messageId")
     rating: str
-    comment: str | None
+    comment: str | None = None
     """
     Without personal data in a redacted record.
     """
@@ -815,29 +815,29 @@ class Retention(Model):
     How many days the tenant keeps things; null: for ever.
     """
 
-    threads: int | None
+    threads: int | None = None
     """
     Conversations, from their last activity.
     """
-    episodes: int | None
+    episodes: int | None = None
     """
     Episodes, from the end of their session.
     """
-    audit: int | None
+    audit: int | None = None
     """
     Audit records.
     """
-    uploads: int | None
+    uploads: int | None = None
     """
     Uploaded files.
     """
-    changed_by: str | None = Field(..., alias="changedBy")
-    changed_at: AwareDatetime | None = Field(..., alias="changedAt")
-    next_run_at: AwareDatetime | None = Field(..., alias="nextRunAt")
+    changed_by: str | None = Field(None, alias="changedBy")
+    changed_at: AwareDatetime | None = Field(None, alias="changedAt")
+    next_run_at: AwareDatetime | None = Field(None, alias="nextRunAt")
     """
     From when on the sweeper, which runs every minute, enforces it next; null if nothing is limited.
     """
-    last_request_id: str | None = Field(..., alias="lastRequestId")
+    last_request_id: str | None = Field(None, alias="lastRequestId")
     """
     The request to forget that enforced it last, within 32 days.
     """
@@ -894,7 +894,7 @@ class TaskMessage(Model):
     role: str
     content: str
     timestamp: AwareDatetime
-    tool_name: str | None = Field(..., alias="toolName")
+    tool_name: str | None = Field(None, alias="toolName")
 
 
 class ToolCall(Model):
@@ -904,7 +904,7 @@ class ToolCall(Model):
 
     id: str
     run_id: str = Field(..., alias="runId")
-    task_id: str | None = Field(..., alias="taskId")
+    task_id: str | None = Field(None, alias="taskId")
     """
     The sub-task it was made in, or the one it made; null: by the run's own agent.
     """
@@ -917,12 +917,12 @@ class ToolCall(Model):
     """
     The arguments; text where the model wrote no JSON object.
     """
-    output: str | None
+    output: str | None = None
     """
     Whole, whatever the model was shown of it.
     """
     succeeded: bool
-    error_message: str | None = Field(..., alias="errorMessage")
+    error_message: str | None = Field(None, alias="errorMessage")
     called_at: AwareDatetime = Field(..., alias="calledAt")
     duration_ms: int = Field(..., alias="durationMs")
 
@@ -933,7 +933,7 @@ class TurnFeedback(Model):
     """
 
     rating: str
-    comment: str | None
+    comment: str | None = None
     updated_at: AwareDatetime = Field(..., alias="updatedAt")
     message_id: str = Field(..., alias="messageId")
 
@@ -977,14 +977,14 @@ class WholeAgentVersion(Model):
     """
     Whether the agent was deleted by it.
     """
-    restores: int | None
+    restores: int | None = None
     """
     The older version that it repeats.
     """
-    comment: str | None
+    comment: str | None = None
     created_by: str = Field(..., alias="createdBy")
     created_at: AwareDatetime = Field(..., alias="createdAt")
-    agent: dict[str, Any] | None
+    agent: dict[str, Any] | None = None
     """
     As `GET /v1/agents/{id}` has it, or as it was stored if today's rules do not allow it; null for a deletion.
     """
@@ -1009,11 +1009,11 @@ class Workflow(Model):
     """
     The state, as the user sees it.
     """
-    step: int | None
+    step: int | None = None
     """
     From 1; null where its definition is gone or lacks the state.
     """
-    steps: int | None
+    steps: int | None = None
     thread_id: str = Field(..., alias="threadId")
     """
     The conversation it is in, or was left in.
@@ -1040,11 +1040,11 @@ class WorkflowInProgress(Model):
     """
     The state, as the user sees it.
     """
-    step: int | None
+    step: int | None = None
     """
     From 1; null in a state that the workflow's definition lacks now.
     """
-    steps: int | None
+    steps: int | None = None
     can_exit: bool = Field(..., alias="canExit")
     """
     Whether to offer to leave it in this state.
@@ -1094,8 +1094,8 @@ class ContextItem(Model):
     Who told it, or its title.
     """
     text: str
-    date: AwareDatetime | None
-    score: float | None
+    date: AwareDatetime | None = None
+    score: float | None = None
     """
     Fused, from 0 to 1; it ranks the items.
     """
@@ -1108,7 +1108,7 @@ class ContextItem(Model):
     In the prompt; 0 for an item that was left out.
     """
     included: bool
-    reason: str | None
+    reason: str | None = None
     """
     Why it was left out.
     """
@@ -1134,8 +1134,8 @@ class CurrentLimits(Model):
     limits: Limits
     deployment: Limits
     effective: Limits
-    changed_by: str | None = Field(..., alias="changedBy")
-    changed_at: AwareDatetime | None = Field(..., alias="changedAt")
+    changed_by: str | None = Field(None, alias="changedBy")
+    changed_at: AwareDatetime | None = Field(None, alias="changedAt")
 
 
 class Document(Model):
@@ -1167,15 +1167,15 @@ class Document(Model):
     """
     Percent.
     """
-    step: str | None
+    step: str | None = None
     """
     What is being done.
     """
-    pages: int | None
+    pages: int | None = None
     """
     Pages, slides or sheets.
     """
-    chunks: int | None
+    chunks: int | None = None
     """
     Passages that can be found.
     """
@@ -1184,23 +1184,23 @@ class Document(Model):
     The first 100 pages that could not be read.
     """
     page_error_count: int = Field(..., alias="pageErrorCount")
-    error: DocumentError | None
+    error: DocumentError | None = None
     """
     Why the newest version failed.
     """
-    active_version: int | None = Field(..., alias="activeVersion")
+    active_version: int | None = Field(None, alias="activeVersion")
     """
     The version that turns use; null if there is none yet.
     """
-    url: str | None
+    url: str | None = None
     """
     Where readers find the original.
     """
-    required_permission: str | None = Field(..., alias="requiredPermission")
+    required_permission: str | None = Field(None, alias="requiredPermission")
     """
     The permission that users need so that turns use it for them.
     """
-    source_id: str | None = Field(..., alias="sourceId")
+    source_id: str | None = Field(None, alias="sourceId")
     """
     The source that keeps it up to date.
     """
@@ -1218,7 +1218,7 @@ class DocumentAnswer(Model):
     """
 
     document: Document
-    upload: UploadTarget | None
+    upload: UploadTarget | None = None
     """
     Null if this content is already there: the request was a repetition.
     """
@@ -1249,13 +1249,13 @@ class Episode(Model):
     """
     What could not be made yet; a later attempt makes it.
     """
-    started_at: AwareDatetime | None = Field(..., alias="startedAt")
+    started_at: AwareDatetime | None = Field(None, alias="startedAt")
     """
     The time of its first message.
     """
     ended_at: AwareDatetime = Field(..., alias="endedAt")
     end_reason: str = Field(..., alias="endReason")
-    summary: str | None
+    summary: str | None = None
     facts: list[EpisodeFact]
     message_count: int = Field(..., alias="messageCount")
     total_input_tokens: int = Field(..., alias="totalInputTokens")
@@ -1287,13 +1287,13 @@ class EpisodeWithMessages(Model):
     """
     What could not be made yet; a later attempt makes it.
     """
-    started_at: AwareDatetime | None = Field(..., alias="startedAt")
+    started_at: AwareDatetime | None = Field(None, alias="startedAt")
     """
     The time of its first message.
     """
     ended_at: AwareDatetime = Field(..., alias="endedAt")
     end_reason: str = Field(..., alias="endReason")
-    summary: str | None
+    summary: str | None = None
     facts: list[EpisodeFact]
     message_count: int = Field(..., alias="messageCount")
     total_input_tokens: int = Field(..., alias="totalInputTokens")
@@ -1306,7 +1306,7 @@ class EpisodeWithMessages(Model):
     """
     Those of the runs that begin with these messages; of many, the last.
     """
-    next_cursor: str | None = Field(..., alias="nextCursor")
+    next_cursor: str | None = Field(None, alias="nextCursor")
     """
     Pass it as `cursor` to get the messages before; null on the last page.
     """
@@ -1321,7 +1321,7 @@ class FoundEpisode(Model):
     thread_id: str = Field(..., alias="threadId")
     started_at: AwareDatetime = Field(..., alias="startedAt")
     ended_at: AwareDatetime = Field(..., alias="endedAt")
-    summary: str | None
+    summary: str | None = None
     """
     If it matches.
     """
@@ -1372,7 +1372,7 @@ class KnowledgeItem(Model):
     """
     Whether it is relevant enough for a prompt.
     """
-    reason: str | None
+    reason: str | None = None
     """
     Why a prompt would not get it.
     """
@@ -1403,7 +1403,7 @@ class MessageListing(Model):
     """
 
     items: list[Message]
-    next_cursor: str | None = Field(..., alias="nextCursor")
+    next_cursor: str | None = Field(None, alias="nextCursor")
     """
     Pass it as `cursor` to get the next page; null on the last.
     """
@@ -1435,7 +1435,7 @@ class Overview(Model):
     """
     At most ten that had turns in the period; by tokens where the cost is not known.
     """
-    next_cursor: str | None = Field(..., alias="nextCursor")
+    next_cursor: str | None = Field(None, alias="nextCursor")
     """
     Pass it as `cursor` to count more conversations; null when all are counted.
     """
@@ -1504,18 +1504,18 @@ class Procedure(Model):
     """
     The tools that its steps may use; empty for all of the agent.
     """
-    source: ProcedureSource | None
+    source: ProcedureSource | None = None
     """
     Null if it was written by hand, and for callers without `procedure:approve`.
     """
     created_by: str = Field(..., alias="createdBy")
     created_at: AwareDatetime = Field(..., alias="createdAt")
-    decided_by: str | None = Field(..., alias="decidedBy")
+    decided_by: str | None = Field(None, alias="decidedBy")
     """
     Who approved, rejected or retired it last.
     """
-    decided_at: AwareDatetime | None = Field(..., alias="decidedAt")
-    reason: str | None
+    decided_at: AwareDatetime | None = Field(None, alias="decidedAt")
+    reason: str | None = None
     """
     Why it was rejected or retired.
     """
@@ -1539,7 +1539,7 @@ class ProcedureMatches(Model):
     As in the record of a turn: `included` is the one that would be followed; `signals` are `trigger` (1) and `meaning` (cosine similarity).
     """
     next_cursor: None = Field(None, alias="nextCursor")
-    error: str | None
+    error: str | None = None
     """
     Why meaning was not compared.
     """
@@ -1578,18 +1578,18 @@ class ProcedureWithVersions(Model):
     """
     The tools that its steps may use; empty for all of the agent.
     """
-    source: ProcedureSource | None
+    source: ProcedureSource | None = None
     """
     Null if it was written by hand, and for callers without `procedure:approve`.
     """
     created_by: str = Field(..., alias="createdBy")
     created_at: AwareDatetime = Field(..., alias="createdAt")
-    decided_by: str | None = Field(..., alias="decidedBy")
+    decided_by: str | None = Field(None, alias="decidedBy")
     """
     Who approved, rejected or retired it last.
     """
-    decided_at: AwareDatetime | None = Field(..., alias="decidedAt")
-    reason: str | None
+    decided_at: AwareDatetime | None = Field(None, alias="decidedAt")
+    reason: str | None = None
     """
     Why it was rejected or retired.
     """
@@ -1602,7 +1602,7 @@ class ProcedureWithVersions(Model):
     Those of them that went well.
     """
     versions: list[Procedure]
-    next_cursor: str | None = Field(..., alias="nextCursor")
+    next_cursor: str | None = Field(None, alias="nextCursor")
     """
     Pass it as `cursor` to get older versions; null on the last page.
     """
@@ -1621,16 +1621,16 @@ class Source(Model):
     """
     Of the kind `urls`.
     """
-    url: str | None
+    url: str | None = None
     """
     The sitemap, of the kind `sitemap`.
     """
-    prefix: str | None
+    prefix: str | None = None
     """
     Of the kind `s3`.
     """
     refresh_hours: int = Field(..., alias="refreshHours")
-    required_permission: str | None = Field(..., alias="requiredPermission")
+    required_permission: str | None = Field(None, alias="requiredPermission")
     status: str
     """
     `failed`: its list of pages could not be read; its documents stay as they were.
@@ -1644,15 +1644,15 @@ class Source(Model):
     """
     The first 20 of that refresh.
     """
-    error: str | None
+    error: str | None = None
     """
     Why its list of pages could not be read.
     """
-    refreshed_at: AwareDatetime | None = Field(..., alias="refreshedAt")
+    refreshed_at: AwareDatetime | None = Field(None, alias="refreshedAt")
     """
     When the last refresh ended.
     """
-    next_refresh_at: AwareDatetime | None = Field(..., alias="nextRefreshAt")
+    next_refresh_at: AwareDatetime | None = Field(None, alias="nextRefreshAt")
     """
     Null while it is being read.
     """
@@ -1667,7 +1667,7 @@ class State(Model):
     """
 
     active_agent: ActiveAgent = Field(..., alias="activeAgent")
-    workflow: WorkflowInProgress | None
+    workflow: WorkflowInProgress | None = None
     resumable: list[Workflow]
     """
     Unfinished workflows that can be continued here, the one changed last first.
@@ -1696,11 +1696,11 @@ class Task(Model):
     """
     The question.
     """
-    result: str | None
-    error: str | None
+    result: str | None = None
+    error: str | None = None
     started_at: AwareDatetime = Field(..., alias="startedAt")
-    ended_at: AwareDatetime | None = Field(..., alias="endedAt")
-    duration_ms: int | None = Field(..., alias="durationMs")
+    ended_at: AwareDatetime | None = Field(None, alias="endedAt")
+    duration_ms: int | None = Field(None, alias="durationMs")
     usage: Usage
 
 
@@ -1725,11 +1725,11 @@ class TaskWithMessages(Model):
     """
     The question.
     """
-    result: str | None
-    error: str | None
+    result: str | None = None
+    error: str | None = None
     started_at: AwareDatetime = Field(..., alias="startedAt")
-    ended_at: AwareDatetime | None = Field(..., alias="endedAt")
-    duration_ms: int | None = Field(..., alias="durationMs")
+    ended_at: AwareDatetime | None = Field(None, alias="endedAt")
+    duration_ms: int | None = Field(None, alias="durationMs")
     usage: Usage
     messages: list[TaskMessage]
 
@@ -1740,13 +1740,13 @@ class Thread(Model):
     """
 
     id: str
-    title: str | None
+    title: str | None = None
     """
     Made after the first answer, unless the user gave one; null before.
     """
     user_id: str = Field(..., alias="userId")
     agent_id: str = Field(..., alias="agentId")
-    parent_thread_id: str | None = Field(..., alias="parentThreadId")
+    parent_thread_id: str | None = Field(None, alias="parentThreadId")
     status: str
     state: State
     episode: int
@@ -1754,16 +1754,16 @@ class Thread(Model):
     Number of the session, from 1.
     """
     usage: Usage
-    cost: float | None
+    cost: float | None = None
     """
     What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
-    run: Run | None
+    run: Run | None = None
     interrupts: list[dict[str, Any]]
     """
     What the conversation waits for: approvals, and results of the client's tools, as AG-UI has them.
     """
-    last_error: str | None = Field(..., alias="lastError")
+    last_error: str | None = Field(None, alias="lastError")
     """
     The code of the last error that a turn has ended with; null if none has.
     """
@@ -1790,32 +1790,32 @@ class Turn(Model):
     """
     `running`, or `interrupted` where its worker has died, while it is in progress; then its outcome.
     """
-    agent_id: str | None = Field(..., alias="agentId")
+    agent_id: str | None = Field(None, alias="agentId")
     """
     Who spoke last.
     """
-    started_at: AwareDatetime | None = Field(..., alias="startedAt")
+    started_at: AwareDatetime | None = Field(None, alias="startedAt")
     """
     null while it is in progress.
     """
-    ended_at: AwareDatetime | None = Field(..., alias="endedAt")
+    ended_at: AwareDatetime | None = Field(None, alias="endedAt")
     """
     null while it is in progress.
     """
     usage: Usage
-    model: str | None
+    model: str | None = None
     """
     The model of the agent that spoke last; null where none did.
     """
-    first_token_ms: int | None = Field(..., alias="firstTokenMs")
+    first_token_ms: int | None = Field(None, alias="firstTokenMs")
     """
     Milliseconds from the message to the first word of the answer; null where there is none, and for turns from before it was measured.
     """
-    cost: float | None
+    cost: float | None = None
     """
     What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
-    error_code: str | None = Field(..., alias="errorCode")
+    error_code: str | None = Field(None, alias="errorCode")
     """
     The code of the error that it ended with.
     """
@@ -1845,7 +1845,7 @@ class ContextBlock(Model):
     """
     Whose prompt.
     """
-    task_id: str | None = Field(..., alias="taskId")
+    task_id: str | None = Field(None, alias="taskId")
     """
     The sub-task, for an agent that was consulted.
     """
@@ -1854,11 +1854,11 @@ class ContextBlock(Model):
     """
     Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left for the history; null where there is no limit of its own, and in older records.
     """
-    duration_ms: int | None = Field(..., alias="durationMs")
+    duration_ms: int | None = Field(None, alias="durationMs")
     """
     Of its retrieval, if there was one.
     """
-    error: str | None
+    error: str | None = None
     """
     Why it found nothing, or only by words.
     """
@@ -1874,11 +1874,11 @@ class FoundKnowledge(Model):
     """
     Best first.
     """
-    next_cursor: str | None = Field(..., alias="nextCursor")
+    next_cursor: str | None = Field(None, alias="nextCursor")
     """
     Always null: there is one page.
     """
-    note: str | None
+    note: str | None = None
     """
     Why words decided alone, if they did.
     """
@@ -1908,7 +1908,7 @@ class Context(Model):
     """
     When the record was made, after the end of the run.
     """
-    budget: int | None
+    budget: int | None = None
     """
     Tokens for the whole prompt of the agent that began; null if none did.
     """
@@ -1939,15 +1939,15 @@ class Rerun(Model):
     """
     `interrupt`: it would wait for a person or for the user's application.
     """
-    agent_id: str | None = Field(..., alias="agentId")
+    agent_id: str | None = Field(None, alias="agentId")
     """
     Who spoke last.
     """
-    agent_version: int | None = Field(..., alias="agentVersion")
+    agent_version: int | None = Field(None, alias="agentVersion")
     """
     The version of the agent that was active; null for one that ships with the deployment.
     """
-    model: str | None
+    model: str | None = None
     """
     The last agent's model.
     """

@@ -95,8 +95,9 @@ class Events:
                             behind_gap = received
                             break
                         if place is Place.NEXT:
-                            self._progress_at = time.monotonic()
-                            self._failures = 0
+                            if self.last > had:
+                                self._progress_at = time.monotonic()
+                                self._failures = 0
                             yield received
             except (NotFoundError, PermissionDeniedError):
                 # Those who may answer a run but not read its conversation are shown its first and last event only.

@@ -1,0 +1,26 @@
+"""The examples of the Python client, run as a developer would."""
+
+import os
+import subprocess
+import sys
+
+from baton_local.root import ROOT
+from tests.e2e.cloud import RunningCloud
+
+
+def test_agents_are_asked_in_parallel_and_each_of_them_can_be_read(demo_cloud: RunningCloud) -> None:
+    finished = subprocess.run(
+        [sys.executable, ROOT / "examples" / "python" / "research.py"],
+        env={**os.environ, "BATON_URL": demo_cloud.url, "BATON_TOKEN": demo_cloud.token("demo", "researcher")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert finished.returncode == 0, finished.stderr
+    shown = finished.stdout
+    begun = [shown.index(f"[{name} is at work]") for name in ("Knowledge", "Research")]
+    ended = [shown.index(f"[{name} has answered]") for name in ("Knowledge", "Research")]
+    answer, sources = shown.index("best practices"), shown.index("Sources: Knowledge")
+    assert max(begun) < min(ended) < answer < sources
+    for name in ("Knowledge", "Research"):
+        assert f"\n{name} (completed, " in shown[sources:]

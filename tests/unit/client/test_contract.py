@@ -1,0 +1,166 @@
+"""The client against the server's own description: what is generated, and that nothing is left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+
+from baton_client import Answer, Baton, BatonError
+from generation.__main__ import PACKAGE
+from generation.generated import generated
+from generation.models import document
+from tests.unit.client.scripted import Script
+
+DAY = datetime(2026, 11, 1, tzinfo=UTC)
+FILE = b"# Notes"
+STREAMS: dict[str, Callable[[Baton], Any]] = {
+    "POST /v1/runs": lambda b: b.runs.create("Hello", agent_id="a", context={"page": "Settings"}),
+    "GET /v1/threads/{thread_id}/events": lambda b: b.runs.follow("t", after=3).result(),
+}
+CALLS: dict[str, Callable[[Baton], Any]] = {
+    "GET /health": lambda b: b.health(),
+    "POST /v1/messages": lambda b: b.messages.create("Hello", thread_id="t", agent_id="a"),
+    "GET /v1/threads": lambda b: b.threads.list(
+        scope="tenant", query="x", user_id="u", state="active", has_error=True, min_tokens=1, min_cost=0.1, since=DAY
+    ).page(),
+    "GET /v1/threads/{thread_id}": lambda b: b.threads.get("t"),
+    "PATCH /v1/threads/{thread_id}": lambda b: b.threads.rename("t", "Title"),
+    "DELETE /v1/threads/{thread_id}": lambda b: b.threads.delete("t"),
+    "GET /v1/threads/{thread_id}/messages": lambda b: b.threads.messages("t", roles=["user"], limit=5).page(),
+    "POST /v1/threads/{thread_id}/messages/{message_id}/feedback": lambda b: b.threads.rate(
+        "t", "m", "up", comment="c"
+    ),
+    "GET /v1/threads/{thread_id}/turns": lambda b: b.threads.turns("t").page(),
+    "GET /v1/threads/{thread_id}/turns/{run_id}/context": lambda b: b.threads.context("t", "r"),
+    "POST /v1/threads/{thread_id}/turns/{run_id}/rerun": lambda b: b.threads.rerun("t", "r", model="m", without=["x"]),
+    "GET /v1/threads/{thread_id}/tool-calls": lambda b: b.threads.tool_calls("t").page(),
+    "GET /v1/threads/{thread_id}/tasks": lambda b: b.threads.tasks.list("t").page(),
+    "GET /v1/threads/{thread_id}/tasks/{task_id}": lambda b: b.threads.tasks.get("t", "k"),
+    "GET /v1/threads/{thread_id}/handoffs": lambda b: b.threads.handoffs("t").page(),
+    "POST /v1/threads/{thread_id}/cancel": lambda b: b.threads.cancel("t", run_id="r"),
+    "POST /v1/threads/{thread_id}/exit": lambda b: b.threads.exit_specialist("t"),
+    "POST /v1/threads/{thread_id}/continue": lambda b: b.threads.continue_workflow("t", "w"),
+    "POST /v1/threads/{thread_id}/close": lambda b: b.threads.close("t"),
+    "POST /v1/threads/{thread_id}/fork": lambda b: b.threads.fork("t", agent_id="a", messages=3),
+    "POST /v1/threads/{thread_id}/sandbox": lambda b: b.threads.sandbox("t", "m", include_turn=True),
+    "POST /v1/threads/{thread_id}/merge": lambda b: b.threads.merge("t"),
+    "GET /v1/threads/{thread_id}/branches": lambda b: b.threads.branches("t").page(),
+    "POST /v1/threads/{thread_id}/branches/{branch_id}/select": lambda b: b.threads.select_branch("t", "b"),
+    "POST /v1/threads/{thread_id}/files": lambda b: b.threads.files.upload("t", FILE, name="notes.txt"),
+    "GET /v1/threads/{thread_id}/audit": lambda b: b.threads.audit("t").page(),
+    "GET /v1/workflows": lambda b: b.workflows.list(),
+    "GET /v1/episodes": lambda b: b.episodes.list().page(),
+    "GET /v1/episodes/{episode_id}": lambda b: b.episodes.get("e", limit=3),
+    "POST /v1/episodes/search": lambda b: b.episodes.search("x", limit=3, since=DAY, until=DAY),
+    "POST /v1/episodes/import": lambda b: b.episodes.import_session(
+        "s", [{"role": "user", "content": "Hi", "timestamp": "2026-11-01T10:00:00Z"}], title="Title", ended_at=DAY
+    ),
+    "GET /v1/audit": lambda b: b.audit.list(since=DAY, until=DAY, action="thread.read", user_id="u").page(),
+    "GET /v1/audit/export": lambda b: list(b.audit.export(since=DAY, outcome="allowed")),
+    "GET /v1/agents": lambda b: b.agents.list().page(),
+    "GET /v1/agents/{agent_id}": lambda b: b.agents.get("a"),
+    "PUT /v1/agents/{agent_id}": lambda b: b.agents.put("a", {"name": "A"}, comment="c", dry_run=True, version=3),
+    "DELETE /v1/agents/{agent_id}": lambda b: b.agents.delete("a"),
+    "GET /v1/agents/{agent_id}/versions": lambda b: b.agents.versions("a").page(),
+    "GET /v1/agents/{agent_id}/versions/{number}": lambda b: b.agents.version("a", 3),
+    "POST /v1/agents/{agent_id}/rollback": lambda b: b.agents.roll_back("a", 3, comment="c"),
+    "POST /v1/agents/{agent_id}/documents": lambda b: b.documents.upload("a", FILE, name="notes.txt", title="Notes"),
+    "GET /v1/agents/{agent_id}/documents": lambda b: b.documents.list("a").page(),
+    "GET /v1/agents/{agent_id}/documents/{document_id}": lambda b: b.documents.get("a", "d"),
+    "DELETE /v1/agents/{agent_id}/documents/{document_id}": lambda b: b.documents.delete("a", "d"),
+    "POST /v1/agents/{agent_id}/sources": lambda b: b.documents.sources.create("a", "web", urls=["https://x.test/"]),
+    "GET /v1/agents/{agent_id}/sources": lambda b: b.documents.sources.list("a").page(),
+    "GET /v1/agents/{agent_id}/sources/{source_id}": lambda b: b.documents.sources.get("a", "s"),
+    "DELETE /v1/agents/{agent_id}/sources/{source_id}": lambda b: b.documents.sources.delete("a", "s"),
+    "POST /v1/agents/{agent_id}/sources/{source_id}/refresh": lambda b: b.documents.sources.refresh("a", "s"),
+    "POST /v1/agents/{agent_id}/knowledge/search": lambda b: b.documents.search("a", "x", limit=3),
+    "DELETE /v1/users/{user_id}/memory": lambda b: b.users.forget("me"),
+    "GET /v1/forget-requests/{request_id}": lambda b: b.users.forget_request("r"),
+    "GET /v1/users/{user_id}/export": lambda b: list(b.users.export("me", only_sessions=True)),
+    "GET /v1/users/me": lambda b: b.users.me(),
+    "GET /v1/retention": lambda b: b.tenant.retention(),
+    "PUT /v1/retention": lambda b: b.tenant.set_retention(threads=30),
+    "GET /v1/tenant/limits": lambda b: b.tenant.limits(),
+    "PUT /v1/tenant/limits": lambda b: b.tenant.set_limits(agents=3, version='"1"'),
+    "GET /v1/overview": lambda b: b.tenant.overview(since=DAY),
+    "GET /v1/procedures": lambda b: b.procedures.list(status="pending").page(),
+    "GET /v1/skills": lambda b: b.procedures.skills().page(),
+    "GET /v1/agents/{agent_id}/procedures": lambda b: b.procedures.list("a").page(),
+    "POST /v1/agents/{agent_id}/procedures": lambda b: b.procedures.create(
+        "a", {"name": "N", "description": "D", "triggers": ["t"], "steps": [{"text": "Do it."}]}
+    ),
+    "POST /v1/agents/{agent_id}/procedures/match": lambda b: b.procedures.match("a", "x"),
+    "GET /v1/agents/{agent_id}/procedures/{procedure_id}": lambda b: b.procedures.get("a", "p", version=2),
+    "PUT /v1/agents/{agent_id}/procedures/{procedure_id}": lambda b: b.procedures.change("a", "p", "# N", version=2),
+    "DELETE /v1/agents/{agent_id}/procedures/{procedure_id}": lambda b: b.procedures.retire("a", "p", version=2),
+    "GET /v1/agents/{agent_id}/procedures/{procedure_id}/SKILL.md": lambda b: b.procedures.markdown("a", "p"),
+    "POST /v1/agents/{agent_id}/procedures/{procedure_id}/approve": lambda b: b.procedures.approve("a", "p", version=2),
+    "POST /v1/agents/{agent_id}/procedures/{procedure_id}/reject": lambda b: b.procedures.reject(
+        "a", "p", "No.", version=2
+    ),
+    "GET /v1/agents/{agent_id}/procedures/{procedure_id}/source": lambda b: b.procedures.source("a", "p"),
+}
+
+
+@pytest.fixture(scope="module")
+def openapi() -> dict[str, Any]:
+    """The server's description."""
+    return document()
+
+
+def test_what_is_generated_is_committed() -> None:
+    texts = generated(PACKAGE)
+    differing = [str(path) for path, text in texts.items() if path.read_text() != text]
+    assert differing == [], "Run `make client`."
+    assert set(PACKAGE.glob("synchronous/**/*.py")) <= set(texts), "Delete what is generated no longer."
+
+
+def test_every_operation_has_a_method(openapi: dict[str, Any]) -> None:
+    operations = {
+        f"{method.upper()} {path}"
+        for path, methods in openapi["paths"].items()
+        if path.startswith("/v1/") or path == "/health"
+        for method in methods
+    }
+    assert operations == set(STREAMS) | set(CALLS)
+
+
+@pytest.mark.parametrize("operation", [*STREAMS, *CALLS])
+def test_a_method_sends_what_the_server_understands(operation: str, openapi: dict[str, Any]) -> None:
+    method, _, path = operation.partition(" ")
+    described = openapi["paths"][path][method.lower()]
+    script = Script()
+    script.answer("*", httpx.Response(418, json={}))
+    with httpx.Client(transport=script) as http, pytest.raises(BatonError):
+        (STREAMS | CALLS)[operation](Baton("http://baton.test", token="t", http_client=http))
+    [request] = script.requests
+    assert request.method == method
+    assert re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.url.path)
+    known = {each["name"]: each["schema"] for each in described.get("parameters", []) if each["in"] == "query"}
+    components = {"components": openapi["components"]}
+    for name, value in request.url.params.items():
+        types = {each.get("type") for each in known[name].get("anyOf", [known[name]])}
+        sent: Any = json.loads(value) if types & {"integer", "number", "boolean"} else value
+        jsonschema.validate(sent, {**known[name], **components})
+    if "application/json" in request.headers.get("content-type", ""):
+        schema = described["requestBody"]["content"]["application/json"]["schema"]
+        jsonschema.validate(json.loads(request.content), {**schema, **components})
+
+
+def test_answers_to_interrupts_are_as_the_server_takes_them(openapi: dict[str, Any]) -> None:
+    script = Script()
+    script.answer("*", httpx.Response(418, json={}))
+    given = [Answer.approval("i", approved=True), Answer("j", "cancelled")]
+    with httpx.Client(transport=script) as http, pytest.raises(BatonError):
+        Baton("http://baton.test", token="t", http_client=http).runs.create(thread_id="t", answers=given)
+    schema = openapi["paths"]["/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    body = json.loads(script.requests[0].content)
+    jsonschema.validate(body, {**schema, "components": openapi["components"]})
+    assert [entry["interruptId"] for entry in body["resume"]] == ["i", "j"]

@@ -1,0 +1,48 @@
+"""The reference of the Python client is the client's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import baton_client
+from baton_client import Baton
+from baton_client.synchronous.resource import Resource
+from tests.unit.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "reference" / "python-client.md"
+
+
+def rows(thing: Any, name: str) -> Iterator[str]:
+    """The rows of the page's table: each method with its parameters and its purpose."""
+    for each, method in inspect.getmembers(thing, inspect.isfunction if inspect.isclass(thing) else inspect.ismethod):
+        if each.startswith("_") or each in {"lines", "close"}:
+            continue
+        parameters = list(inspect.signature(method).parameters)
+        purpose = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
+        yield f"| `{name}.{each}({', '.join(parameters)})` | {purpose} |"
+    for each, part in sorted(vars(thing).items()):
+        if isinstance(part, Resource):
+            yield from rows(part, f"{name}.{each}")
+
+
+def written(title: str) -> list[str]:
+    """The rows below a heading."""
+    _, _, rest = PAGE.read_text().partition(f"## {title}\n")
+    return [line for line in rest.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+
+
+def test_the_reference_has_every_method() -> None:
+    with Baton("http://baton.test") as baton:
+        assert written("Methods") == list(rows(baton, "baton"))
+
+
+def test_the_reference_has_every_error() -> None:
+    errors = [
+        each
+        for each in vars(baton_client).values()
+        if inspect.isclass(each) and issubclass(each, baton_client.BatonError)
+    ]
+    shown = [f"| `{each.__name__}` | {(inspect.getdoc(each) or '').partition(chr(10) * 2)[0]} |" for each in errors]
+    assert written("Errors") == [row.replace("\n", " ") for row in shown]
