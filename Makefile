@@ -20,7 +20,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types faults grants unit integration e2e infrastructure build validate client format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types faults grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,11 @@ validate: setup ## Let SAM and cfn-lint check the template
 
 client: setup ## Write what is generated of the Python client: models, classes of errors, its synchronous half
 	@cd clients/python && $(CURDIR)/$(BIN)/python -m generation
+
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: setup ## Make a site of docs/ with a search (.baton/site)
+	@$(BIN)/python -m mkdocs build --quiet --config-file documentation/mkdocs.yml
+	@echo "The site is in .baton/site. To read it: python3 -m http.server --directory .baton/site 8000"
 
 format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff format

@@ -1,0 +1,92 @@
+"""The page of limits has the code's numbers."""
+
+from __future__ import annotations
+
+import re
+
+from baton.adapters import s3_files
+from baton.adapters.egress import limits as egress
+from baton.adapters.extraction import pdf
+from baton.agents import agent_loop, remote_answers, tool_calls
+from baton.api import audit, body_limit
+from baton.api.runs import TURN_SECONDS
+from baton.catalog import agent_editing
+from baton.domain import (
+    agent_checks,
+    branches,
+    content,
+    document,
+    events,
+    feedback,
+    handoff,
+    identity,
+    push_config,
+    skill_markdown,
+    source,
+    tenant_limits,
+    thread_title,
+    workflow_moves,
+)
+from baton.handoffs import forks
+from baton.knowledge import sources
+from baton.memory.inspection import record_size
+from baton.requests import client_offers, parsing, session_import
+from baton.turns import run
+from tests.unit.docs.pages import ROOT
+
+LIMITS: dict[str, tuple[int, str]] = {
+    "a request's body": (body_limit.MAX_BODY_BYTES, "bytes"),
+    "a message's text and parts": (content.MAX_CONTENT_BYTES, "bytes"),
+    "parts of a message": (content.MAX_PARTS, ""),
+    "a WebSocket frame, either way": (events.MAX_FRAME_BYTES, "bytes"),
+    "an uploaded file": (s3_files.MAX_FILE_BYTES, "bytes"),
+    "a message id": (identity.MAX_MESSAGE_ID, "characters"),
+    "a thread id of the host's": (identity.MAX_EXTERNAL_ID, "characters"),
+    "a user's id": (identity.MAX_USER_ID, "characters"),
+    "a conversation's title": (thread_title.MAX_TITLE, "characters"),
+    "a comment on an answer": (feedback.MAX_COMMENT, "characters"),
+    "audit records of one export": (audit.MAX_EXPORTED, ""),
+    "messages of an imported session": (session_import.MAX_MESSAGES, ""),
+    "a run over HTTP, then it is followed by its events": (int(TURN_SECONDS), "seconds"),
+    "attempts of workers at one run": (run.MAX_ATTEMPTS, ""),
+    "tool calls in one answer of the model": (agent_loop.MAX_CALLS, ""),
+    "a tool's result": (tool_calls.MAX_RESULT, "bytes"),
+    "calls of the client's tools that wait at once": (tool_calls.MAX_CLIENT_CALLS, ""),
+    "tools that a client offers": (client_offers.MAX_TOOLS, ""),
+    "their descriptions and schemas together": (client_offers.MAX_TOOLS_BYTES, "bytes"),
+    "a result of a client's tool": (parsing.MAX_RESULT_BYTES, "bytes"),
+    "what a tool, a page or a remote agent answers": (egress.MAX_RESPONSE_BYTES, "bytes"),
+    "files of a remote agent's answer": (remote_answers.MAX_FILES, ""),
+    "sources of an answer": (agent_loop.MAX_SOURCES, ""),
+    "tools of an agent": (agent_checks.MAX_TOOLS, ""),
+    "an agent's definition": (agent_editing.MAX_DEFINITION, "bytes"),
+    "a tenant's definitions together": (agent_editing.MAX_DEFINITIONS, "bytes"),
+    "a tenant's own agents": (tenant_limits.MAX_AGENTS, ""),
+    "a workflow's collected data": (workflow_moves.MAX_DATA, "bytes"),
+    "a handoff's summary": (handoff.MAX_SUMMARY, "characters"),
+    "messages that a fork copies": (forks.MAX_COPIED, ""),
+    "branches' stretches of a conversation": (branches.MAX_SEGMENTS, ""),
+    "a document": (document.MAX_DOCUMENT_BYTES, "bytes"),
+    "pages of a PDF": (pdf.MAX_PAGES, ""),
+    "sources of documents of an agent": (sources.MAX_SOURCES, ""),
+    "pages of a source": (source.MAX_SOURCE_PAGES, ""),
+    "a procedure as SKILL.md": (skill_markdown.MAX_BYTES, "bytes"),
+    "push configurations of an A2A task": (push_config.MAX_CONFIGS, ""),
+    "an inspector record": (record_size.MAX_RECORD_BYTES, "bytes"),
+}
+
+
+def shown(number: int, unit: str) -> str:
+    """A number as a reader counts it."""
+    if unit == "bytes":
+        for size, name in ((1024 * 1024, "MiB"), (1024, "KiB")):
+            if number % size == 0:
+                return f"{number // size:,} {name}"
+    return f"{number:,} {unit}".strip()
+
+
+def test_the_page_of_limits_has_the_codes_numbers() -> None:
+    page = (ROOT / "docs" / "reference" / "limits.md").read_text()
+    written = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", page.partition("## Fixed")[2], re.MULTILINE))
+    expected = {what: shown(*limit) for what, limit in LIMITS.items()}
+    assert {what: number for what, number in written.items() if what not in {"what", "---"}} == expected
