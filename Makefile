@@ -20,7 +20,7 @@ export SAM_CLI_TELEMETRY := 0
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web run check test lint types faults grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types faults grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 
 web: setup ## Build what browsers load (clients/web), if it has changed
 	@$(BIN)/python -m baton_local.web
+
+wheels: web ## Build both distributions, server and client, into dist/
+	@$(UV) build --quiet --wheel --out-dir dist .
+	@$(UV) build --quiet --wheel --out-dir dist clients/python
 
 run: setup web ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m baton_local

@@ -193,11 +193,11 @@ class LocalCloud:
         server.start()
         self._running.callback(self.stop_workers)
         self._report_unusable()
-        self._start_reloading()
         if settings.workers:
             self.start_workers()
         self._start_schedules()
         self._start_object_events()
+        self._follow_files()
         if settings.documentation:
             documentation = Documentation(self._encoder, self._progress)
             self._running.callback(documentation.stop)
@@ -214,17 +214,15 @@ class LocalCloud:
         except AgentFileError as problem:
             raise LocalCloudError(str(problem)) from problem
 
-    def _start_reloading(self) -> None:
-        """Have edits of agents and tools in use by the next turn."""
-        from baton_local.reloading import Reloader
+    def _follow_files(self) -> None:
+        """Have the documents of a project read, and edits of agents, tools and documents in use by the next turn."""
+        from baton_local.folder_documents import FolderDocuments
+        from baton_local.following import FollowedFiles
 
-        if not self.settings.reload or self.settings.worker_processes or self.settings.workers == 0:
-            return  # functions of other processes have read the files themselves
-        agents = Path(self.environment["BATON_AGENTS_DIR"])
-        reloader = Reloader(agents, self.settings.tools_dir, self._progress)
-        self._running.callback(reloader.stop)
-        self.about["reload"] = reloader.state
-        reloader.start()
+        followed = FollowedFiles.of(self.settings, FolderDocuments(self.url, self._key), self._progress)
+        self._running.callback(followed.stop)
+        self.about["reload"] = followed.reloader.state
+        followed.start()
 
     def _report_unusable(self) -> None:
         """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ def packages_in(folder: Path) -> list[str]:
     """Return the names of the packages and modules in ``folder``."""
     if not folder.is_dir():
         return []
-    found = {path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    found = {path.name for path in folder.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
     found |= {path.stem for path in folder.glob("*.py")}
     return sorted(name for name in found if name.isidentifier())
 
@@ -77,8 +78,20 @@ def told(folder: Path, problem: BaseException) -> str:
 
 
 def _imported(folder: Path) -> dict[str, ModuleType]:
-    packages = packages_in(folder)
-    return {name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] in packages}
+    """Return the modules whose files are, or were, in ``folder``."""
+    within = f"{folder.absolute()}{os.sep}"
+    return {
+        name: module
+        for name, module in list(sys.modules.items())
+        if any(place.startswith(within) for place in _places(module))
+    }
+
+
+def _places(module: ModuleType) -> list[str]:
+    """Return the file of a module, or the folders of a package without one."""
+    if file := getattr(module, "__file__", None):
+        return [file]
+    return [str(each) for each in getattr(module, "__path__", ())]
 
 
 def _has_file(folder: Path, module: str) -> bool:

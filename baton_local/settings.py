@@ -38,8 +38,10 @@ class LocalSettings(BaseSettings):
     """Keeps table, queues, objects, search index and token key between runs. Without it, nothing is kept."""
     tools_dir: Path = Field(default_factory=lambda: ROOT / "tools", validation_alias="BATON_TOOLS_DIR")
     """Packages whose functions agents may have as tools. It need not exist."""
+    documents_dir: Path = Field(default_factory=lambda: ROOT / "documents", validation_alias="BATON_DOCUMENTS_DIR")
+    """What agents of the tenant ``demo`` know: a folder an agent, named by its id. It need not exist."""
     reload: bool = Field(default=True, validation_alias="BATON_LOCAL_RELOAD")
-    """Whether edits of agents and tools are used by the next turn."""
+    """Whether edits of agents, tools and documents are used by the next turn."""
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
     """Embed keys of the developer's own host application, as in the embed keys secret."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")

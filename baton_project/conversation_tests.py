@@ -46,7 +46,7 @@ class Options:
     name: str | None
     processes: int | None
     thread_id: str | None
-    url: str
+    url: str | None
     junit: Path | None
     as_json: bool
 
@@ -61,9 +61,7 @@ def run_tests(
     thread_id: Annotated[
         str | None, typer.Option("--from", help="Write a test, and its cassette, of this stored conversation.")
     ] = None,
-    url: Annotated[
-        str, typer.Option(envvar="BATON_URL", help="Where it is stored. BATON_TOKEN is the token.")
-    ] = "http://127.0.0.1:8080",
+    url: Annotated[str | None, typer.Option(help="Where it is stored, as for other commands; so is the token.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the files, for editors.")] = False,
@@ -165,13 +163,23 @@ def _written(place: AgentPlace, thread_id: str, options: Options) -> int:
 
     import httpx
 
+    from baton_client.command.exits import CommandError
+    from baton_client.command.session import Environment, SignIn
+    from baton_testing.errors import CannotRun
     from baton_testing.stored_thread import SECONDS, StoredThread, read_thread
     from baton_testing.terminal import Terminal
     from baton_testing.thread_recording import write_test
 
     async def stored() -> StoredThread:
-        headers = {"Authorization": f"Bearer {os.environ.get('BATON_TOKEN', '')}"}
-        async with httpx.AsyncClient(base_url=options.url, headers=headers, timeout=SECONDS) as client:
+        environment = Environment(url=options.url)
+        try:
+            profile = environment.profile()
+            async with environment.http() as http:
+                token = await SignIn(environment, profile, http).token()
+        except CommandError as problem:
+            raise CannotRun(str(problem)) from None
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(base_url=profile.url, headers=headers, timeout=SECONDS) as client:
             return await (await read_thread(client, thread_id)).redacted()
 
     chosen = options.paths[0] if options.paths else _as_told(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")

@@ -18,4 +18,4 @@ def run(folder: Path, port: int | None) -> NoReturn:
     write_schema(project.folder)
     data = Path(os.environ.get("BATON_DATA_DIR") or project.data)
     chosen = {} if port is None else {"port": port}
-    leave(main(data_dir=data, tools_dir=project.tools, **chosen))
+    leave(main(data_dir=data, tools_dir=project.tools, documents_dir=project.documents, **chosen))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from importlib.metadata import version
 from pathlib import Path
 from string import Template
 
+from baton import __version__
 from baton_local.agent_schema import agent_schema, written
 from baton_project.errors import ProjectProblem
 from baton_testing.schema import conversation_schema
@@ -42,7 +42,7 @@ def make(folder: Path) -> str:
         raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from problem
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    return version("baton")
+    return __version__
 
 
 def _write(folder: Path, name: str) -> None:
@@ -67,5 +67,5 @@ def write_schema(folder: Path) -> None:
 def _filled(source: Path, name: str) -> str:
     text = source.read_text(encoding="utf-8")
     if source.suffix in {".toml", ".md"} and source.parent == SKELETON:
-        return Template(text).substitute(name=name, version=version("baton"))
+        return Template(text).substitute(name=name, version=__version__)
     return text

@@ -60,6 +60,11 @@ class Project:
         return self.folder / "tools"
 
     @property
+    def documents(self) -> Path:
+        """The folder of what agents know, a folder an agent. It need not exist."""
+        return self.folder / "documents"
+
+    @property
     def data(self) -> Path:
         """The folder of conversations on this machine."""
         return self.folder / STATE / "data"
@@ -103,4 +108,4 @@ def _project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
 def _is_ours(requirement: str) -> bool:
     from packaging.requirements import Requirement
 
-    return Requirement(requirement).name.lower() in {"baton", "baton-client"}
+    return Requirement(requirement).name.lower() in {"baton-conversations", "baton-client"}

@@ -94,7 +94,8 @@ async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
             told = answer.json().get("detail", "")
         except (ValueError, AttributeError):
             told = ""
-        advice = " Set BATON_TOKEN to a token that may read it." if answer.status_code in (401, 403, 404) else ""
+        is_refused = answer.status_code in (401, 403, 404)
+        advice = " Sign in as somebody who may read it, or set BATON_TOKEN." if is_refused else ""
         raise CannotRun(f"{answer.url} answered {answer.status_code}. {told}{advice}")
     try:
         found = answer.json()

@@ -54,7 +54,15 @@ def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
     answering = Answering(ModelKind.SCRIPTED, records=True, may_keep_some=True)
     result = Runner(agents, token_counter(), answering).run(replayed, 0)
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = yaml.safe_dump(test.content(with_answers=False), sort_keys=False, allow_unicode=True, width=110)
+    content = test.content(with_answers=False)
+    text = yaml.dump(content, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110)
     path.write_text(HEAD.format(path=path) + text, encoding="utf-8")
     record([result])
     return Written(path, Cassette.beside(path), result)
+
+
+class _WithoutAliases(yaml.SafeDumper):
+    """Writes equal values out each time: a person edits them one by one."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.ports.connections import ConnectionBusy, ConnectionGone
-from tests.frames import events_in
+from baton_testing.fakes.frames import events_in
 
 MAX_FRAME = 32 * 1024
 """API Gateway's limit, in bytes."""

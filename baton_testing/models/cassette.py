@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from baton import __version__
 from baton_testing.conversation_ports import ModelNames
 from baton_testing.errors import CannotRun
 from baton_testing.models.answering import ModelAnswer
@@ -82,7 +82,7 @@ class Cassette:
         """Write the file, whole or not at all."""
         told = {
             "format": FORMAT,
-            "baton": version("baton"),
+            "baton": __version__,
             "models": {"default": self.names.default, "light": self.names.light},
             "conversations": {
                 name: [each.as_json() for each in recordings] for name, recordings in self.conversations.items()

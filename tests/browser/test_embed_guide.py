@@ -10,11 +10,11 @@ import httpx
 import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 
+from baton_testing.fakes.frames import events_in
 from tests.browser.screens import HostApplication, Screen, host_application
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel, answers, calls_tools, unauthorized
-from tests.frames import events_in
 
 expect.set_options(timeout=60_000)
 

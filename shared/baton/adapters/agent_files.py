@@ -45,8 +45,9 @@ class AgentFiles:
             except AgentFileError as error:
                 problems.append(str(error))
                 continue
-            if any(definition.id == other.id for _, other in read):
-                problems.append(document.problem(["id"], f"another file defines the agent {definition.id!r} too"))
+            if same := [other.path.name for other, earlier in read if earlier.id == definition.id]:
+                what = f"{same[0]} defines the agent {definition.id!r} too: give one of them another id"
+                problems.append(document.problem(["id"], what))
             read.append((document, definition))
         if len(read) == len(paths):  # otherwise one that cannot be read may be the one that is missed
             agents = {definition.id: definition for _, definition in read}

@@ -37,13 +37,14 @@ class _Loaded:
 
 
 class PythonTools:
-    """Tools that ``python`` definitions declare, from ``packages`` only. Each is imported when it is first offered.
+    """Tools that ``python`` definitions declare. Each is imported when it is first offered.
 
     A definition keeps its function, also when its module is imported anew for later definitions.
     """
 
-    def __init__(self, packages: Sequence[str]) -> None:
-        self._packages = tuple(packages)
+    def __init__(self, packages: Callable[[], Sequence[str]]) -> None:
+        """``packages`` returns those that tools may come from. It is asked whenever one is imported."""
+        self._packages = packages
         self._loaded: dict[int, _Loaded] = {}
 
     def origin(self, definition: PythonTool) -> str:
@@ -85,8 +86,9 @@ class PythonTools:
 
     def _import(self, definition: PythonTool) -> _Loaded:
         module_name, _, attribute = definition.entry_point.partition(":")
-        if not any(module_name == package or module_name.startswith(f"{package}.") for package in self._packages):
-            named = ", ".join(self._packages) or "none"
+        packages = self._packages()
+        if not any(module_name == package or module_name.startswith(f"{package}.") for package in packages):
+            named = ", ".join(packages) or "none"
             raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names ({named}).")
         function = getattr(importlib.import_module(module_name), attribute, None)
         if not callable(function):

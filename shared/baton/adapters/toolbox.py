@@ -206,7 +206,7 @@ class Toolbox:
     def _note_broken(self, definition: ToolDefinition, error: Exception) -> None:
         """Log the problem of a definition, unless it was logged before."""
         passes = self._source(definition).may_recover(definition)
-        then = "it is tried again beside later turns" if passes else "it is tried again after a new start only"
+        then = "it is tried again beside later turns" if passes else "it is not tried again until it is mended"
         why = self._headers.redacted(_for_the_file(error)).rstrip(".")
         told = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
         if id(definition) not in self._broken.keys() | self._told_otherwise:

@@ -65,7 +65,7 @@ class Outside:
         def python_tools() -> ToolSource[PythonTool]:
             from baton.adapters.python_tools import PythonTools
 
-            return PythonTools(settings.packages)
+            return PythonTools(lambda: OutsideSettings().packages)  # the local cloud adds new ones
 
         return Toolbox(
             {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},

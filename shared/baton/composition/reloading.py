@@ -57,7 +57,7 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
     from baton.domain.tool import PythonTool
     from baton.settings import OutsideSettings
 
-    source, found = PythonTools(OutsideSettings().packages), []
+    source, found = PythonTools(lambda: OutsideSettings().packages), []
     for tool in (tool for agent in files.all() for tool in agent.tools if isinstance(tool, PythonTool)):
         try:
             event_loop.run(source.tools(tool))

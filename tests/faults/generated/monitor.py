@@ -9,8 +9,8 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from baton.ports.thread_store import Lease
+from baton_testing.fakes.frames import events_in
 from tests.faults.generated.actors import Actor, current
-from tests.frames import events_in
 
 Note = Callable[..., None]
 

@@ -16,7 +16,7 @@ from websockets.typing import Subprotocol
 from baton_client import AsyncBaton, RunResult
 from baton_client.events import TextMessageContentEvent, seq_of
 from baton_local.root import ROOT
-from tests.frames import events_in
+from baton_testing.fakes.frames import events_in
 from tests.integration.make_run.program import running
 
 PATIENCE_SECONDS = 180

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from baton_local.root import ROOT
-from tests.frames import events_in
+from baton_testing.fakes.frames import events_in
 from tests.integration.make_run.program import environment, running
 
 STAND_INS = Path(__file__).parents[1] / "local" / "cloud" / "template.yaml"

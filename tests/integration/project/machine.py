@@ -31,7 +31,7 @@ def build_wheels(folder: Path) -> Path:
     web.build()
     for source in (ROOT, ROOT / "clients" / "python"):
         subprocess.run([uv(), "build", "--quiet", "--wheel", "--out-dir", folder, source], check=True)
-    (wheel,) = folder.glob("baton-*.whl")
+    (wheel,) = folder.glob("baton_conversations-*.whl")
     return wheel
 
 
@@ -107,6 +107,11 @@ class Conversations:
         assert self.process.stdout
         line = next(line for line in self.process.stdout if "eloaded" in line)
         return line if line.startswith("Reloaded") else next(self.process.stdout)
+
+    def tells(self, beginning: str) -> str:
+        """Wait for a line that begins so, and return the rest of it."""
+        assert self.process.stdout
+        return next(line for line in self.process.stdout if line.startswith(beginning)).removeprefix(beginning).strip()
 
     def ask(self, session: str, text: str) -> str:
         """Send a message and return the answer."""

@@ -24,7 +24,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -> None:
-    (wheel,) = (machine.folder.parent / "wheels").glob("baton-*.whl")
+    (wheel,) = (machine.folder.parent / "wheels").glob("baton_conversations-*.whl")
     with zipfile.ZipFile(wheel) as packed:
         names = [name for name in packed.namelist() if ".dist-info/" not in name]
         size = sum(entry.file_size for entry in packed.infolist())
@@ -42,13 +42,15 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
     assert size < 25 * MB
 
 
-def test_a_project_is_made_and_checked(machine: Machine) -> None:
+def test_a_project_is_made_checked_and_tested(machine: Machine) -> None:
     made = machine.baton("new", "my-assistant")
     assert (made.returncode, made.stderr) == (0, "")
     again = machine.baton("new", "my-assistant")
     assert (again.returncode, "not empty" in again.stderr) == (2, True)
     checked = machine.baton("check", "--json", cwd=machine.folder / "my-assistant")
     assert json.loads(checked.stdout) == {"ok": True, "agents": ["assistant", "orders"], "problems": []}
+    tested = machine.baton("test", cwd=machine.folder / "my-assistant")
+    assert (tested.returncode, tested.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda path: path.name)
@@ -59,8 +61,14 @@ def test_a_project_of_an_earlier_release_goes_on_and_its_edits_are_used_by_the_n
     shutil.copytree(release / "project", project)
     shutil.copytree(release / "data", project / ".baton" / "data")
     tool, agent = project / "tools/shop_tools/orders.py", project / "agents/assistant.yaml"
-    right = agent.read_text()
+    document, right = project / "documents/orders/returns.md", agent.read_text()
     with machine.developing(project) as user:
+        known = "Documents that agents know now: "
+        assert user.tells(known) == "documents/orders/returns.md"
+        assert "within 30 days" in user.ask("s-three", "How long may I return goods?")
+        document.write_text(document.read_text().replace("30 days", "60 days"))
+        assert user.tells(known) == "documents/orders/returns.md"
+        assert "within 60 days" in user.ask("s-four", "How long may I return goods?")
         before = ["Where is my order A-1002?", "The order A-1002 is being packed."]
         assert user.said("s-one") == before
         tool.write_text(tool.read_text().replace("is being packed", "was handed over"))

@@ -76,7 +76,7 @@ class Harness:
                     McpServer: lambda: McpTools(self._mcp_client, headers, monotonic=self.time),
                     HttpTool: lambda: HttpTools(requests, self.policy),
                     OpenApiTool: lambda: OpenApiTools(requests, self._client, self.folder, monotonic=self.time),
-                    PythonTool: lambda: PythonTools(["tests.integration.tools"]),
+                    PythonTool: lambda: PythonTools(lambda: ["tests.integration.tools"]),
                 },
                 headers,
                 guards=self.guards,

@@ -89,4 +89,4 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
     for name in SERVER_COMMANDS:
         ended = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
         assert ended.exit_code == 2
-        assert "pip install baton" in ended.stderr
+        assert "pip install baton-conversations" in ended.stderr

@@ -15,8 +15,8 @@ from baton.outbox.delivery import MAX_BACKLOG, Delivery, send_to
 from baton.ports.connections import ConnectionBusy, ConnectionGone
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.connections import FakeConnections
+from baton_testing.fakes.frames import events_in
 from baton_testing.fakes.live import FakeLiveRegistry
-from tests.frames import events_in
 
 EVENTS = [Event({"type": "X", "n": number}, number) for number in range(3)]
 LARGE = [Event({"type": "X", "n": number, "text": "x" * 20_000}, number) for number in range(3)]

@@ -72,7 +72,7 @@ def test_agents_that_cannot_be_read_are_not_deployed(project: Project, capsys: p
     with pytest.raises(typer.Exit) as ended:
         deploy("dev", project.folder)
     assert ended.value.exit_code == 1
-    assert "another file defines the agent 'assistant' too" in capsys.readouterr().err
+    assert "defines the agent 'assistant' too" in capsys.readouterr().err
     assert not plan(project, "dev").folder.exists()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from baton import __version__
 from baton_local.agent_schema import agent_schema
 from baton_project.errors import ProjectProblem
 from baton_project.new import make
@@ -21,7 +21,7 @@ from tests.unit.project.conftest import edited
 def test_a_new_project_names_the_version_that_it_is_of(project: Project) -> None:
     about = tomllib.loads((project.folder / "pyproject.toml").read_text())
     assert about["project"]["name"] == project.name == "my-shop"
-    assert about["project"]["dependencies"] == [f"baton=={version('baton')}"]
+    assert about["project"]["dependencies"] == [f"baton-conversations=={__version__}"]
 
 
 def test_what_is_kept_on_the_machine_is_no_part_of_the_repository(project: Project) -> None:

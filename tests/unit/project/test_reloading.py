@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from baton.adapters.python_tools import PythonTools
 from baton.composition import event_loop, reloading
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool import PythonTool
+from baton.settings import OutsideSettings
 from baton_local.environment import applied
 from baton_local.project_tools import importable
 from baton_local.reloading import Reloader
@@ -22,7 +24,7 @@ class Developer:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.tools = PythonTools(["shop_tools"])
+        self.tools = PythonTools(lambda: OutsideSettings().packages)
         self.told: list[str] = []
         self.reloader = Reloader(project.agents, project.tools, self.told.append)
 
@@ -40,6 +42,17 @@ class Developer:
     def edits(self, file: str, old: str, new: str) -> None:
         path = self.project.folder / file
         edited(path, old, new)
+        self.reloader.reload([path])
+
+    def writes(self, file: str, text: str) -> None:
+        path = self.project.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        self.reloader.reload([path])
+
+    def removes(self, file: str) -> None:
+        path = self.project.folder / file
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.reloader.reload([path])
 
     def state_of(self, agent: AgentDefinition, number: str) -> str:
@@ -77,7 +90,12 @@ def test_an_edit_of_a_tool_is_there_for_the_next_turn_and_not_for_one_that_runs(
     ("file", "old", "new", "told"),
     [
         ("agents/orders.yaml", "name: Orders", "name: [", "agents/orders.yaml:"),
-        ("agents/orders.yaml", "id: orders", "id: assistant", "orders.yaml:3: id: another file defines"),
+        (
+            "agents/orders.yaml",
+            "id: orders",
+            "id: assistant",
+            "3: id: assistant.yaml defines the agent 'assistant' too: give",
+        ),
         ("agents/orders.yaml", ":order_status", ":state", "orders.yaml:12: tools.0: shop_tools.orders:state cannot be"),
         (ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {", "orders.py:7: ZeroDivisionError"),
         (ORDERS, "ORDERS = {", "ORDERS = = {", "orders.py:7: SyntaxError"),
@@ -92,7 +110,7 @@ def test_what_cannot_be_used_is_told_and_what_was_there_goes_on_until_it_is_mend
     assert "is on its way" in developer.state_of(before, "A-1001")
     developer.edits(file, old, new)
     assert told in "\n".join(developer.problems)
-    assert developer.told[-1].startswith("Not reloaded; what was there before goes on:\n")
+    assert developer.told[-1].startswith("Not reloaded; what was there before goes on until this is mended:\n")
     assert developer.orders is before
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
     developer.edits(file, new, old)
@@ -103,9 +121,66 @@ def test_a_tool_that_did_not_work_at_the_start_hinders_no_edit_of_an_agent(proje
     edited(project.folder / ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {")
     with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
         developer = Developer(project)
-        developer.reloader.start()
-        developer.reloader.stop()
+        developer.reloader.begin()
         developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
         assert developer.orders.name == "Logistics"
         developer.edits(ORDERS, "ORDERS = 1 / 0, {", "ORDERS = {")
         assert developer.problems == []
+
+
+ENTRY_POINT = "entry_point: shop_tools.orders:order_status"
+PARCELS = """
+def order_status(number: str) -> str:
+    return f"The parcel {number} is on its way."
+"""
+
+
+def test_a_package_that_is_new_can_be_used_at_once(developer: Developer) -> None:
+    developer.writes("tools/parcels/__init__.py", "")
+    developer.writes("tools/parcels/states.py", PARCELS)
+    developer.edits("agents/orders.yaml", ENTRY_POINT, "entry_point: parcels.states:order_status")
+    assert developer.problems == []
+    assert developer.state_of(developer.orders, "7") == "The parcel 7 is on its way."
+
+
+def test_a_module_that_is_new_can_be_used_by_one_that_was_there(developer: Developer) -> None:
+    developer.writes("tools/shop_tools/parcels.py", PARCELS)
+    developer.writes(ORDERS, "from shop_tools.parcels import order_status as order_status\n")
+    assert developer.problems == []
+    assert developer.state_of(developer.orders, "7") == "The parcel 7 is on its way."
+
+
+def test_a_new_module_that_raises_changes_nothing_and_is_told_with_its_line(developer: Developer) -> None:
+    developer.writes("tools/parcels/states.py", f"raise RuntimeError('no key')\n{PARCELS}")
+    developer.edits("agents/orders.yaml", ENTRY_POINT, "entry_point: parcels.states:order_status")
+    assert "parcels/states.py:1: RuntimeError: no key" in developer.problems[0]
+    assert "is on its way" in developer.state_of(developer.orders, "A-1001")
+    developer.writes("tools/parcels/states.py", PARCELS)
+    assert developer.state_of(developer.orders, "7") == "The parcel 7 is on its way."
+
+
+@pytest.mark.parametrize(
+    ("removed", "told"),
+    [
+        (ORDERS, "shop_tools.orders:order_status cannot be used: ModuleNotFoundError: No module named 'shop_tools.ord"),
+        ("tools/shop_tools", "shop_tools.orders:order_status cannot be used: there is no package 'shop_tools' in "),
+        ("tools", "shop_tools.orders:order_status cannot be used: there is no package 'shop_tools' in "),
+    ],
+)
+def test_what_is_removed_goes_on_until_no_agent_needs_it(developer: Developer, removed: str, told: str) -> None:
+    assert "is on its way" in developer.state_of(developer.orders, "A-1001")
+    developer.removes(removed)
+    assert told in developer.problems[0]
+    assert developer.problems[0].startswith(str(developer.project.agents / "orders.yaml:12: tools.0: "))
+    assert "is on its way" in developer.state_of(developer.orders, "A-1001")
+    file = developer.project.agents / "orders.yaml"
+    developer.writes("agents/orders.yaml", file.read_text().partition("tools:")[0])
+    assert (developer.problems, developer.orders.tools) == ([], ())
+
+
+def test_packages_that_the_developer_has_chosen_stay_the_only_ones(project: Project) -> None:
+    chosen = {**project.environment(), "BATON_TOOL_PACKAGES": "other_tools", "BATON_STAGE": "local"}
+    with applied(chosen), importable(project.tools):
+        developer = Developer(project)
+        developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
+        assert "is in none of the packages that BATON_TOOL_PACKAGES names (other_tools)" in developer.problems[0]

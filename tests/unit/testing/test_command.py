@@ -118,7 +118,7 @@ def test_two_agents_of_one_id_are_told(project: Project) -> None:
     (project.agents / "zwilling.yaml").write_text((project.agents / "orders.yaml").read_text())
     ran = run(project)
     assert ran.code == 2
-    assert "zwilling.yaml:3: id: another file defines the agent 'orders' too" in ran.errors
+    assert "zwilling.yaml:3: id: orders.yaml defines the agent 'orders' too" in ran.errors
 
 
 def test_a_tool_that_raises_at_import_is_told(project: Project) -> None:

@@ -76,7 +76,7 @@ def add_installed(made: typer.Typer, found: list[EntryPoint]) -> None:
         try:
             command = each.load()
         except Exception as problem:  # noqa: BLE001 - a broken distribution must not take the other commands along
-            _add_absent(made, each.name, f"`baton {each.name}` cannot be loaded: {problem}. Install `baton` again.")
+            _add_absent(made, each.name, f"`baton {each.name}` cannot be loaded: {problem}. Install its package again.")
             continue
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=each.name)
@@ -84,9 +84,7 @@ def add_installed(made: typer.Typer, found: list[EntryPoint]) -> None:
             made.command(each.name)(command)
     for name, purpose in SERVER_COMMANDS.items():
         if name not in names:
-            advice = (
-                f"`baton {name}` comes with the server. Install it by `pip install baton` or `uvx --from baton baton`."
-            )
+            advice = f"`baton {name}` comes with the server. Install it by `pip install baton-conversations`."
             _add_absent(made, name, advice, purpose)
 
 

@@ -1,0 +1,161 @@
+"""A folder ``documents/AGENT/...`` as documents of these agents, by the API that every document comes in by."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from baton_local.folder_documents import FolderDocuments, NotTaken
+
+POLL_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class AgentFile:
+    """A file of an agent."""
+
+    agent_id: str
+    place: str
+    """Its path below the agent's folder."""
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The file as the developer names it."""
+        return f"{self.path.parents[len(Path(self.place).parts)].name}/{self.agent_id}/{self.place}"
+
+
+@dataclass
+class _Round:
+    """What became of the folder's files."""
+
+    ready: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+class DocumentFolder:
+    """Keeps documents equal to a folder's files, on a thread of its own.
+
+    A file that has not changed costs one request a start. Documents that users have uploaded are left alone.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        documents: FolderDocuments,
+        progress: Callable[[str], None],
+        agents: Callable[[], Sequence[str]],
+    ) -> None:
+        """``agents`` returns the ids of those that may have documents."""
+        self.folder = folder
+        self._documents = documents
+        self._progress = progress
+        self._agents = agents
+        self._known: dict[str, tuple[str, str]] = {}
+        """Document id and checksum of what is ready or cannot be read, by the file's name."""
+        self._problems: list[str] = []
+        self._stopped = threading.Event()
+        self._wanted = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="documents", daemon=True)
+
+    def start(self) -> None:
+        """Begin with what is there now."""
+        if self.folder.is_dir():
+            self.refresh()
+        self._thread.start()
+
+    def refresh(self) -> None:
+        """Have the folder read again, soon."""
+        self._wanted.set()
+
+    def stop(self) -> None:
+        """Give up what is not done yet: the next start does it. A repetition is no error."""
+        self._stopped.set()
+        self._wanted.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def take_over(self) -> None:
+        """Read the folder once, and tell what has changed. Raises ``httpx.HTTPError`` and ``OSError``."""
+        done, agents = _Round(), sorted(self._agents())
+        files: dict[str, list[AgentFile]] = {}
+        for each in files_in(self.folder):
+            files.setdefault(each.agent_id, []).append(each)
+        for unknown in sorted(set(files) - set(agents)):
+            done.problems.append(
+                f"{self.folder.name}/{unknown}: there is no agent {unknown!r}. Name the folder by the id of one."
+            )
+        for agent_id in agents:
+            self._of_agent(agent_id, files.get(agent_id, []), done)
+        self._tell(done)
+
+    def _work(self) -> None:
+        while not self._stopped.is_set():
+            self._wanted.wait()
+            self._wanted.clear()
+            try:
+                if not self._stopped.is_set():
+                    self.take_over()
+            except (httpx.HTTPError, OSError) as problem:
+                self._progress(f"{self.folder.name}/ was not read completely: {problem}. The next edit tries again.")
+
+    def _of_agent(self, agent_id: str, files: list[AgentFile], done: _Round) -> None:
+        newer = []
+        for each in files:
+            body = each.path.read_bytes()
+            checksum = hashlib.sha256(body).hexdigest()
+            if self._known.get(each.name, ("", ""))[1] == checksum:
+                continue
+            try:
+                newer.append((each, checksum, self._documents.put(agent_id, each.place, body)))
+            except NotTaken as problem:
+                done.problems.append(f"{each.name}: {problem}")
+        there = {each.name for each in files}
+        kept = {self._known[name][0] for name in there if name in self._known} | {key for _, _, key in newer}
+        names = {key: name for name, (key, _) in self._known.items()}
+        removed = self._documents.keep_only(agent_id, kept)
+        done.removed += [names.get(key, name) for key, name in removed.items()]
+        self._known = {name: known for name, known in self._known.items() if known[0] not in removed}
+        for each, checksum, key in newer:
+            failure = self._awaited(agent_id, key)
+            if self._stopped.is_set():
+                return
+            self._known[each.name] = (key, checksum)
+            if failure is None:
+                done.ready.append(each.name)
+            else:
+                done.problems.append(f"{each.name}: {failure}")
+
+    def _awaited(self, agent_id: str, document_id: str) -> str | None:
+        """Wait until a document is ready. Return why it failed if it does."""
+        while not self._stopped.is_set():
+            is_done, problem = self._documents.state(agent_id, document_id)
+            if is_done:
+                return problem
+            self._stopped.wait(POLL_SECONDS)
+        return None
+
+    def _tell(self, done: _Round) -> None:
+        if done.ready:
+            self._progress(f"Documents that agents know now: {', '.join(done.ready)}")
+        if done.removed:
+            self._progress(f"Documents that agents do not know any more: {', '.join(done.removed)}")
+        for problem in done.problems:
+            if problem not in self._problems:
+                self._progress(f"Not known to agents: {problem}")
+        self._problems = done.problems
+
+
+def files_in(folder: Path) -> Iterator[AgentFile]:
+    """Yield the files below each agent's folder, but for hidden ones and links, which may lead out of it."""
+    for path in sorted(folder.glob("*/**/*")):
+        parts = path.relative_to(folder).parts
+        is_linked = any(folder.joinpath(*parts[:depth]).is_symlink() for depth in range(1, len(parts) + 1))
+        if path.is_file() and not is_linked and not any(part.startswith(".") or part.endswith("~") for part in parts):
+            yield AgentFile(parts[0], "/".join(parts[1:]), path)

@@ -1,0 +1,68 @@
+"""What a developer edits while the local cloud runs: agents, tools and documents, as they are now."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from baton.composition import reloading
+from baton_local.document_folder import DocumentFolder
+from baton_local.folder_documents import FolderDocuments
+from baton_local.reloading import Reloader
+from baton_local.settings import LocalSettings
+from baton_local.watching import changes_in
+
+logger = logging.getLogger("baton_local")
+
+
+class FollowedFiles:
+    """Watches the folders, and has what changes taken over."""
+
+    def __init__(self, reloader: Reloader, documents: DocumentFolder, *, watches: bool = True) -> None:
+        """``watches``: whether edits are taken over, and not only the documents that are there at the start."""
+        self.reloader = reloader
+        self._documents = documents
+        self._watches = watches
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="reload", daemon=True)
+
+    @classmethod
+    def of(cls, settings: LocalSettings, documents: FolderDocuments, progress: Callable[[str], None]) -> Self:
+        """Return the folders of a local cloud whose functions are loaded."""
+        folders = (Path(os.environ["BATON_AGENTS_DIR"]), settings.tools_dir.absolute())
+        # Functions of other processes have read agents and tools themselves.
+        watches = settings.reload and settings.workers > 0 and not settings.worker_processes
+        kept = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _agents)
+        return cls(Reloader(*folders, progress), kept, watches=watches)
+
+    def start(self) -> None:
+        """Begin."""
+        self._documents.start()
+        if self._watches:
+            self.reloader.begin()
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no more. A repetition is no error."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._documents.stop()
+
+    def _follow(self) -> None:
+        folders = (*self.reloader.folders, self._documents.folder)
+        for changed in changes_in(folders, self._stopped):
+            try:
+                if any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders):
+                    self.reloader.reload(changed)
+                self._documents.refresh()  # for a new agent too: its documents may have been there before it
+            except Exception:
+                logger.exception("The files were not taken over; what was there before goes on")
+
+
+def _agents() -> list[str]:
+    return [agent.id for agent in reloading.shared_agents().all()]

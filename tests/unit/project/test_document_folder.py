@@ -1,0 +1,115 @@
+"""A project's folder of documents, without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from baton_local.document_folder import DocumentFolder
+from baton_local.folder_documents import FolderDocuments, NotTaken
+
+
+@dataclass
+class Server(FolderDocuments):
+    """Documents that are ready at once, or cannot be read."""
+
+    stored: dict[str, bytes] = field(default_factory=dict)
+    sent: list[str] = field(default_factory=list)
+
+    def put(self, agent_id: str, place: str, body: bytes) -> str:
+        if not body:
+            raise NotTaken("size must be at least 1 byte.")
+        document_id = f"{agent_id}/{place}"
+        if self.stored.get(document_id) != body:
+            self.stored[document_id] = body
+            self.sent.append(document_id)
+        return document_id
+
+    def state(self, agent_id: str, document_id: str) -> tuple[bool, str | None]:
+        return True, "It has no text." if self.stored[document_id] == b"?" else None
+
+    def keep_only(self, agent_id: str, kept: Collection[str]) -> dict[str, str]:
+        lost = {key: Path(key).name for key in self.stored if key.startswith(f"{agent_id}/") and key not in kept}
+        self.stored = {key: body for key, body in self.stored.items() if key not in lost}
+        return lost
+
+
+class Developer:
+    """Edits the folder, of a local cloud that is started again by ``start``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.server = Server()
+        self.agents = ["assistant", "orders"]
+        self.told: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        self.running = DocumentFolder(self.folder, self.server, self.told.append, lambda: self.agents)
+
+    def writes(self, place: str, text: str) -> None:
+        path = self.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def looks(self) -> list[str]:
+        """Return what a look at the folder tells."""
+        self.told.clear()
+        self.running.take_over()
+        return list(self.told)
+
+
+@pytest.fixture
+def developer(tmp_path: Path) -> Developer:
+    found = Developer(tmp_path / "documents")
+    found.writes("orders/returns.md", "# Returns")
+    found.writes("orders/abroad/customs.md", "# Customs")
+    return found
+
+
+def test_files_become_documents_of_the_agent_that_their_folder_names(developer: Developer) -> None:
+    places = "documents/orders/abroad/customs.md, documents/orders/returns.md"
+    assert developer.looks() == [f"Documents that agents know now: {places}"]
+    assert set(developer.server.stored) == {"orders/returns.md", "orders/abroad/customs.md"}
+
+
+def test_only_what_has_changed_is_sent_again_also_by_the_next_start(developer: Developer) -> None:
+    developer.looks()
+    developer.server.sent.clear()
+    assert developer.looks() == []
+    developer.start()
+    developer.writes("orders/returns.md", "# Returns, newer")
+    developer.looks()
+    assert developer.server.sent == ["orders/returns.md"]
+
+
+def test_a_file_that_is_removed_is_no_document_any_more(developer: Developer) -> None:
+    developer.looks()
+    (developer.folder / "orders/returns.md").unlink()
+    assert developer.looks() == ["Documents that agents do not know any more: documents/orders/returns.md"]
+    assert set(developer.server.stored) == {"orders/abroad/customs.md"}
+    developer.writes("orders/returns.md", "# Returns")
+    assert developer.looks() == ["Documents that agents know now: documents/orders/returns.md"]
+
+
+def test_what_cannot_be_a_document_is_told_once_and_keeps_nothing_else_back(developer: Developer) -> None:
+    developer.writes("orders/empty.md", "")
+    developer.writes("orders/odd.md", "?")
+    developer.writes("nobody/page.md", "# Page")
+    developer.writes("orders/.hidden.md", "# Hidden")
+    assert developer.looks()[1:] == [
+        "Not known to agents: documents/nobody: there is no agent 'nobody'. Name the folder by the id of one.",
+        "Not known to agents: documents/orders/empty.md: size must be at least 1 byte.",
+        "Not known to agents: documents/orders/odd.md: It has no text.",
+    ]
+    assert developer.looks() == []
+
+
+def test_an_agent_that_comes_later_finds_its_documents(developer: Developer) -> None:
+    developer.writes("returns/page.md", "# Page")
+    developer.looks()
+    developer.agents.append("returns")
+    assert developer.looks() == ["Documents that agents know now: documents/returns/page.md"]

@@ -1,0 +1,74 @@
+"""Folders that are watched, in the file system."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from baton_local.watching import changes_in
+
+PATIENCE_SECONDS = 20.0
+MAX_EDITS = 40
+
+
+class Watched:
+    """Two folders, of which one is not there yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tools, self.documents = folder / "tools", folder / "documents"
+        self.tools.mkdir()
+        self._stopped = threading.Event()
+        self._told: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        self._changes = changes_in([self.tools, self.documents], self._stopped)
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def tells(self, path: Path) -> bool:
+        """Wait until ``path`` is told."""
+        while self._told.get(timeout=PATIENCE_SECONDS) != path:
+            pass
+        return True
+
+    def tells_edits(self, path: Path) -> bool:
+        """Save a file until that is told. A folder that was replaced is watched a moment later."""
+        for number in range(MAX_EDITS):
+            path.write_text(f"# Page {number}")
+            with suppress(queue.Empty):
+                while self._told.get(timeout=PATIENCE_SECONDS / MAX_EDITS) != path:
+                    pass
+                return True
+        return False
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        for changed in self._changes:
+            for path in sorted(changed):
+                self._told.put(path)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    found = Watched(tmp_path)
+    yield found
+    found.stop()
+
+
+def test_a_folder_that_comes_later_or_is_replaced_is_watched_as_well(watched: Watched) -> None:
+    watched.documents.mkdir()
+    assert watched.tells(watched.documents)
+    page = watched.documents / "page.md"
+    page.write_text("# Page")
+    assert watched.tells(page)
+    shutil.rmtree(watched.documents)
+    assert watched.tells(watched.documents)
+    watched.documents.mkdir()
+    assert watched.tells_edits(page)
