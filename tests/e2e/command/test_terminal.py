@@ -97,6 +97,7 @@ def silent_server() -> Iterator[str]:
                 done.wait()
                 return
             self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
             self.end_headers()
             self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
             done.wait()
