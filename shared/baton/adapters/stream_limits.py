@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from baton.domain.json_values import ValueCount
 
-MAX_PIECE = 8 * 1024
+MAX_PIECE = 2 * 1024
 """Bytes passed on at once, so that parsing them blocks the event loop for some milliseconds at most."""
 
 IDLE_LINE_BYTES = 1024
