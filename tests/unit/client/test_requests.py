@@ -206,7 +206,7 @@ def test_the_token_stays_out_of_logs_errors_and_uploads(
 
 
 def test_an_export_that_breaks_off_is_not_taken_for_whole(served: Served) -> None:
-    served.script.answer("*", httpx.Response(200, text='{"type": "thread"}\n{"type": "error", "detail": "Gone."}\n'))
+    served.script.answer("*", httpx.Response(200, text='{"type": "thread"}\n\n{"type": "error", "detail": "Gone."}\n'))
     with pytest.raises(baton_client.UnexpectedAnswerError, match="Gone"):
         list(served.client.users.export("me"))
     served.script.answer("*", httpx.Response(200, text='{"type": "thread"}\n'))

@@ -101,6 +101,13 @@ def test_an_export_that_ends_early_leaves_no_file(server: ScriptedServer, tmp_pa
     assert server.run("users", "export", "me", str(goal)).exit_code == 6
 
 
+def test_sessions_are_exported_without_a_last_line(server: ScriptedServer, tmp_path: Path) -> None:
+    goal = tmp_path / "sessions.jsonl"
+    server.answer("GET /v1/users/me/export", httpx.Response(200, text='{"sessionId":"s","messages":[]}\n'))
+    assert server.run("users", "export", "me", str(goal), "--content", "sessions").exit_code == 0
+    assert json.loads(goal.read_text()) == {"sessionId": "s", "messages": []}
+
+
 def test_what_is_left_of_a_forgotten_user_is_told(server: ScriptedServer) -> None:
     request = {"requestId": "r", "status": "failed", "counts": {"messages": 3}, "residue": {"episodes": 1}}
     server.answer("DELETE /v1/users/ada/memory", httpx.Response(202, json=request))

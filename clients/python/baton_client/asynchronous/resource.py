@@ -58,6 +58,8 @@ class AsyncResource:
             request = Request(method="GET", path=address, params={**params, "cursor": cursor})
             async with self._transport.opened(request) as response:
                 async for line in response.aiter_lines():
+                    if not line.strip():  # an error has one before it, whatever it interrupts
+                        continue
                     record = _record(line)
                     match record.get("type"):
                         case "end":

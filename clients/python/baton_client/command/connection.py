@@ -70,12 +70,13 @@ class Connection:
             if cursor is None or (limit is not None and len(found) >= limit):
                 return found
 
-    def lines(self, address: str, **params: Any) -> AsyncIterator[Json]:
+    def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[Json]:
         """Yield the objects of an answer in JSON Lines, and of those that its last line asks for.
 
-        Raises ``UnexpectedAnswerError`` if a line of type ``error`` ends it, or no line of type ``end``.
+        Raises ``UnexpectedAnswerError`` if a line of type ``error`` ends it, or none of type ``end`` though it
+        ``has_end``.
         """
-        return AsyncResource(self.transport).lines(address, **params)
+        return AsyncResource(self.transport).lines(address, has_end=has_end, **params)
 
     async def run(self, body: Json) -> AsyncGenerator[Json, None]:
         """Yield the events of a run that ``body`` asks for, to its end, also across lost connections.

@@ -70,18 +70,20 @@ def export(
 
     async def command(session: Session) -> None:
         address = path("/v1/users/{user_id}/export", user_id=user_id)
-        await write_lines(session, address, file, content=content)
+        await write_lines(session, address, file, has_end=content != "sessions", content=content)
 
     run(context, command, as_json=as_json)
 
 
-async def write_lines(session: Session, address: str, file: Path, **params: object) -> None:
+async def write_lines(session: Session, address: str, file: Path, *, has_end: bool = True, **params: object) -> None:
     """Write an answer in JSON Lines to a new file, which is there only if it is whole. ``-`` is standard output.
+
+    ``has_end``: whether its last line says that nothing is missing.
 
     Raises ``CommandError`` if the file exists.
     """
     if str(file) == "-":
-        async for value in session.connection.lines(address, **params):
+        async for value in session.connection.lines(address, has_end=has_end, **params):
             session.output.json(value)
         return
     _check_new(file)
@@ -90,7 +92,7 @@ async def write_lines(session: Session, address: str, file: Path, **params: obje
     try:
         with draft.open("w") as opened, session.output.progress() as progress:
             task = progress.add_task("Lines", total=None)
-            async for value in session.connection.lines(address, **params):
+            async for value in session.connection.lines(address, has_end=has_end, **params):
                 opened.write(json.dumps(value) + "\n")
                 count += 1
                 progress.advance(task)

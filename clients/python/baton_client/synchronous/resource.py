@@ -58,6 +58,8 @@ class Resource:
             request = Request(method="GET", path=address, params={**params, "cursor": cursor})
             with self._transport.opened(request) as response:
                 for line in response.iter_lines():
+                    if not line.strip():  # an error has one before it, whatever it interrupts
+                        continue
                     record = _record(line)
                     match record.get("type"):
                         case "end":
