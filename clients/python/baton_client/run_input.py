@@ -61,8 +61,8 @@ class RunInput:
         context: Mapping[str, str],
         branch: Mapping[str, Any] | None,
     ) -> RunInput:
-        """Raises ``ConfigurationError`` if there is nothing to send."""
-        if content is None and not answers:
+        """Raises ``ConfigurationError`` if there is nothing to send. A ``branch`` may answer an old message again."""
+        if content is None and not answers and branch is None:
             raise ConfigurationError("Give a message, or answers to what the conversation waits for.")
         message = None
         if content is not None:

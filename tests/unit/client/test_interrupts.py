@@ -174,6 +174,14 @@ def test_a_function_that_no_model_could_call_is_refused_at_once() -> None:
         client_tool(many)
 
 
+def test_an_earlier_message_is_answered_again_without_a_new_one(served: Served) -> None:
+    served.script.answer(RUNS, stream(*run("Another answer.")))
+    branch = {"regenerate": True, "from": "m-1"}
+    assert served.client.runs.create(thread_id=THREAD_ID, branch=branch).text == "Another answer."
+    body = json.loads(served.script.sent(RUNS)[0].content)
+    assert (body["messages"], body["forwardedProps"]["branch"]) == ([], branch)
+
+
 def test_there_must_be_something_to_send(served: Served) -> None:
     with pytest.raises(baton_client.ConfigurationError, match="Give a message"):
         served.client.runs.create(thread_id=THREAD_ID)

@@ -17,7 +17,7 @@ class AsyncMessages(AsyncResource):
 
     async def create(
         self,
-        message: Content,
+        message: Content | None = None,
         *,
         thread_id: str | None = None,
         message_id: str | None = None,
@@ -28,9 +28,11 @@ class AsyncMessages(AsyncResource):
         """Send a message, wait until it is answered, and return what was said.
 
         ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
-        idempotency key: sending the same message again gives the same answer. ``timeout`` is in seconds; an answer can
+        idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an earlier
+        message again has no message of its own. ``timeout`` is in seconds; an answer can
         take minutes, and ``client.runs.stream`` shows it as it comes.
         """
-        body = {"message": parts(message), "messageId": message_id or str(uuid.uuid4())}
-        optional = given(sessionId=thread_id, agentId=agent_id, branch=branch)
+        body = {"messageId": message_id or str(uuid.uuid4())}
+        content = parts(message) if message is not None else None
+        optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch)
         return await self._post("/v1/messages", MessageAnswer, body | optional, read_seconds=timeout)
