@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Request, Route, expect
 
 from tests.browser.examples import Example, built, served
 from tests.e2e.cloud import RunningCloud
@@ -45,6 +46,38 @@ async def test_a_reload_in_the_middle_of_an_answer(example: Example, model: Faul
     await expect(example.answers).to_have_text(["Hello.", gate.text])
     await example.say("Thanks")
     await expect(example.answers).to_have_count(3)
+
+
+@pytest.mark.parametrize("read", ["thread", "messages"])
+async def test_an_answer_that_is_stored_while_the_page_loads(example: Example, model: FaultModel, read: str) -> None:
+    gate = Gate("It was a dark ", "and stormy night.")
+    model.script(gate.behaviour)
+    await example.open("careful")
+    await example.say("Tell me a story")
+    await expect(example.answers.last).to_have_text("It was a dark")
+
+    async def hold(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        asks_for = path.rpartition("/")[2]
+        if gate.is_open or asks_for == "events" or (asks_for == "messages") != (read == "messages"):
+            await route.continue_()
+            return
+        gate.open()
+        await _is_answered(example.page, path.removesuffix("/messages"), route.request)
+        await route.continue_()
+
+    await example.page.route("**/v1/threads/**", hold)
+    await example.page.reload()
+    await expect(example.answers).to_have_text([gate.text])
+    await expect(example.questions).to_have_text(["Tell me a story"])
+    await expect(example.button("Send")).to_be_visible()
+
+
+async def _is_answered(page: Page, path: str, request: Request) -> None:
+    """Wait until no run is in progress in the conversation that is served at ``path``."""
+    url = urlunsplit(urlsplit(request.url)._replace(path=f"{path}/events", query=""))
+    headers = {"Authorization": request.headers["authorization"]}
+    await page.request.get(url, headers=headers)  # the answer ends with the run
 
 
 async def test_another_answer(example: Example, model: FaultModel) -> None:

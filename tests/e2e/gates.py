@@ -23,6 +23,11 @@ class Gate:
         """The whole answer."""
         return self.first + self.rest
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the model may finish."""
+        return self._opened.is_set()
+
     def open(self) -> None:
         """Let the model finish."""
         self._opened.set()

@@ -3,7 +3,7 @@
 import { HttpAgent, type Message, type RunAgentInput } from "@ag-ui/client";
 
 export type Interrupt = { id: string; reason: string; toolCallId?: string; message?: string };
-type Thread = { run: { runId: string } | null; interrupts: Interrupt[]; state: unknown };
+type Thread = { run: { runId: string } | null; interrupts: Interrupt[]; state: unknown; lastSeq: number };
 export type Stored = { messages: Message[]; interrupts: Interrupt[]; state?: unknown; running: boolean };
 
 const { baton = "", token: tokenUrl = "" } = document.body.dataset;
@@ -52,11 +52,14 @@ export class BatonAgent extends HttpAgent {
   /** Read what is stored. If a run is in progress, its question comes along, and the next run of this agent follows it. */
   async load(): Promise<Stored> {
     const path = `/threads/${encodeURIComponent(this.threadId)}`;
-    const [known, read] = await Promise.all([call(path), call(`${path}/messages?limit=100&roles=user,assistant,tool`)]);
-    if (known.status === 404) return { messages: [], interrupts: [], running: false }; // nothing has been said yet
+    // Messages first: a run that the thread names afterwards is in none of them, or its events follow `lastSeq`.
+    const read = await call(`${path}/messages?limit=100&roles=user,assistant,tool`);
+    if (read.status === 404) return { messages: [], interrupts: [], running: false }; // nothing has been said yet
+    const known = await call(path);
     if (!known.ok || !read.ok) throw new Error("The conversation cannot be read.");
-    const { run, interrupts, state } = (await known.json()) as Thread;
+    const { run, interrupts, state, lastSeq: now } = (await known.json()) as Thread;
     const { items, lastSeq } = (await read.json()) as { items: Message[]; lastSeq: number };
+    if (!run && lastSeq < now) return this.load(); // an answer was stored in between
     const question = run && (await this.questionAfter(lastSeq));
     if (question) items.push(question);
     if (run) this.followAfter = lastSeq;
