@@ -8,6 +8,25 @@ from pathlib import Path
 
 from baton_client.errors import ConfigurationError
 
+OFFICE = "application/vnd.openxmlformats-officedocument"
+TYPES = {
+    ".csv": "text/csv",
+    ".docx": f"{OFFICE}.wordprocessingml.document",
+    ".markdown": "text/markdown",
+    ".md": "text/markdown",
+    ".pptx": f"{OFFICE}.presentationml.presentation",
+    ".txt": "text/plain",
+    ".webp": "image/webp",
+    ".xhtml": "application/xhtml+xml",
+    ".xlsx": f"{OFFICE}.spreadsheetml.sheet",
+}
+"""What systems know differently, or not at all."""
+
+
+def content_type_of(name: str) -> str | None:
+    """Return the type that a file's name tells. For the documents that agents read it is the same on every system."""
+    return TYPES.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Upload:
@@ -26,7 +45,7 @@ class Upload:
         known = name or (content.name if isinstance(content, Path) else None)
         if not known:
             raise ConfigurationError("Give the file a name: bytes have none.")
-        kind = content_type or mimetypes.guess_type(known)[0]
+        kind = content_type or content_type_of(known)
         if not kind:
             raise ConfigurationError(f"Give the content type of {known}: its name does not tell it.")
         data = content.read_bytes() if isinstance(content, Path) else content

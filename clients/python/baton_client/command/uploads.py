@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mimetypes
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,15 +12,14 @@ from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.session import Session
 from baton_client.command.terminal_text import one_line
+from baton_client.uploads import content_type_of
 
 BLOCK_BYTES = 256 * 1024
-TYPES = {".md": "text/markdown", ".markdown": "text/markdown", ".csv": "text/csv", ".txt": "text/plain"}
-"""What systems know differently, or not at all."""
 
 
 def content_type(file: Path) -> str:
     """Return a file's type by its name. Raises ``CommandError`` if that does not tell it."""
-    found = TYPES.get(file.suffix.lower()) or mimetypes.guess_type(file.name)[0]
+    found = content_type_of(file.name)
     if found is None:
         raise CommandError(f"{file}: the name does not tell the type. Give it an ending such as .pdf.", ExitCode.USAGE)
     return found

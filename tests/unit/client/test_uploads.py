@@ -1,0 +1,25 @@
+"""What a file's name tells of its type."""
+
+from __future__ import annotations
+
+import mimetypes
+
+import pytest
+
+from baton.knowledge.document_rules import type_of
+from baton_client.uploads import content_type_of
+
+DOCUMENTS = ["pdf", "docx", "pptx", "xlsx", "html", "htm", "xhtml", "md", "markdown", "txt", "csv"]
+
+
+@pytest.mark.parametrize("ending", [*DOCUMENTS, *map(str.upper, DOCUMENTS)])
+def test_documents_have_the_servers_types_also_where_the_system_knows_none(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mimetypes, "guess_type", mimetypes.MimeTypes(()).guess_type)
+    assert content_type_of(f"page.{ending}") == type_of("", f"page.{ending}") is not None
+
+
+def test_a_name_may_tell_nothing() -> None:
+    assert content_type_of("page.unknown") is None
+    assert content_type_of("page") is None
