@@ -21,8 +21,6 @@ NAMES = {
     "asyncio": "time",
     "awaited": "unawaited",
     "AsyncClient": "Client",
-    "AsyncIterator": "Iterator",
-    "StopAsyncIteration": "StopIteration",
 }
 WORDS = {"``async ": "``", "``aclose``": "``close``", "``aclosing``": "``closing``", "``AsyncBaton``": "``Baton``"}
 """What docstrings say."""

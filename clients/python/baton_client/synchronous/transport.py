@@ -128,15 +128,9 @@ class Transport:
             is_last = attempt > self.options.max_retries or not request.is_repeatable
             try:
                 response = self._attempt(request, read_seconds)
-            except httpx.TimeoutException as problem:
-                if is_last:
-                    message = f"{request.method} {request.path}: no answer in time ({attempt} attempts)."
-                    raise APITimeoutError(message) from problem
-                advised = None
             except httpx.TransportError as problem:
                 if is_last:
-                    message = f"{request.method} {request.path}: {self.options.base_url} cannot be reached ({problem})."
-                    raise APIConnectionError(message) from problem
+                    raise self._unreachable(request, problem, attempt) from problem
                 advised = None
             else:
                 if response.is_success:
@@ -156,6 +150,12 @@ class Transport:
             seconds = wait_seconds(attempt, advised)
             logger.info("%s %s is sent again in %.1f s", request.method, request.path, seconds)
             time.sleep(seconds)
+
+    def _unreachable(self, request: Request, problem: httpx.TransportError, attempts: int) -> APIConnectionError:
+        asked = f"{request.method} {request.path}"
+        if isinstance(problem, httpx.TimeoutException):
+            return APITimeoutError(f"{asked}: no answer in time ({attempts} attempts).")
+        return APIConnectionError(f"{asked}: {self.options.base_url} cannot be reached ({problem}).")
 
     def _attempt(self, request: Request, read_seconds: float | None) -> httpx.Response:
         options = self.options
