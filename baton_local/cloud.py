@@ -219,7 +219,9 @@ class LocalCloud:
         from baton_local.folder_documents import FolderDocuments
         from baton_local.following import FollowedFiles
 
-        followed = FollowedFiles.of(self.settings, FolderDocuments(self.url, self._key), self._progress)
+        documents = FolderDocuments(self.url, self._key)
+        self._running.callback(documents.close)
+        followed = FollowedFiles.of(self.settings, documents, self._progress)
         self._running.callback(followed.stop)
         self.about["reload"] = followed.reloader.state
         followed.start()

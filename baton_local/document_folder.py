@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
-
+from baton_client import BatonError
+from baton_client.agent_folders import OwnedFile, owned_files
 from baton_local.folder_documents import FolderDocuments, NotTaken
 
 POLL_SECONDS = 0.25
-
-
-@dataclass(frozen=True)
-class AgentFile:
-    """A file of an agent."""
-
-    agent_id: str
-    place: str
-    """Its path below the agent's folder."""
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """The file as the developer names it."""
-        return f"{self.path.parents[len(Path(self.place).parts)].name}/{self.agent_id}/{self.place}"
 
 
 @dataclass
@@ -82,10 +67,10 @@ class DocumentFolder:
             self._thread.join()
 
     def take_over(self) -> None:
-        """Read the folder once, and tell what has changed. Raises ``httpx.HTTPError`` and ``OSError``."""
+        """Read the folder once, and tell what has changed. Raises ``BatonError`` and ``OSError``."""
         done, agents = _Round(), sorted(self._agents())
-        files: dict[str, list[AgentFile]] = {}
-        for each in files_in(self.folder):
+        files: dict[str, list[OwnedFile]] = {}
+        for each in owned_files(self.folder):
             files.setdefault(each.agent_id, []).append(each)
         for unknown in sorted(set(files) - set(agents)):
             done.problems.append(
@@ -102,35 +87,39 @@ class DocumentFolder:
             try:
                 if not self._stopped.is_set():
                     self.take_over()
-            except (httpx.HTTPError, OSError) as problem:
+            except (BatonError, OSError) as problem:
                 self._progress(f"{self.folder.name}/ was not read completely: {problem}. The next edit tries again.")
 
-    def _of_agent(self, agent_id: str, files: list[AgentFile], done: _Round) -> None:
+    def _of_agent(self, agent_id: str, files: list[OwnedFile], done: _Round) -> None:
         newer = []
-        for each in files:
-            body = each.path.read_bytes()
+        there = {self._name(each): each for each in files}
+        for name, each in there.items():
+            body = each.file.read_bytes()
             checksum = hashlib.sha256(body).hexdigest()
-            if self._known.get(each.name, ("", ""))[1] == checksum:
+            if self._known.get(name, ("", ""))[1] == checksum:
                 continue
             try:
-                newer.append((each, checksum, self._documents.put(agent_id, each.place, body)))
+                newer.append((name, checksum, self._documents.put(each, body)))
             except NotTaken as problem:
-                done.problems.append(f"{each.name}: {problem}")
-        there = {each.name for each in files}
+                done.problems.append(f"{name}: {problem}")
         kept = {self._known[name][0] for name in there if name in self._known} | {key for _, _, key in newer}
         names = {key: name for name, (key, _) in self._known.items()}
         removed = self._documents.keep_only(agent_id, kept)
         done.removed += [names.get(key, name) for key, name in removed.items()]
         self._known = {name: known for name, known in self._known.items() if known[0] not in removed}
-        for each, checksum, key in newer:
+        for name, checksum, key in newer:
             failure = self._awaited(agent_id, key)
             if self._stopped.is_set():
                 return
-            self._known[each.name] = (key, checksum)
+            self._known[name] = (key, checksum)
             if failure is None:
-                done.ready.append(each.name)
+                done.ready.append(name)
             else:
-                done.problems.append(f"{each.name}: {failure}")
+                done.problems.append(f"{name}: {failure}")
+
+    def _name(self, each: OwnedFile) -> str:
+        """Return the file as the developer names it."""
+        return f"{self.folder.name}/{each.agent_id}/{each.relative}"
 
     def _awaited(self, agent_id: str, document_id: str) -> str | None:
         """Wait until a document is ready. Return why it failed if it does."""
@@ -150,12 +139,3 @@ class DocumentFolder:
             if problem not in self._problems:
                 self._progress(f"Not known to agents: {problem}")
         self._problems = done.problems
-
-
-def files_in(folder: Path) -> Iterator[AgentFile]:
-    """Yield the files below each agent's folder, but for hidden ones and links, which may lead out of it."""
-    for path in sorted(folder.glob("*/**/*")):
-        parts = path.relative_to(folder).parts
-        is_linked = any(folder.joinpath(*parts[:depth]).is_symlink() for depth in range(1, len(parts) + 1))
-        if path.is_file() and not is_linked and not any(part.startswith(".") or part.endswith("~") for part in parts):
-            yield AgentFile(parts[0], "/".join(parts[1:]), path)

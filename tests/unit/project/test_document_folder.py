@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from baton_client.agent_folders import OwnedFile
 from baton_local.document_folder import DocumentFolder
 from baton_local.folder_documents import FolderDocuments, NotTaken
 
@@ -19,10 +20,10 @@ class Server(FolderDocuments):
     stored: dict[str, bytes] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)
 
-    def put(self, agent_id: str, place: str, body: bytes) -> str:
+    def put(self, file: OwnedFile, body: bytes) -> str:
         if not body:
             raise NotTaken("size must be at least 1 byte.")
-        document_id = f"{agent_id}/{place}"
+        document_id = f"{file.agent_id}/{file.relative}"
         if self.stored.get(document_id) != body:
             self.stored[document_id] = body
             self.sent.append(document_id)
@@ -100,6 +101,7 @@ def test_what_cannot_be_a_document_is_told_once_and_keeps_nothing_else_back(deve
     developer.writes("orders/odd.md", "?")
     developer.writes("nobody/page.md", "# Page")
     developer.writes("orders/.hidden.md", "# Hidden")
+    developer.writes("orders/returns.md~", "# Returns, as it was")
     assert developer.looks()[1:] == [
         "Not known to agents: documents/nobody: there is no agent 'nobody'. Name the folder by the id of one.",
         "Not known to agents: documents/orders/empty.md: size must be at least 1 byte.",

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from baton_client.addresses import path
+from baton_client.agent_folders import OwnedFile
 from baton_client.command.connection import Json
 from baton_client.command.documents import upload_document
 from baton_client.command.exits import CommandError, ExitCode, exit_code
-from baton_client.command.folder import AgentFile, OwnedFile, read_folder
+from baton_client.command.folder import AgentFile, read_folder
 from baton_client.command.plan import AGENT, YAML, Step, made_plan, refusal
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.uploads import description

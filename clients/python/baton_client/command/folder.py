@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from baton_client.agent_folders import OwnedFile, owned_files
 from baton_client.command.exits import CommandError, ExitCode
 
 
@@ -18,21 +18,6 @@ class AgentFile:
     file: Path
     agent_id: str
     text: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class OwnedFile:
-    """``documents/AGENT/...`` or ``procedures/AGENT/...``."""
-
-    file: Path
-    agent_id: str
-    relative: str
-    """The path below the agent's folder."""
-
-    @property
-    def document_id(self) -> str:
-        """An id that stays the same, so that changed content is a new version of the same document."""
-        return f"doc_{hashlib.sha256(f'{self.agent_id}/{self.relative}'.encode()).hexdigest()[:32]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +46,8 @@ def read_folder(root: Path) -> Folder:
         agents[found.agent_id] = found
     if problems:
         raise CommandError(f"{'; '.join(problems)}. Nothing was sent.", ExitCode.USAGE)
-    folder = Folder(list(agents.values()), _owned(root / "documents"), _owned(root / "procedures", ".md"))
+    procedures = [each for each in owned_files(root / "procedures") if each.file.suffix == ".md"]
+    folder = Folder(list(agents.values()), owned_files(root / "documents"), procedures)
     if not (folder.agents or folder.documents or folder.procedures):
         raise CommandError(f"{root} has no agents/*.yaml, documents/AGENT/ or procedures/AGENT/.", ExitCode.USAGE)
     return folder
@@ -79,17 +65,3 @@ def _agent(file: Path) -> AgentFile:
     if not isinstance(found, dict) or not isinstance(found.get("id"), str):
         raise CommandError(f"{file}: the field id is missing")
     return AgentFile(file, found["id"], text)
-
-
-def _owned(root: Path, suffix: str | None = None) -> list[OwnedFile]:
-    """Return the files below each agent's folder, but for hidden ones and links, which may lead out of it."""
-    if not root.is_dir():
-        return []
-    found = []
-    for file in sorted(root.glob("*/**/*")):
-        parts = file.relative_to(root).parts
-        is_hidden = any(part.startswith(".") for part in parts)
-        is_linked = any((root / Path(*parts[:depth])).is_symlink() for depth in range(1, len(parts) + 1))
-        if file.is_file() and not is_hidden and not is_linked and suffix in {None, file.suffix}:
-            found.append(OwnedFile(file, parts[0], "/".join(parts[1:])))
-    return found

@@ -11,9 +11,10 @@ from typing import Any, Literal
 import yaml
 
 from baton_client.addresses import path
+from baton_client.agent_folders import OwnedFile
 from baton_client.command.connection import Connection, Json
 from baton_client.command.exits import CommandError, ExitCode, advice
-from baton_client.command.folder import AgentFile, Folder, OwnedFile
+from baton_client.command.folder import AgentFile, Folder
 from baton_client.command.uploads import description
 from baton_client.errors import APIStatusError, BadRequestError, NotFoundError
 

@@ -1,0 +1,45 @@
+"""Folders with a folder for each agent, whose files become the agent's documents or procedures."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedFile:
+    """``documents/AGENT/...`` or ``procedures/AGENT/...``."""
+
+    file: Path
+    agent_id: str
+    relative: str
+    """The path below the agent's folder."""
+
+    @property
+    def document_id(self) -> str:
+        """An id that stays the same, so that changed content is a new version of the same document."""
+        return self.later_id(0)
+
+    def later_id(self, times: int) -> str:
+        """Return the id of a file that has been removed and come back so often.
+
+        A document that was deleted keeps its id until the server has cleaned it up, for some minutes.
+        """
+        place = f"{self.agent_id}/{self.relative}" + (f"/{times}" if times else "")
+        return f"doc_{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+
+
+def owned_files(folder: Path) -> list[OwnedFile]:
+    """Return the files below each agent's folder.
+
+    Left out are hidden ones, what editors keep (``page.md~``), and links, which may lead out of the folder.
+    """
+    found = []
+    for file in sorted(folder.glob("*/**/*")):
+        parts = file.relative_to(folder).parts
+        is_left_out = any(part.startswith(".") or part.endswith("~") for part in parts)
+        is_linked = any(folder.joinpath(*parts[:depth]).is_symlink() for depth in range(1, len(parts) + 1))
+        if file.is_file() and not is_left_out and not is_linked:
+            found.append(OwnedFile(file, parts[0], "/".join(parts[1:])))
+    return found
