@@ -17,25 +17,18 @@ from boto3.session import Session
 from baton.adapters.aws import CONFIG, QUICK, client
 from baton.adapters.dynamodb.attributes import read_items
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
-from baton_local.engines.dynamodb import DynamoDBLocal
-from baton_local.resources import create_table
-from baton_local.root import ROOT
-from baton_local.settings import default_cache_dir
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
+from benchmarks.local_table import local_table
 from benchmarks.report import machine, table
 
 PAUSES = (0.0, 0.02)
 """Seconds between requests. After a pause the processor's caches hold something else, as they do in a turn."""
 
 
-def measure(endpoint: str, rounds: int) -> str:
+def measure(endpoint: str, name: str, rounds: int) -> str:
     """Return a table of the medians, in microseconds."""
     session = Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
     usual = session.client("dynamodb", endpoint_url=endpoint, config=CONFIG.merge(QUICK))
     direct = client("dynamodb", endpoint, QUICK, session)
-    stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
-    name = create_table(usual, stack.table)
     rows = []
     for what, made in (("urllib3", usual), ("http.client", direct)):
         read_items(made)
@@ -68,12 +61,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aws_requests", description=__doc__)
     parser.add_argument("--rounds", type=int, default=500, help="requests of each (default: %(default)s)")
     arguments = parser.parse_args()
-    engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
-    try:
+    with local_table() as (endpoint, name):
         print(f"Measured on {machine()}, {arguments.rounds} requests each.\n")
-        print(measure(engine.start(), arguments.rounds))
-    finally:
-        engine.stop()
+        print(measure(endpoint, name, arguments.rounds))
 
 
 if __name__ == "__main__":

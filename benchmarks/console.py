@@ -26,13 +26,8 @@ from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock
 from baton.ports.thread_store import Commit, LeaseRequest
 from baton_local.engines.clients import client
-from baton_local.engines.dynamodb import DynamoDBLocal
-from baton_local.resources import create_table
-from baton_local.root import ROOT
-from baton_local.settings import default_cache_dir
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter
+from benchmarks.local_table import local_table
 from benchmarks.report import machine, table
 
 DAYS = 30
@@ -111,19 +106,14 @@ def _copy(scope: Scope, thread: Item, owner: Item, at: datetime) -> list[Item]:
 
 async def measure(counts: list[int]) -> list[tuple[int, dict[str, Page]]]:
     """Return the first pages of tenants with so many conversations."""
-    engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
-    try:
-        endpoint = await asyncio.to_thread(engine.start)
-        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
-        bench = Bench(endpoint, create_table(client("dynamodb", endpoint), stack.table))
+    with local_table() as (endpoint, name):
+        bench = Bench(endpoint, name)
         found = []
         for count in counts:
             await bench.fill(f"tenant-{count}", count)
             queries = {"all": None, "agent_id=assistant": ThreadQuery(agent_id="assistant")}
-            found.append((count, {name: await bench.first_page(f"tenant-{count}", q) for name, q in queries.items()}))
+            found.append((count, {key: await bench.first_page(f"tenant-{count}", q) for key, q in queries.items()}))
         return found
-    finally:
-        await asyncio.to_thread(engine.stop)
 
 
 def summary(measured: list[tuple[int, dict[str, Page]]]) -> str:

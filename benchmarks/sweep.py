@@ -32,13 +32,8 @@ from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock
 from baton.ports.thread_store import Commit, LeaseRequest, ThreadStore
 from baton_local.engines.clients import client
-from baton_local.engines.dynamodb import DynamoDBLocal
-from baton_local.resources import create_table
-from baton_local.root import ROOT
-from baton_local.settings import default_cache_dir
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, by_operation
+from benchmarks.local_table import local_table
 from benchmarks.report import machine, table
 
 SCOPE = Scope("benchmark", "ada@example.com")
@@ -155,11 +150,8 @@ def _cpu_seconds() -> float:
 
 async def measure(count: int) -> tuple[Swept, Swept]:
     """Return the measurements for threads in their first session, and for threads with an earlier session."""
-    engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
-    try:
-        endpoint = await asyncio.to_thread(engine.start)
-        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
-        bench = Bench(endpoint, create_table(client("dynamodb", endpoint), stack.table))
+    with local_table() as (endpoint, name):
+        bench = Bench(endpoint, name)
         await bench.fill(200, with_session=False)
         await bench.sweep(200)  # opens connections and loads code
         swept = []
@@ -171,8 +163,6 @@ async def measure(count: int) -> tuple[Swept, Swept]:
             per_look = {name: number / few for name, number in asked.requests.items()}
             swept.append(replace(timed, requests=per_look, write_units=asked.write_units / few))
         return swept[0], swept[1]
-    finally:
-        await asyncio.to_thread(engine.stop)
 
 
 def summary(columns: tuple[Swept, Swept]) -> str:
