@@ -195,7 +195,7 @@ class Conversation:
     async def _make_episode(self, thread_id: str, number: int) -> None:
         for step in ClosingStep:
             try:
-                await self._app.session_closing.run(step, self._scope, thread_id, number)
+                await self._app.memory.session_closing.run(step, self._scope, thread_id, number)
             except (BatonError, JunkAnswer):
                 if step in (ClosingStep.STORE, ClosingStep.COMPLETE):
                     raise

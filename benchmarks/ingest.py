@@ -148,7 +148,7 @@ async def indexed(app: App, ports: Any, done: Ingested, embedder: TimedEmbedder)
 async def _step(app: App, done: Ingested, step: str, **details: Any) -> dict[str, Any]:
     described = {"tenantId": done.ref.tenant_id, "agentId": AGENT, "documentId": done.ref.document_id, "version": 1}
     begun, cpu_begun = time.perf_counter(), time.process_time()
-    answer = await app.ingestion_events.step({"step": step, "document": described, **details})
+    answer = await app.knowledge.ingestion_events.step({"step": step, "document": described, **details})
     done.seconds[step] = done.seconds.get(step, 0.0) + time.perf_counter() - begun
     done.cpu_seconds += time.process_time() - cpu_begun
     return answer

@@ -113,7 +113,7 @@ class Library:
         self._embedder = LocalEmbedder()
         self._scope = Scope(f"knowledge-{uuid.uuid4().hex[:8]}", "reader")
         ports = _Ports(index, cast("DocumentStore", self._records), self._embedder)
-        self._search = build(ports).knowledge_search
+        self._search = build(ports).knowledge.search
         self._counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
         self.texts: dict[str, str] = {}
         """``plain`` texts by file."""

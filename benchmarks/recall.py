@@ -116,7 +116,7 @@ class _Ports(AwsPorts):
 
 def _search(index: SearchIndex, embedder: Embedder) -> EpisodeSearch:
     """Return the search of episodes as a deployment has it."""
-    return build(_Ports(index, embedder)).episode_search
+    return build(_Ports(index, embedder)).memory.episode_search
 
 
 async def _rankings(

@@ -108,7 +108,7 @@ class KnowledgeContract:
         reader = Scope(f"{tenant}-{mark}", "ada", permissions)
         query = "green paint"
         ports = FakePorts.over(in_memory(), search=index, documents=records, embedder=EMBEDDER)
-        search = build(ports).knowledge_search
+        search = build(ports).knowledge.search
         found = await search.find(reader, agent, query, EMBEDDER.vector(query) if with_vector else None)
         assert {(each.citation.document_id, each.citation.version) for each in found} == {
             (f"doc-{number}", each.active)

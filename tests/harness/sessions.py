@@ -19,7 +19,7 @@ async def close(harness: Harness, reason: EndReason = EndReason.USER_CLOSED) -> 
 
 async def make_episode(harness: Harness, number: int = 1, *, failing: bool = False) -> Episode:
     """Run the steps as the state machine does, once each. ``failing``: steps but the first and the last may fail."""
-    pipeline = harness.app.session_closing
+    pipeline = harness.app.memory.session_closing
     otherwise, harness.model.otherwise = harness.model.otherwise, Answer(('{"facts": [], "pairs": []}',))
     for step in ClosingStep:
         may_fail = failing and step not in (ClosingStep.STORE, ClosingStep.COMPLETE)

@@ -139,11 +139,11 @@ class ApiServices:
             catalog=ports.catalog,
             agent_editing=app.agent_editing,
             files=ports.files,
-            inspector=app.inspector,
+            inspector=app.memory.inspector,
             audit=ports.audit,
-            readers=app.readers,
-            forget_calls=app.forget_calls,
-            exports=app.exports,
+            readers=app.privacy.readers,
+            forget_calls=app.privacy.forget_calls,
+            exports=app.privacy.exports,
             retentions=ports.retentions,
             forget_requests=ports.forget_requests,
             erasure=ports.erasure,
@@ -158,13 +158,13 @@ class ApiServices:
             task_news=app.task_news,
             mcp_calls=ports.mcp_calls,
             episodes=ports.episodes,
-            episode_messages=app.episode_messages,
-            episode_search=app.episode_search,
+            episode_messages=app.memory.episode_messages,
+            episode_search=app.memory.episode_search,
             importer=app.importer,
-            procedures=app.procedure_administration,
-            procedure_sources=app.procedure_sources,
+            procedures=app.procedures.administration,
+            procedure_sources=app.procedures.sources,
             app=app,
-            knowledge_search=app.knowledge_search,
+            knowledge_search=app.knowledge.search,
             prices=ports.prices,
             overviews=app.overviews,
             tenant_limits=ports.tenant_limits,
@@ -174,7 +174,7 @@ class ApiServices:
     @property
     def documents(self) -> Documents:
         """Documents of agents. Built by the first request for them: the function that streams has none."""
-        return self.app.documents
+        return self.app.knowledge.documents
 
     @property
     def reruns(self) -> Reruns:
@@ -194,7 +194,7 @@ class ApiServices:
     @property
     def sources(self) -> Sources:
         """Sources of documents, likewise."""
-        return self.app.sources
+        return self.app.knowledge.sources
 
 
 def services(request: Request) -> ApiServices:

@@ -64,42 +64,42 @@ def dead_turns() -> QueuedTurns:
 
 def closing() -> SessionClosing:
     """Return the pipeline that makes episodes of ended sessions."""
-    return deployed().session_closing
+    return deployed().memory.session_closing
 
 
 def session_learning() -> SessionLearning:
     """Return what makes up for what was not learned during a session."""
-    return deployed().session_learning
+    return deployed().procedures.session_learning
 
 
 def learning() -> ProcedureCapture:
     """Return the pipeline that makes procedures of completed tasks."""
-    return deployed().procedure_capture
+    return deployed().procedures.capture
 
 
 def ingestion() -> IngestionEvents:
     """Return the handler of stored documents, and of the steps of their pipeline."""
-    return deployed().ingestion_events
+    return deployed().knowledge.ingestion_events
 
 
 def source_refreshes() -> SourceRefreshes:
     """Return what reads the sources of documents."""
-    return deployed().source_refreshes
+    return deployed().knowledge.source_refreshes
 
 
 def ingestion_starts() -> IngestionStarts:
     """Return what starts pipelines of documents again."""
-    return deployed().ingestion_starts
+    return deployed().knowledge.ingestion_starts
 
 
 def forgetting() -> Forgetting:
     """Return what carries out requests to forget."""
-    return deployed().forgetting
+    return deployed().privacy.forgetting
 
 
 def retention_runs() -> RetentionRuns:
     """Return the starter of retention runs."""
-    return deployed().retention_runs
+    return deployed().privacy.retention_runs
 
 
 def sweeper() -> Sweeper:

@@ -6,10 +6,13 @@ The methods contain their imports, because a cold start must not wait for the mo
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from baton.composition.knowledge import KnowledgeUseCases
+from baton.composition.memory import MemoryUseCases
+from baton.composition.privacy import PrivacyUseCases
+from baton.composition.procedures import ProcedureUseCases
 from baton.outbox.follow import POLL_SECONDS, Follower
 
 if TYPE_CHECKING:
@@ -20,8 +23,6 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
-    from baton.entry.forget_requests import ForgetCalls
-    from baton.entry.ingestion_events import IngestionEvents
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
@@ -29,33 +30,9 @@ if TYPE_CHECKING:
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.handoffs.sandboxes import Sandboxes
-    from baton.knowledge.cleaning import Cleaning
-    from baton.knowledge.document_records import DocumentRecords
-    from baton.knowledge.documents import Documents
-    from baton.knowledge.ingestion import Ingestion
-    from baton.knowledge.ingestion_starts import IngestionStarts
-    from baton.knowledge.knowledge_search import KnowledgeSearch
-    from baton.knowledge.source_refresh import SourceRefreshes
-    from baton.knowledge.sources import Sources
     from baton.limits.current_limits import CurrentLimits
-    from baton.memory.episodes.episode_index import EpisodeIndex
-    from baton.memory.episodes.episode_messages import EpisodeMessages
-    from baton.memory.episodes.episode_search import EpisodeSearch
-    from baton.memory.episodes.session_closing import SessionClosing
-    from baton.memory.inspection.inspector import Inspector
-    from baton.memory.prompt.history_summary import HistorySummaries
-    from baton.memory.recall.recall import Recall
     from baton.outbox.replay import Replays
     from baton.outbox.task_news import TaskNews
-    from baton.privacy.export import Exports
-    from baton.privacy.forgetting import Forgetting
-    from baton.privacy.readers import Readers
-    from baton.privacy.retention import RetentionRuns
-    from baton.procedures.administration import ProcedureAdministration
-    from baton.procedures.approved_procedures import ApprovedProcedures
-    from baton.procedures.learning import Learning, SessionLearning
-    from baton.procedures.procedure_capture import ProcedureCapture
-    from baton.procedures.procedure_sources import ProcedureSources
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.made_titles import MadeTitles
@@ -81,6 +58,12 @@ class App:
     def __init__(self, ports: Ports, poll_seconds: float) -> None:
         self.ports = ports
         self._poll_seconds = poll_seconds
+        self.knowledge = KnowledgeUseCases(ports, lambda: self.current_limits)
+        self.privacy = PrivacyUseCases(ports)
+        self.memory = MemoryUseCases(ports, self.knowledge)
+        self.procedures = ProcedureUseCases(
+            ports, self.knowledge, self.privacy, lambda: self.agents, lambda: self.current_limits
+        )
 
     # Use cases of the functions
 
@@ -101,17 +84,10 @@ class App:
                 replays=self.replays,
                 agents=self.agents,
                 audit=ports.audit,
-                readers=self.readers,
+                readers=self.privacy.readers,
                 clock=ports.clock,
             )
         )
-
-    @cached_property
-    def readers(self) -> Readers:
-        """Shows conversations to others than their users."""
-        from baton.privacy.readers import Readers
-
-        return Readers(self.ports.pii_detector)
 
     @cached_property
     def queued_turns(self) -> QueuedTurns:
@@ -122,7 +98,7 @@ class App:
         return QueuedTurns(
             self.turns,
             self.closer,
-            self.history_summaries,
+            self.memory.history_summaries,
             self.made_titles,
             ports.connections,
             ports.queue_records,
@@ -144,7 +120,7 @@ class App:
         return QueuedTurns(
             Turns(services, self.agents, self.replays, self.follower, ports.audit),
             self.closer,
-            self.history_summaries,
+            self.memory.history_summaries,
             self.made_titles,
             ports.connections,
             None,
@@ -177,137 +153,6 @@ class App:
         ports = self.ports
         return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
 
-    # Documents
-
-    @cached_property
-    def ingestion_events(self) -> IngestionEvents:
-        """Handles stored documents, and the steps of their pipeline."""
-        from baton.entry.ingestion_events import IngestionEvents
-
-        return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning)
-
-    @cached_property
-    def ingestion_starts(self) -> IngestionStarts:
-        """Starts the pipeline that ingests documents."""
-        from baton.knowledge.ingestion_starts import IngestionStarts
-
-        return IngestionStarts(
-            self.document_records, self.ports.ingestions, self.ports.clock, self.ports.pipelines_since
-        )
-
-    @cached_property
-    def ingestion(self) -> Ingestion:
-        """Makes documents part of agents' knowledge."""
-        from baton.knowledge.ingestion import Ingestion
-
-        ports = self.ports
-        return Ingestion(
-            self.document_records, ports.document_files, ports.extractor, ports.search, ports.embedder, ports.clock
-        )
-
-    @cached_property
-    def cleaning(self) -> Cleaning:
-        """Removes what versions of documents leave behind."""
-        from baton.knowledge.cleaning import Cleaning
-
-        ports = self.ports
-        wait = timedelta(seconds=ports.forget_wait_seconds)
-        return Cleaning(self.document_records, ports.document_files, ports.search, ports.clock, wait)
-
-    @cached_property
-    def document_records(self) -> DocumentRecords:
-        """Changes records of documents."""
-        from baton.knowledge.document_records import DocumentRecords
-
-        return DocumentRecords(self.ports.documents)
-
-    @cached_property
-    def documents(self) -> Documents:
-        """Takes in, lists and deletes documents of agents."""
-        from baton.knowledge.documents import Documents
-
-        ports = self.ports
-        return Documents(
-            ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock, self.current_limits
-        )
-
-    @cached_property
-    def sources(self) -> Sources:
-        """Creates, lists and deletes sources of documents."""
-        from baton.knowledge.sources import Sources
-
-        ports = self.ports
-        return Sources(ports.sources, ports.source_rules, ports.audit, ports.clock)
-
-    @cached_property
-    def source_refreshes(self) -> SourceRefreshes:
-        """Reads due sources."""
-        from baton.knowledge.page_listing import PageListings
-        from baton.knowledge.page_refresh import PageRefreshes
-        from baton.knowledge.source_refresh import SourceRefreshes
-
-        ports = self.ports
-        return SourceRefreshes(
-            ports.sources,
-            PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
-            PageListings(ports.web_pages, ports.source_objects, ports.source_rules),
-            ports.clock,
-        )
-
-    # Personal data
-
-    @cached_property
-    def forget_calls(self) -> ForgetCalls:
-        """Takes requests to forget."""
-        from baton.entry.forget_requests import ForgetCalls
-
-        ports = self.ports
-        wait = timedelta(seconds=ports.forget_wait_seconds)
-        return ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock, wait)
-
-    @cached_property
-    def forgetting(self) -> Forgetting:
-        """Carries out requests to forget."""
-        from baton.privacy.forgetting import Forgetting, Waits
-
-        ports = self.ports
-        return Forgetting(
-            ports.forget_requests,
-            ports.erasure,
-            ports.objects,
-            ports.search,
-            ports.live,
-            ports.audit,
-            ports.retentions,
-            ports.clock,
-            Waits(zombies=ports.forget_wait_seconds),
-        )
-
-    @cached_property
-    def retention_runs(self) -> RetentionRuns:
-        """Starts the enforcement of retention."""
-        from baton.privacy.retention import RetentionRuns
-
-        ports = self.ports
-        return RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
-
-    @cached_property
-    def exports(self) -> Exports:
-        """Hands out what is stored of a user."""
-        from baton.privacy.export import Exports
-
-        ports = self.ports
-        return Exports(
-            ports.store,
-            ports.records,
-            ports.handoffs,
-            ports.workflows,
-            ports.episodes,
-            ports.feedback,
-            ports.audit,
-            ports.clock,
-        )
-
     # Turns
 
     @cached_property
@@ -337,14 +182,6 @@ class App:
         from baton.turns.reruns import Reruns
 
         return Reruns(self.turn_services, self.agent_editing, self.own_agents, self.offered_models)
-
-    @cached_property
-    def history_summaries(self) -> HistorySummaries:
-        """Summarises what has left the message history of an agent."""
-        from baton.memory.prompt.history_summary import HistorySummaries
-
-        ports = self.ports
-        return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
 
     @cached_property
     def current_limits(self) -> CurrentLimits:
@@ -409,10 +246,10 @@ class App:
             sessions=self.sessions,
             conversations=self.conversations,
             forks=self.forks,
-            approved_procedures=self.approved_procedures,
-            inspector=self.inspector,
+            approved_procedures=self.procedures.approved,
+            inspector=self.memory.inspector,
             task_news=self.task_news,
-            learning=self.learning,
+            learning=self.procedures.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
             makes_titles=ports.title_source is not TitleSource.NONE,
@@ -437,7 +274,7 @@ class App:
             model=ports.model,
             default_model=ports.default_model,
             light_model=ports.light_model,
-            recall=self.recall,
+            recall=self.memory.recall,
             tools=ports.tools,
             agent_client=ports.agent_client,
             records=ports.records,
@@ -457,124 +294,12 @@ class App:
     # Memory
 
     @cached_property
-    def session_closing(self) -> SessionClosing:
-        """Makes episodes of ended sessions."""
-        from baton.memory.episodes.episode_digest import Digester
-        from baton.memory.episodes.episode_writing import EpisodeWriter
-        from baton.memory.episodes.fact_changes import FactChanges
-        from baton.memory.episodes.light_model import LightModel
-        from baton.memory.episodes.session_closing import SessionClosing
-
-        ports = self.ports
-        light_model = LightModel(ports.model, ports.light_model)
-        return SessionClosing(
-            store=ports.store,
-            episodes=ports.episodes,
-            writer=EpisodeWriter(ports.store, ports.episodes, ports.pii_detector),
-            messages=self.episode_messages,
-            digester=Digester(light_model, ports.pii_detector),
-            fact_changes=FactChanges(light_model, ports.search, ports.embedder, ports.episodes, self.episode_index),
-            index=self.episode_index,
-            with_facts=ports.with_episode_facts,
-        )
-
-    @cached_property
-    def episode_index(self) -> EpisodeIndex:
-        """Puts episodes into the search index."""
-        from baton.memory.episodes.episode_index import EpisodeIndex
-
-        return EpisodeIndex(self.ports.search, self.ports.embedder, self.episode_messages)
-
-    @cached_property
-    def episode_search(self) -> EpisodeSearch:
-        """Searches episodes."""
-        from baton.memory.episodes.episode_search import EpisodeSearch
-
-        return EpisodeSearch(self.ports.search, self.ports.embedder)
-
-    @cached_property
     def importer(self) -> Importer:
         """Imports sessions of other systems."""
         from baton.sessions.importing import Importer
 
         ports = self.ports
         return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.feedback, ports.audit)
-
-    @cached_property
-    def episode_messages(self) -> EpisodeMessages:
-        """Reads the messages of episodes."""
-        from baton.memory.episodes.episode_messages import EpisodeMessages
-
-        return EpisodeMessages(self.ports.store, self.ports.episodes)
-
-    @cached_property
-    def recall(self) -> Recall:
-        """Retrieves what is remembered."""
-        from baton.memory.recall.recall import Recall
-
-        ports = self.ports
-        return Recall(ports.search, self.knowledge_search, ports.embedder, deadline=ports.recall_deadline)
-
-    @cached_property
-    def knowledge_search(self) -> KnowledgeSearch:
-        """Searches the documents of agents."""
-        from baton.knowledge.knowledge_search import KnowledgeSearch
-
-        return KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)
-
-    @cached_property
-    def inspector(self) -> Inspector:
-        """Keeps and reads the Context Inspector's records."""
-        from baton.memory.inspection.inspector import Inspector
-
-        ports = self.ports
-        return Inspector(
-            ports.context_records,
-            ports.counter,
-            ports.inspection_policy,
-            ports.pii_detector,
-            ports.clock,
-        )
-
-    # Learning
-
-    @cached_property
-    def learning(self) -> Learning:
-        """Learns from runs that were committed."""
-        from baton.procedures.learning import Learning
-
-        ports = self.ports
-        return Learning(self.agents, ports.procedures, lambda: ports.captures, is_on=ports.with_learning)
-
-    @cached_property
-    def session_learning(self) -> SessionLearning:
-        """Makes up for what was not learned during a session."""
-        from baton.procedures.learning import SessionLearning
-
-        ports = self.ports
-        return SessionLearning(ports.store, ports.episodes, ports.capture_records, self.learning)
-
-    @cached_property
-    def procedure_capture(self) -> ProcedureCapture:
-        """Makes procedures of completed tasks."""
-        from baton.memory.episodes.light_model import LightModel
-        from baton.procedures.drafting import Drafting
-        from baton.procedures.procedure_capture import ProcedureCapture
-        from baton.procedures.proposals import Proposals
-        from baton.procedures.task_record import TaskRecords
-
-        ports = self.ports
-        return ProcedureCapture(
-            store=ports.store,
-            captures=ports.capture_records,
-            agents=self.agents,
-            records=TaskRecords(ports.store, ports.pii_detector),
-            drafting=Drafting(LightModel(ports.model, ports.light_model)),
-            proposals=Proposals(ports.procedures, ports.embedder, ports.clock),
-            announcements=ports.announcements,
-            clock=ports.clock,
-            limits=self.current_limits,
-        )
 
     # Sessions, handoffs and events
 
@@ -652,36 +377,6 @@ class App:
         )
 
     @cached_property
-    def approved_procedures(self) -> ApprovedProcedures:
-        """Finds the procedures that agents may follow."""
-        from baton.procedures.approved_procedures import ApprovedProcedures
-
-        return ApprovedProcedures(self.ports.procedures, self.ports.clock)
-
-    @cached_property
-    def procedure_administration(self) -> ProcedureAdministration:
-        """Reads, writes and decides on procedures."""
-        from baton.memory.recall.recall import Recall
-        from baton.procedures.administration import DEADLINE, ProcedureAdministration
-
-        ports = self.ports
-        return ProcedureAdministration(
-            ports.procedures,
-            self.approved_procedures,
-            Recall(ports.search, self.knowledge_search, ports.embedder, deadline=DEADLINE),
-            ports.counter,
-            ports.audit,
-            ports.clock,
-        )
-
-    @cached_property
-    def procedure_sources(self) -> ProcedureSources:
-        """Reads what procedures were made of."""
-        from baton.procedures.procedure_sources import ProcedureSources
-
-        return ProcedureSources(self.ports.store, self.readers, self.ports.audit)
-
-    @cached_property
     def forks(self) -> Forks:
         """Creates, reads and extends forks of threads."""
         from baton.handoffs.forks import Forks
@@ -695,7 +390,7 @@ class App:
         from baton.handoffs.sandboxes import Sandboxes
 
         ports = self.ports
-        return Sandboxes(ports.store, self.agents, self.forks, self.readers, ports.audit, ports.clock)
+        return Sandboxes(ports.store, self.agents, self.forks, self.privacy.readers, ports.audit, ports.clock)
 
     @cached_property
     def replays(self) -> Replays:

@@ -71,7 +71,7 @@ def index_check() -> IndexCheck:
 
     async def index_episode(scope: Scope, episode: Episode) -> None:
         thread = await ports.store.get_thread(scope, episode.ref.thread_id)
-        await app.episode_index.put(scope, thread, episode)
+        await app.memory.episode_index.put(scope, thread, episode)
 
     return IndexCheck(
         episodes=ports.episodes,

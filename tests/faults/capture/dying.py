@@ -87,7 +87,7 @@ async def carried_out(app: App, harness: Harness, steps: Iterable[CaptureStep] =
             harness.model.forget()
             harness.model.script(*_answers(await harness.capture_records.get(scope, ref)))
             try:
-                await app.procedure_capture.run(step, scope, ref)
+                await app.procedures.capture.run(step, scope, ref)
             except WorkerDied:
                 continue
             break

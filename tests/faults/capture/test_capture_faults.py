@@ -49,7 +49,7 @@ async def test_steps_at_the_same_time_propose_one_procedure() -> None:
     scope, ref, _ = harness.captures.started[-1]
     harness.model.script(*([IS_TASK] * 3), *([drafted()] * 3))
     for step in CaptureStep:
-        await asyncio.gather(*(harness.app.procedure_capture.run(step, scope, ref) for _ in range(3)))
+        await asyncio.gather(*(harness.app.procedures.capture.run(step, scope, ref) for _ in range(3)))
     await check(harness, announced=None)
 
 

@@ -55,7 +55,7 @@ class Product:
         )
         app = build(ports)
         self.store, self.episodes = ports.store, ports.episodes
-        self.session_closing = app.session_closing
+        self.session_closing = app.memory.session_closing
         self.turns, self.queued, self.dead = app.turns, app.queued_turns, app.dead_turns
         self.actions, self.replays, self.follower = app.actions, app.replays, app.follower
 

@@ -65,7 +65,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.steady = build(ports)
         self.shaky = build(replace(ports, **troubled, search=search, embedder=embedder))
         for app in (self.steady, self.shaky):
-            app.forgetting.waits = replace(app.forgetting.waits, cancel=0.0)
+            app.privacy.forgetting.waits = replace(app.privacy.forgetting.waits, cancel=0.0)
         self.owners = [self.world.ada, self.world.ada, self.world.bob]
         self.ids = [str(uuid.uuid4()) for _ in self.owners]
         self.said: list[dict[str, str]] = [{} for _ in self.owners]
@@ -170,7 +170,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 has_trouble = steps.index(step) >= steps.index(troubled_from)
                 self.trouble.begin(crash if has_trouble else None, search if has_trouble else "none")
                 running = [
-                    self.shaky.session_closing.run(step, self.owners[at], self.ids[at], number)
+                    self.shaky.memory.session_closing.run(step, self.owners[at], self.ids[at], number)
                     for _ in range(1 + twice)
                 ]
                 # Whatever fails, the state machine goes on, and another run comes later.
@@ -183,7 +183,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     async def _forget(self, at: int, crashes: Iterator[tuple[str, int] | None], besides: str) -> None:
         owner, places = (self.world.ada, [0, 1]) if at == ALL else (self.owners[at], [at])
-        calls = self.steady.forget_calls
+        calls = self.steady.privacy.forget_calls
         request = await (calls.forget_user(owner, "me") if at == ALL else calls.forget_thread(owner, self.ids[at]))
         late = asyncio.ensure_future(self._late(request, places[0], besides))
         await self._carry_out(request, crashes, late)
@@ -201,7 +201,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.trouble.begin(next(crashes, None), "none")
         for _ in range(30):
             try:
-                result = await getattr(self.shaky.forgetting, step)(scope, request.id, seconds=60)
+                result = await getattr(self.shaky.privacy.forgetting, step)(scope, request.id, seconds=60)
             except BatonError:
                 assert self.trouble.crash.happened
                 self.trouble.begin(next(crashes, None), "none")
@@ -209,7 +209,7 @@ class MemoryMachine(RuleBasedStateMachine):
             match result.next:
                 case NextStep.WAIT:
                     await late  # for longer than anybody can be late
-                    self.world.clock.advance(self.shaky.forgetting.waits.zombies)
+                    self.world.clock.advance(self.shaky.privacy.forgetting.waits.zombies)
                     step = "sweep"
                 case NextStep.VERIFY:
                     step = "verify"
@@ -218,7 +218,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 case _:
                     break
         self.trouble.end()
-        done = await self.steady.forget_calls.get(scope, request.id)
+        done = await self.steady.privacy.forget_calls.get(scope, request.id)
         assert (done.status, dict(done.residue)) == (ForgetStatus.COMPLETED, {})
 
     async def _late(self, request: ForgetRequest, at: int, besides: str) -> None:
@@ -234,9 +234,11 @@ class MemoryMachine(RuleBasedStateMachine):
                 case "a closing":
                     for step in ClosingStep:
                         for place, number in sorted(self.sessions):
-                            await self.steady.session_closing.run(step, self.owners[place], self.ids[place], number)
+                            await self.steady.memory.session_closing.run(
+                                step, self.owners[place], self.ids[place], number
+                            )
                 case "the same again":
-                    await self.steady.forgetting.sweep(request.scope, request.id, seconds=60)
+                    await self.steady.privacy.forgetting.sweep(request.scope, request.id, seconds=60)
 
     async def _surely(self, work: Callable[[App], Awaitable[T]]) -> T:
         """Have it done, by another worker if the first one dies."""
@@ -294,7 +296,7 @@ class MemoryMachine(RuleBasedStateMachine):
         for at, number in sorted(self.sessions):
             owner, thread_id = self.owners[at], self.ids[at]
             for step in ClosingStep:
-                episode = await self.steady.session_closing.run(step, owner, thread_id, number)
+                episode = await self.steady.memory.session_closing.run(step, owner, thread_id, number)
             assert episode is not None
             assert (episode.status, episode.missing) == (EpisodeStatus.COMPLETE, ())
             chosen = SearchFilter(source_id=episode.ref.id, kinds=(MESSAGE,))

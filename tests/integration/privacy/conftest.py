@@ -98,7 +98,7 @@ class World:
             search=self.search,
         )
         self.app: App = build(self.ports)
-        self.app.forgetting.waits = replace(self.app.forgetting.waits, cancel=0.0)
+        self.app.privacy.forgetting.waits = replace(self.app.privacy.forgetting.waits, cancel=0.0)
 
     async def say(self, scope: Scope, thread_id: str, text: str, message_id: str | None = None) -> None:
         """Run a whole turn."""
@@ -107,18 +107,18 @@ class World:
     async def run(self, scope: Scope, request_id: str, *, most: int = 40) -> list[str]:
         """Carry a request out as the state machine does, without its waits. Returns the steps' answers."""
         said: list[str] = []
-        step = self.app.forgetting.sweep
+        step = self.app.privacy.forgetting.sweep
         for _ in range(most):
             result = await step(scope, request_id, seconds=60)
             said.append(result.next.value)
             match result.next.value:
                 case "wait":
-                    self.clock.advance(self.app.forgetting.waits.zombies)
-                    step = self.app.forgetting.sweep
+                    self.clock.advance(self.app.privacy.forgetting.waits.zombies)
+                    step = self.app.privacy.forgetting.sweep
                 case "sweep":
-                    step = self.app.forgetting.sweep
+                    step = self.app.privacy.forgetting.sweep
                 case "verify":
-                    step = self.app.forgetting.verify
+                    step = self.app.privacy.forgetting.verify
                 case _:
                     return said
         raise AssertionError(f"no end: {said}")

@@ -74,9 +74,9 @@ async def index(world: World, scope: Scope, thread_id: str | None, *, source_id:
 
 
 async def forget_thread(world: World, scope: Scope, thread_id: str) -> ForgetRequest:
-    request = await world.app.forget_calls.forget_thread(scope, thread_id)
+    request = await world.app.privacy.forget_calls.forget_thread(scope, thread_id)
     await world.run(scope, request.id)
-    done = await world.app.forget_calls.get(scope, request.id)
+    done = await world.app.privacy.forget_calls.get(scope, request.id)
     assert done.status is ForgetStatus.COMPLETED, done
     return done
 
@@ -117,13 +117,13 @@ class TestThread:
 
     async def test_messages_are_refused_while_it_is_forgotten_and_begin_anew_afterwards(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
-        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
-        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         with pytest.raises(ThreadUnavailable):
             await world.say(ADA, thread_id, "Hello?")
         with pytest.raises(ThreadUnavailable):
             await world.stores.store.get_thread(ADA, thread_id)
-        assert (await world.app.forget_calls.forget_thread(ADA, thread_id)).id == request.id
+        assert (await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)).id == request.id
         await world.run(ADA, request.id)
         await world.say(ADA, thread_id, "Hello again")
         thread = await world.stores.store.get_thread(ADA, thread_id)
@@ -135,8 +135,8 @@ class TestThread:
     async def test_a_zombie_of_it_commits_nothing_and_what_it_wrote_is_removed(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         zombie = await world.stores.acquire(thread_id, scope=ADA, message_id="mz", run_id="rz")
-        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
-        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         await world.stores.store.open_turn(zombie, turn(zombie))
         await world.stores.store.put_message(zombie, said(zombie, SECRET))
         with pytest.raises(Exception, match="continues this run"):
@@ -144,21 +144,21 @@ class TestThread:
         world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/inspector/late", Body=SECRET.encode())
         await index(world, ADA, thread_id)
         await world.run(ADA, request.id)
-        assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+        assert (await world.app.privacy.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
         assert traces_of(world, SECRET, "rz") == []
         assert world.versions() == []
 
     @pytest.mark.parametrize("is_stale", [False, True])
     async def test_a_request_that_failed_or_lost_its_pipeline_is_made_anew(self, world: World, is_stale: bool) -> None:
         thread_id = await conversation(world, ADA)
-        first = await world.app.forget_calls.forget_thread(ADA, thread_id)
-        await world.app.forgetting.sweep(ADA, first.id, seconds=60)
+        first = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.privacy.forgetting.sweep(ADA, first.id, seconds=60)
         if is_stale:
             world.clock.advance(2 * 86400)
         else:
-            await world.app.forgetting.give_up(ADA, first.id)
+            await world.app.privacy.forgetting.give_up(ADA, first.id)
         with pytest.raises(ThreadUnavailable):
-            await world.app.forget_calls.forget_thread(BOB, thread_id)
+            await world.app.privacy.forget_calls.forget_thread(BOB, thread_id)
         again = await forget_thread(world, ADA, thread_id)
         assert again.id != first.id
         assert [item for item in world.items() if item["SK"] == "THREAD"] == []
@@ -169,8 +169,8 @@ class TestThread:
         world.harness.model.script(Answer(("It ", "is ", SECRET), gate=gate, gate_at=1))
         turn_in_progress = asyncio.ensure_future(world.say(ADA, thread_id, SECRET))
         await world.harness.model_is_asked(asked + 1)
-        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
-        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         gate.set()
         with pytest.raises(ThreadUnavailable):
             await turn_in_progress
@@ -180,7 +180,7 @@ class TestThread:
     async def test_a_running_turn_is_asked_to_stop(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         await world.stores.acquire(thread_id, scope=ADA, message_id="mz", run_id="rz")
-        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
+        request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         asked: list[str] = []
         keep = world.stores.live.request_cancel
 
@@ -189,7 +189,7 @@ class TestThread:
             await keep(scope, thread, run_id)
 
         world.stores.live.request_cancel = note  # type: ignore[method-assign, assignment]
-        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         assert asked == ["rz"]
 
     async def test_a_late_closing_stores_nothing(self, world: World) -> None:
@@ -197,10 +197,10 @@ class TestThread:
         await world.harness.app.sweeper.sweep(seconds=5)
         lease = await world.stores.store.acquire(ADA, _request(thread_id))
         await world.harness.app.endings.end(lease, _timeout())
-        request = await world.app.forget_calls.forget_thread(ADA, thread_id)
-        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         for step in ClosingStep:
-            assert await world.app.session_closing.run(step, ADA, thread_id, 1) is None
+            assert await world.app.memory.session_closing.run(step, ADA, thread_id, 1) is None
         # The place of an episode, by which it is found by its id, is outside of the thread's partition.
         place = keys.episode_place(ADA, episode_id(thread_id, 1), thread_id, 1)
         await world.table.put({**place, "user_id": "ada"})
@@ -212,7 +212,7 @@ class TestThread:
         before = world.items()
         for other in (BOB, STRANGER, Scope("acme", "boss", frozenset({"thread:read_all", "user:manage"}))):
             with pytest.raises(ThreadUnavailable):
-                await world.app.forget_calls.forget_thread(other, thread_id)
+                await world.app.privacy.forget_calls.forget_thread(other, thread_id)
         changed = [item for item in world.items() if item not in before]
         assert {item["SK"].split("#")[0] for item in changed} == {"AUDIT"}
 
@@ -233,7 +233,7 @@ class TestUser:
         await index(world, ADA, None)  # an imported episode
         kept = [item for item in world.items() if other in repr(item) or foreign in repr(item)]
         versions = [key for key in world.versions() if other in key or foreign in key]
-        request = await world.app.forget_calls.forget_user(ADA, "me")
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
         assert await world.run(ADA, request.id) == ["wait", "verify", "done"]
         assert [item for item in traces_of(world, *mine) if not _may_stay(item)] == []
         after = [item for item in world.items() if other in repr(item) or foreign in repr(item)]
@@ -246,16 +246,16 @@ class TestUser:
         self, world: World
     ) -> None:
         await conversation(world, ADA)
-        request = await world.app.forget_calls.forget_user(ADA, "me")
-        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         world.clock.advance(60)
         meanwhile = await conversation(world, ADA)
         world.clock.advance(900)
-        await world.app.forgetting.sweep(ADA, request.id, seconds=60)
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         world.clock.advance(1)
         later = await conversation(world, ADA, text="Later")
         await world.run(ADA, request.id)
-        done = await world.app.forget_calls.get(ADA, request.id)
+        done = await world.app.privacy.forget_calls.get(ADA, request.id)
         assert done.status is ForgetStatus.COMPLETED
         left = {item["PK"] for item in world.items() if item["SK"] == "THREAD"}
         assert left == {f"acme#{later}"}
@@ -268,35 +268,35 @@ class TestUser:
         thread_id = new_thread_id()
         await world.ports.erasure.note_upload(ADA, thread_id)
         world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_1", Body=b"mine")
-        request = await world.app.forget_calls.forget_user(ADA, "me")
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
         assert (await world.run(ADA, request.id))[-1] == "done"
         assert world.versions() == []
         assert traces_of(world, thread_id) == []
 
     async def test_asking_twice_makes_one_request(self, world: World) -> None:
-        first = await world.app.forget_calls.forget_user(ADA, "me")
-        assert (await world.app.forget_calls.forget_user(ADA, "ada")).id == first.id
+        first = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        assert (await world.app.privacy.forget_calls.forget_user(ADA, "ada")).id == first.id
         assert world.forgettings.started == [first.id]
         await world.run(ADA, first.id)
-        assert (await world.app.forget_calls.forget_user(ADA, "me")).id != first.id
+        assert (await world.app.privacy.forget_calls.forget_user(ADA, "me")).id != first.id
 
     async def test_user_and_thread_can_be_forgotten_at_once(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
-        one = await world.app.forget_calls.forget_thread(ADA, thread_id)
-        other = await world.app.forget_calls.forget_user(ADA, "me")
+        one = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
+        other = await world.app.privacy.forget_calls.forget_user(ADA, "me")
         for _ in range(2):
-            await world.app.forgetting.sweep(ADA, one.id, seconds=60)
-            await world.app.forgetting.sweep(ADA, other.id, seconds=60)
+            await world.app.privacy.forgetting.sweep(ADA, one.id, seconds=60)
+            await world.app.privacy.forgetting.sweep(ADA, other.id, seconds=60)
         for request in (one, other):
             await world.run(ADA, request.id)
-            assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+            assert (await world.app.privacy.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
         assert [item for item in world.items() if item["SK"] == "THREAD"] == []
 
     async def test_a_short_time_limit_continues_where_it_ended(self, world: World) -> None:
         for _ in range(3):
             await conversation(world, ADA)
-        request = await world.app.forget_calls.forget_user(ADA, "me")
-        result = await world.app.forgetting.sweep(ADA, request.id, seconds=0)
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        result = await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=0)
         assert result.next.value == "sweep"
         await world.run(ADA, request.id)
         assert traces_of(world, SECRET) == []
@@ -308,8 +308,8 @@ class TestRetention:
         world.clock.advance(40 * 86400)
         recent = await conversation(world, BOB)
         await world.ports.retentions.put(ADA, Retention(threads=30, changed_by="boss", changed_at=world.clock.now()))
-        assert await world.app.retention_runs.start_due() == 1
-        assert await world.app.retention_runs.start_due() == 0
+        assert await world.app.privacy.retention_runs.start_due() == 1
+        assert await world.app.privacy.retention_runs.start_due() == 0
         [request_id] = world.forgettings.started
         await world.run(Scope("acme", "boss"), request_id)
         threads = {item["PK"] for item in world.items() if item["SK"] == "THREAD"}
@@ -325,7 +325,7 @@ class TestRetention:
         await world.ports.retentions.put(
             ADA, Retention(audit=30, episodes=30, changed_by="boss", changed_at=world.clock.now())
         )
-        await world.app.retention_runs.start_due()
+        await world.app.privacy.retention_runs.start_due()
         [request_id] = world.forgettings.started
         await world.run(Scope("acme", "boss"), request_id)
         kinds = {item["SK"].split("#")[0] for item in world.items() if item["PK"] == f"acme#{thread_id}"}
@@ -340,12 +340,12 @@ class TestRetention:
         await index(world, ADA, thread_id, source_id=episode_id(thread_id, 1))
         world.clock.advance(40 * 86400)
         await world.ports.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=world.clock.now()))
-        await world.app.retention_runs.start_due()
+        await world.app.privacy.retention_runs.start_due()
         [request_id] = world.forgettings.started
         boss = Scope("acme", "boss")
         world.search.failure = SearchUnavailable()
         with pytest.raises(SearchUnavailable):
-            await world.app.forgetting.sweep(boss, request_id, seconds=60)
+            await world.app.privacy.forgetting.sweep(boss, request_id, seconds=60)
         world.search.failure = None
         await world.run(boss, request_id)
         left = world.search.list(ADA, IndexName.EPISODES, SearchFilter())
@@ -360,7 +360,7 @@ class TestRetention:
         old = EpisodeRef(thread_id, 1, 0, lease.thread.next_ordinal, EndReason.USER_CLOSED, ended_at)
         await world.stores.episodes.begin(lease, old)
         await world.stores.store.release(lease)
-        await world.app.retention_runs.start_due()
+        await world.app.privacy.retention_runs.start_due()
         await world.run(Scope("acme", "boss"), world.forgettings.started[0])
         assert await world.stores.episodes.find(ADA, old.id) is None
 
@@ -409,7 +409,7 @@ async def test_a_crash_at_any_call_of_a_store_leaves_nothing_behind(
 ) -> None:
     world = new_world()
     thread_id = await conversation(world, ADA)
-    request = await world.app.forget_calls.forget_user(ADA, "me")
+    request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
     calls = 0
 
     def crash(**_: Any) -> None:
@@ -430,7 +430,7 @@ async def test_a_crash_at_any_call_of_a_store_leaves_nothing_behind(
     finally:
         for store in (world.dynamodb, world.s3):
             store.meta.events.unregister("before-call", crash, unique_id=f"crash-{thread_id}")
-    assert (await world.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+    assert (await world.app.privacy.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
     assert [item for item in traces_of(world, thread_id) if not _may_stay(item)] == []
     assert world.versions() == []
 

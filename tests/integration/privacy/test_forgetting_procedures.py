@@ -46,9 +46,9 @@ async def test_a_forgotten_user_leaves_no_pending_procedure_and_no_source(world:
     waits, waiting = await captured(world, ADA, "Waits", of=of)
     used, in_use = await captured(world, ADA, "Used", ProcedureAction.APPROVE, of=of)
     kept, other = await captured(world, BOB, "Of another", of=of)
-    request = await world.app.forget_calls.forget_user(ADA, ADA.user_id)
+    request = await world.app.privacy.forget_calls.forget_user(ADA, ADA.user_id)
     await world.run(ADA, request.id)
-    done = await world.app.forget_calls.get(ADA, request.id)
+    done = await world.app.privacy.forget_calls.get(ADA, request.id)
     assert (done.status, done.residue) == (ForgetStatus.COMPLETED, {})
     assert await procedures.get(ADA, "assistant", waiting) is None
     approved = await procedures.get(ADA, "assistant", in_use)

@@ -61,7 +61,7 @@ def test_forgetting_touches_nobody_else(new_world: Callable[[], World], subject:
         gone = {thread for scope, thread in known if scope == chosen} if subject == "user" else {thread_id}
         others = {thread for _, thread in known} - gone
         before = everything_of(world, others)
-        calls = world.app.forget_calls
+        calls = world.app.privacy.forget_calls
         # By its own caller as "me": a user may be called so, too.
         request = await (
             calls.forget_user(chosen, "me") if subject == "user" else calls.forget_thread(chosen, thread_id)

@@ -40,7 +40,9 @@ def session(harness: Harness, name: str, texts: list[str]) -> Any:
 async def closed(harness: Harness, thread_id: str) -> Any:
     harness.model.otherwise = Answer((FACTS,))
     for step in ClosingStep:
-        await asyncio.gather(*(harness.app.session_closing.run(step, harness.ada, thread_id, 1) for _ in range(2)))
+        await asyncio.gather(
+            *(harness.app.memory.session_closing.run(step, harness.ada, thread_id, 1) for _ in range(2))
+        )
     return await harness.episodes.get(harness.ada, thread_id, 1)
 
 
@@ -83,7 +85,7 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
         left = at
         try:
             for step in ClosingStep:
-                await harness.app.session_closing.run(step, harness.ada, ref.thread_id, 1)
+                await harness.app.memory.session_closing.run(step, harness.ada, ref.thread_id, 1)
         except WorkerDied:
             pass
         monkeypatch.setattr(Table, "_write", write)

@@ -153,7 +153,7 @@ class RecordedHarness(HandoffHarness):
     async def procedures_added(self) -> None:
         """A procedure in a version of every status, and one of all agents."""
         author = replace(self.ada, permissions=frozenset({Permission.PROCEDURE_APPROVE}))
-        admin = self.app.procedure_administration
+        admin = self.app.procedures.administration
 
         async def make(words: str, of: ProcedureScope = ProcedureScope.AGENT, *, name: str = "Post Alert") -> Procedure:
             steps = [{"text": words, "condition": "skip if it is late"}, {"text": "Post it."}]

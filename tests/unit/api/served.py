@@ -32,7 +32,7 @@ class Served:
         verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)
         app = build(replace(self.harness.ports, verifier=verifier), poll_seconds=0.01)
         services = ApiServices.of(app)
-        self.refreshes = app.source_refreshes
+        self.refreshes = app.knowledge.source_refreshes
         self.app = create_app(lambda: services, timing=self.timing, a2a=self.a2a or A2AAccess())
 
     async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:

@@ -266,7 +266,7 @@ def test_half_a_character_that_a_model_wrote_does_not_prevent_a_record() -> None
 
 async def test_a_run_without_a_model_call_has_a_record_of_nothing() -> None:
     harness = Harness()
-    inspector = harness.app.inspector
+    inspector = harness.app.memory.inspector
     await inspector.keep(harness.ada, "t", "r", Inspection())
     record = await inspector.read(harness.ada, "t", "r")
     assert record is not None

@@ -261,7 +261,7 @@ async def test_a_retention_shows_when_it_is_enforced_next_and_by_which_request_i
     async with served._client("boss", MANAGER) as client:
         first = (await client.put("/retention", json={"threads": 365})).json()
         assert (first["nextRunAt"], first["lastRequestId"]) == (now, None)
-        await build(served.harness.ports).retention_runs.start_due()
+        await build(served.harness.ports).privacy.retention_runs.start_due()
         enforced = (await client.get("/retention")).json()
         assert enforced["nextRunAt"] == iso(served.harness.clock.now() + timedelta(days=1))
         request = await client.get(f"/forget-requests/{enforced['lastRequestId']}")
@@ -274,7 +274,7 @@ async def test_a_request_says_until_when_about_what_is_said_is_forgotten(served:
     said = (await served.request("DELETE", "/users/me/memory")).json()
     in_16_minutes = served.harness.clock.now() + timedelta(minutes=16)
     assert (said["cutoffAt"], said["expectedCutoffAt"]) == (None, iso(in_16_minutes))
-    forgetting = build(served.harness.ports).forgetting
+    forgetting = build(served.harness.ports).privacy.forgetting
     for _ in range(2):
         await forgetting.sweep(served.harness.ada, said["requestId"], seconds=60)
     shown = (await served.get(f"/forget-requests/{said['requestId']}")).json()

@@ -62,7 +62,7 @@ async def turns() -> Turns:
         breakers=CircuitBreakers(failures=FAILURES, monotonic=asyncio.get_running_loop().time),
         transport=endpoint,
     )
-    recall = build(replace(Harness().ports, embedder=embedder)).recall
+    recall = build(replace(Harness().ports, embedder=embedder)).memory.recall
     return Turns(endpoint, embedder, recall)
 
 

@@ -6,20 +6,31 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
-from baton.composition import app as wiring
+from baton.composition import app, knowledge, memory, privacy, procedures
 from baton.composition.app import App, build
 from baton_testing.fakes.ports import FakePorts
 from tests.contracts.fake_stores import in_memory
 
 ROOT = Path(__file__).parents[3]
-WIRING = Path(wiring.__file__)
-PROGRAMS = ("shared", "functions", "local", "benchmarks", "tests")
+WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, procedures)]
+PROGRAMS = ("shared", "functions", "baton_local", "baton_project", "baton_testing", "benchmarks", "tests")
 
-USE_CASES = [name for name, value in vars(App).items() if isinstance(value, cached_property)]
+
+def use_cases() -> Iterator[str]:
+    """The path of each one from an ``App``, such as ``turns`` and ``knowledge.documents``."""
+    yield from properties(App)
+    for group, made in vars(build(FakePorts.over(in_memory()))).items():
+        yield from (f"{group}.{name}" for name in properties(type(made)) if made.__module__ != FakePorts.__module__)
+
+
+def properties(owner: type) -> list[str]:
+    """The names of what an object builds on first use."""
+    return [name for name, value in vars(owner).items() if isinstance(value, cached_property)]
 
 
 def imported(tree: ast.Module) -> dict[str, str]:
@@ -52,21 +63,27 @@ def constructed(path: Path, *wanted: str) -> Iterator[str]:
 
 
 def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
-    joined = {name for name in constructed(WIRING) if name.rpartition(".")[2][0].isupper()}
+    joined = {name for path in WIRING for name in constructed(path) if name.rpartition(".")[2][0].isupper()}
+    joined -= {name for name in joined if name.startswith("baton.composition.")}
     assert {"baton.turns.turns.Turns", "baton.turns.turn_services.TurnServices", "baton.entry.sweep.Sweeper"} <= joined
     wanted = sorted({name.rpartition(".")[2] for name in joined})
     elsewhere = {
         (str(path.relative_to(ROOT)), name)
         for program in PROGRAMS
         for path in (ROOT / program).rglob("*.py")
-        if path != WIRING
+        if path not in WIRING
         for name in constructed(path, *wanted)
         if name in joined
     }
     assert elsewhere == set()
 
 
-@pytest.mark.parametrize("name", USE_CASES)
-def test_a_use_case_needs_nothing_but_ports_and_is_built_once(name: str) -> None:
-    app = build(FakePorts.over(in_memory()))
-    assert getattr(app, name) is getattr(app, name)
+def test_the_programs_are_where_they_are_looked_for() -> None:
+    assert all(any((ROOT / program).rglob("*.py")) for program in PROGRAMS)
+
+
+@pytest.mark.parametrize("path", list(use_cases()))
+def test_a_use_case_needs_nothing_but_ports_and_is_built_once(path: str) -> None:
+    built = build(FakePorts.over(in_memory()))
+    of = attrgetter(path)
+    assert of(built) is of(built)

@@ -83,7 +83,7 @@ async def test_a_specialists_summary_tells_only_what_it_may_see(mode: str, is_se
         await harness.say(f"during{number}", f"during question {number}")
         for _, message in list(harness.queue.sent):
             if isinstance(message, QueuedSummary) and message.due.agent_id == "maker":
-                await harness.app.history_summaries.write(message.scope, message.due)
+                await harness.app.memory.history_summaries.write(message.scope, message.due)
         harness.queue.sent.clear()
     material = [str(asked.prompts) for asked in harness.model.asked if "You keep the summary" in str(asked.prompts)]
     assert material
@@ -97,7 +97,7 @@ async def write_summaries(harness: ThriftyHarness, text: str) -> int:
     harness.queue.sent.clear()
     for message in waiting:
         harness.model.script(text)
-        await harness.app.history_summaries.write(message.scope, message.due)
+        await harness.app.memory.history_summaries.write(message.scope, message.due)
     return len(waiting)
 
 

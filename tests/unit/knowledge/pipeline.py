@@ -113,6 +113,10 @@ class Pipeline:
         assert await self.documents.save(self.scope, document.replaced_by(version, now)) is not None
         return DocumentRef(ref.tenant_id, ref.agent_id, ref.document_id, number)
 
+    async def announce(self, key: str) -> Any:
+        """Tell that an object has been stored; what the function answers."""
+        return await self.app.knowledge.ingestion_events.stored({"detail": {"object": {"key": key}}})
+
     async def upload(self, ref: DocumentRef, text: str) -> None:
         document = await self.get(ref)
         assert document is not None
@@ -129,7 +133,7 @@ class Pipeline:
     async def step(self, ref: DocumentRef, step: str, **given: Any) -> dict[str, Any]:
         described = {"tenantId": ref.tenant_id, "agentId": ref.agent_id}
         document = {**described, "documentId": ref.document_id, "version": ref.version}
-        return await self.app.ingestion_events.step({"step": step, "document": document, **given})
+        return await self.app.knowledge.ingestion_events.step({"step": step, "document": document, **given})
 
     async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:
         """One execution: the steps in their order, those of a map in any, then what is to be removed, twice."""

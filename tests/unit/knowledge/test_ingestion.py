@@ -371,9 +371,9 @@ async def test_an_event_starts_the_pipeline_of_its_version_once(pipeline: Pipeli
     ref = await pipeline.create()
     key = f"acme/~documents/{AGENT}/{ref.document_id}/1/original"
     for _ in range(2):
-        assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}}) == {"started": True}
+        assert await pipeline.announce(key) == {"started": True}
     for other in (key + "/x", key.replace("original", "steps/parts/00000.json"), "acme/files/original", ""):
-        assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": other}}}) == {"started": False}
+        assert await pipeline.announce(other) == {"started": False}
     assert pipeline.ingestions.started == [(ref, 0)]
 
 
@@ -384,22 +384,22 @@ async def test_a_document_that_is_created_again_with_the_id_of_a_removed_one_is_
         ref = await pipeline.create()
         await pipeline.upload(ref, text_of(1, word))
         key = f"acme/~documents/{AGENT}/{ref.document_id}/1/original"
-        await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}})
+        await pipeline.announce(key)
         assert pipeline.ingestions.started.pop() == (ref, 0)
         await pipeline.run(ref)
-        await pipeline.app.documents.delete(pipeline.scope, AGENT, ref.document_id)
+        await pipeline.app.knowledge.documents.delete(pipeline.scope, AGENT, ref.document_id)
         assert pipeline.ingestions.started.pop() == (ref, 1)
         await pipeline.run(ref)
         assert await pipeline.get(ref) is None
-        assert await pipeline.app.ingestion_events.stored({"detail": {"object": {"key": key}}}) == {"started": False}
+        assert await pipeline.announce(key) == {"started": False}
 
 
 async def test_an_upload_whose_event_was_lost_is_found_by_the_sweeper(pipeline: Pipeline) -> None:
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(1, "Bolts"))
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
     pipeline.clock.advance(UPLOAD_WAIT.total_seconds())
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 1
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 1
     assert pipeline.ingestions.started == [(ref, 1)]
     await pipeline.run(ref)
     document = await pipeline.get(ref)
@@ -426,9 +426,9 @@ async def test_a_run_without_progress_is_started_again_and_given_up_after_some_a
     await pipeline.step(ref, "check")
     for attempt in range(1, MAX_ATTEMPTS + 2):
         pipeline.clock.advance(STEP_WAIT.total_seconds())
-        assert await pipeline.app.ingestion_starts.resume(seconds=10) == 1
+        assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 1
         assert pipeline.ingestions.started[-1] == (ref, attempt)
-        assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+        assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
     document = await pipeline.get(ref)
     assert document is not None
     assert document.latest.error_code == "document_not_processed"
@@ -443,7 +443,7 @@ async def test_a_run_with_progress_is_left_alone(pipeline: Pipeline) -> None:
     pipeline.clock.advance(STEP_WAIT.total_seconds() - 60)
     await pipeline.step(ref, "extract", format=checked["format"], part=[1, 2], index=0, count=2)
     pipeline.clock.advance(120)
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
     assert pipeline.ingestions.started == []
     document = await pipeline.get(ref)
     assert document is not None
@@ -462,15 +462,15 @@ async def test_what_an_engine_of_executions_left_when_it_ended_is_started_again_
     await pipeline.delete(gone)
     pipeline.clock.advance(60)
     pipeline.use(pipeline.documents, pipeline.files, pipeline.index, since=pipeline.clock.now())
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 3
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 3
     assert {started.document_id for started, _ in pipeline.ingestions.started} == {
         each.document_id for each in (ref, lost, gone)
     }
     pipeline.clock.advance(60)
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
     await pipeline.step(ref, "extract", format=checked["format"], part=[1, 2], index=0, count=2)
     pipeline.clock.advance(STEP_WAIT.total_seconds() - 60)
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 2
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 2
     await pipeline.run(ref)
     document = await pipeline.get(ref)
     assert document is not None
@@ -483,7 +483,7 @@ async def test_documents_that_began_after_their_engine_wait_as_ever(pipeline: Pi
     await pipeline.upload(ref, text_of(3, "Bolts"))
     await pipeline.step(ref, "check")
     pipeline.clock.advance(STEP_WAIT.total_seconds() - 60)
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
 
 
 async def test_a_removal_that_stopped_is_started_again_however_often(pipeline: Pipeline) -> None:
@@ -493,7 +493,7 @@ async def test_a_removal_that_stopped_is_started_again_however_often(pipeline: P
     await pipeline.delete(ref)
     for _ in range(MAX_ATTEMPTS + 3):
         pipeline.clock.advance(STEP_WAIT.total_seconds())
-        assert await pipeline.app.ingestion_starts.resume(seconds=10) == 1
+        assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 1
     assert len(pipeline.ingestions.started) == MAX_ATTEMPTS + 3
     await pipeline.run(ref)
     assert await pipeline.get(ref) is None
@@ -504,10 +504,10 @@ async def test_a_document_that_cannot_be_resumed_does_not_stop_the_others(pipeli
     await pipeline.create(2)
     pipeline.clock.advance(UPLOAD_WAIT.total_seconds())
     pipeline.ingestions.failure = StoreUnavailable()
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 0
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
     pipeline.ingestions.failure = None
     pipeline.clock.advance((STEP_WAIT + timedelta(seconds=1)).total_seconds())
-    assert await pipeline.app.ingestion_starts.resume(seconds=10) == 2
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 2
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["ingest", "delete", "fail"])), max_size=12))

@@ -52,7 +52,7 @@ class Library:
     def __init__(self) -> None:
         self.search, self.embedder, self.documents = FakeSearchIndex(), FakeEmbedder(), CountedDocuments()
         ports = FakePorts.over(in_memory(), search=self.search, documents=self.documents, embedder=self.embedder)
-        self.knowledge = build(ports).knowledge_search
+        self.knowledge = build(ports).knowledge.search
 
     async def texts(self, query: str = QUESTION, *, limit: int = 10) -> list[str]:
         found = await self.knowledge.search(ADA, "knowledge", query, limit=limit)

@@ -69,17 +69,17 @@ class World:
     async def create(self, *, scope: Scope | None = None, **fields: Any) -> Source:
         empty: dict[str, Any] = dict.fromkeys(("urls", "url", "prefix", "title", "required_permission", "source_id"))
         asked = SourceRequest(**{"kind": "urls", "refresh_hours": 24} | empty | fields)
-        return await self.app.sources.create(scope or self.ada, AGENT, asked)
+        return await self.app.knowledge.sources.create(scope or self.ada, AGENT, asked)
 
     async def refresh(self, *, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
-        return await self.app.source_refreshes.refresh_due(seconds=30, slice_seconds=slice_seconds)
+        return await self.app.knowledge.source_refreshes.refresh_due(seconds=30, slice_seconds=slice_seconds)
 
     async def later(self, elapsed: timedelta = DAY) -> RefreshReport:
         self.clock.advance(elapsed.total_seconds())
         return await self.refresh()
 
     async def source(self, source: Source) -> Source:
-        return await self.app.sources.get(Scope("acme", "ada"), AGENT, source.id)
+        return await self.app.knowledge.sources.get(Scope("acme", "ada"), AGENT, source.id)
 
     def alive(self) -> dict[str, Document]:
         """The documents that are not deleted, by their address or name."""
@@ -140,7 +140,7 @@ async def test_what_is_as_it_was_is_taken_in_again_if_its_ingestion_failed(world
     await world.refresh()
     for document in world.alive().values():
         ref = DocumentRef(world.ada.tenant_id, AGENT, document.id, 1)
-        await world.app.ingestion.fail(ref, "EmbedderUnavailable")
+        await world.app.knowledge.ingestion.fail(ref, "EmbedderUnavailable")
     await world.later()
     assert [document.latest.number for document in world.alive().values()] == [2, 2]
     assert [document.latest.status for document in world.alive().values()] == [VersionStatus.WAITING] * 2
@@ -325,7 +325,7 @@ async def test_a_deleted_source_takes_its_documents_with_it(world: World) -> Non
     source = await world.create(urls=list(world.web.pages))
     other = await world.create(urls=[f"{SITE}/a"])
     await world.refresh()
-    await world.app.sources.delete(world.ada, AGENT, source.id)
+    await world.app.knowledge.sources.delete(world.ada, AGENT, source.id)
     await world.refresh()
     assert [document.source_id for document in world.alive().values()] == [other.id]
     await world.later(LEASE)
@@ -340,7 +340,7 @@ async def test_a_source_that_is_deleted_while_it_is_read_leaves_nothing(world: W
 
     async def delete(url: str) -> None:
         world.web.before_fetch = None
-        await world.app.sources.delete(world.ada, AGENT, source.id)
+        await world.app.knowledge.sources.delete(world.ada, AGENT, source.id)
 
     world.web.before_fetch = delete
     await world.refresh()
@@ -451,7 +451,7 @@ async def test_documents_of_a_source_are_changed_by_it_alone(world: World) -> No
     await world.refresh()
     [document] = world.alive().values()
     with pytest.raises(DocumentOfSource):
-        await world.app.documents.delete(world.ada, AGENT, document.id)
+        await world.app.knowledge.documents.delete(world.ada, AGENT, document.id)
     assert set(world.alive()) == {"/a"}
 
 
@@ -474,5 +474,5 @@ async def test_a_run_ends_when_its_time_is_over(world: World, monkeypatch: pytes
     monkeypatch.setattr(source_refresh, "CONCURRENT", 1)
     for number in range(3):
         await world.create(urls=[f"{SITE}/{number}"])
-    report = await world.app.source_refreshes.refresh_due(seconds=0)
+    report = await world.app.knowledge.source_refreshes.refresh_due(seconds=0)
     assert (report.sources, report.is_complete) == (0, False)

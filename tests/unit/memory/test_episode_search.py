@@ -31,7 +31,7 @@ def index() -> FakeSearchIndex:
 
 def searching(index: FakeSearchIndex, embedder: Embedder) -> EpisodeSearch:
     """The search of a deployment with this index and this model."""
-    return build(FakePorts.over(in_memory(), search=index, embedder=embedder)).episode_search
+    return build(FakePorts.over(in_memory(), search=index, embedder=embedder)).memory.episode_search
 
 
 @pytest.fixture

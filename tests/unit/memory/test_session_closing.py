@@ -47,7 +47,7 @@ async def session(harness: Harness, *texts: str) -> None:
 async def run(harness: Harness, *steps: ClosingStep) -> Episode:
     """Run the steps, by default all of them."""
     for step in steps or ClosingStep:
-        await harness.app.session_closing.run(step, harness.ada, harness.thread_id, 1)
+        await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1)
     episode = await harness.episodes.get(harness.ada, harness.thread_id, 1)
     assert episode is not None
     return episode
@@ -277,7 +277,7 @@ async def test_a_worker_may_die_at_every_write(harness: Harness) -> None:
 async def test_a_session_that_has_not_ended_has_no_episode(harness: Harness) -> None:
     await harness.say()
     with pytest.raises(NotFound):
-        await harness.app.session_closing.run(ClosingStep.STORE, harness.ada, harness.thread_id, 1)
+        await harness.app.memory.session_closing.run(ClosingStep.STORE, harness.ada, harness.thread_id, 1)
 
 
 @pytest.mark.parametrize("step", ClosingStep)
@@ -290,7 +290,7 @@ async def test_nothing_is_made_of_a_deleted_thread(
         raise ThreadUnavailable
 
     monkeypatch.setattr(harness.store, "get_thread", deleted)
-    assert await harness.app.session_closing.run(step, harness.ada, harness.thread_id, 1) is None
+    assert await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1) is None
     assert (harness.model.asked, await documents(harness)) == ([], [])
     assert await harness.episodes.get(harness.ada, harness.thread_id, 1) is None
 
@@ -315,7 +315,7 @@ async def test_a_thread_that_is_deleted_while_it_is_indexed_leaves_nothing(
 
     monkeypatch.setattr(harness.search, "put", put_and_delete)
     monkeypatch.setattr(harness.store, "get_thread", read)
-    assert await harness.app.session_closing.run(ClosingStep.INDEX, harness.ada, harness.thread_id, 1) is None
+    assert await harness.app.memory.session_closing.run(ClosingStep.INDEX, harness.ada, harness.thread_id, 1) is None
     assert await documents(harness) == []
 
 
@@ -334,7 +334,7 @@ async def test_an_episode_that_is_removed_while_it_is_indexed_leaves_nothing(
         return None
 
     monkeypatch.setattr(harness.search, "put", put_and_remove)
-    assert await harness.app.session_closing.run(ClosingStep.INDEX, harness.ada, harness.thread_id, 1) is None
+    assert await harness.app.memory.session_closing.run(ClosingStep.INDEX, harness.ada, harness.thread_id, 1) is None
     assert await documents(harness) == []
 
 

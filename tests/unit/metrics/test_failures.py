@@ -347,7 +347,7 @@ async def a_capture_that_fails_permanently(monkeypatch: pytest.MonkeyPatch) -> N
     harness = equip(Harness(assistant=OPERATOR))
     await complete_task(harness)
     scope, ref, _ = harness.captures.started[-1]
-    await harness.app.procedure_capture.give_up(scope, ref)
+    await harness.app.procedures.capture.give_up(scope, ref)
 
 
 @failure(Metric.USES_NOT_COUNTED)
@@ -358,7 +358,7 @@ async def a_use_that_cannot_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said.finished is not None
     messages = (*said.finished.messages[:-1], replace(said.finished.messages[-1], end=end))
     monkeypatch.setattr(harness.procedures, "record_use", Failing(StoreUnavailable()).record_use)
-    await harness.app.learning.after_run(harness.ada, said.finished.thread, messages)
+    await harness.app.procedures.learning.after_run(harness.ada, said.finished.thread, messages)
 
 
 @failure(Metric.AGENTS_UNREADABLE)

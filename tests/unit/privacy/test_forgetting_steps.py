@@ -46,19 +46,19 @@ class Steps:
                 retentions=self.retentions,
             )
         )
-        self.app.forgetting.waits = replace(self.app.forgetting.waits, cancel=0.0)
+        self.app.privacy.forgetting.waits = replace(self.app.privacy.forgetting.waits, cancel=0.0)
 
     def talk(self, scope: Scope, thread_id: str, *, parent: str | None = None) -> None:
         self.erasure.put(scope, thread_id, items=4, parent=parent)
         self.objects.versions[scope.tenant_id, thread_id] = 2
 
     async def asked(self) -> ForgetRequest:
-        return await self.app.forget_calls.forget_user(ADA, "me")
+        return await self.app.privacy.forget_calls.forget_user(ADA, "me")
 
     async def run(self, request_id: str, *, most: int = 60) -> list[str]:
         """Carry the request out; a step that crashes is repeated. Returns the answers."""
         said: list[str] = []
-        step = self.app.forgetting.sweep
+        step = self.app.privacy.forgetting.sweep
         for _ in range(most):
             try:
                 result = await step(ADA, request_id, seconds=60)
@@ -70,7 +70,11 @@ class Steps:
                 self.clock.advance(960)
             if result.next in (NextStep.DONE, NextStep.INCOMPLETE):
                 return said
-            step = self.app.forgetting.verify if result.next is NextStep.VERIFY else self.app.forgetting.sweep
+            step = (
+                self.app.privacy.forgetting.verify
+                if result.next is NextStep.VERIFY
+                else self.app.privacy.forgetting.sweep
+            )
         raise AssertionError(said)
 
 
@@ -85,7 +89,7 @@ async def test_two_rounds_and_a_look_at_everything_complete_a_request(steps: Ste
     steps.talk(BOB, "t3")
     request = await steps.asked()
     assert await steps.run(request.id) == ["wait", "verify", "done"]
-    done = await steps.app.forget_calls.get(ADA, request.id)
+    done = await steps.app.privacy.forget_calls.get(ADA, request.id)
     assert (done.status, dict(done.residue)) == (ForgetStatus.COMPLETED, {})
     assert dict(done.counts) == {"messages": 8, "objectVersions": 4, "threads": 2}
     assert set(steps.erasure.traces) == {("acme", "t3")}
@@ -115,7 +119,7 @@ async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: St
     said = await steps.run(request.id)
     assert said.count("verify") == MAX_ROUNDS - 1
     assert said[-1] == "incomplete"
-    done = await steps.app.forget_calls.get(ADA, request.id)
+    done = await steps.app.privacy.forget_calls.get(ADA, request.id)
     assert (done.status, dict(done.residue)) == (ForgetStatus.FAILED, {"messages": 4})
     [record] = [each for each in steps.harness.audit.records if each.outcome == "failed"]
     assert record.detail["residue"] == {"messages": 4}
@@ -125,7 +129,7 @@ async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: St
 async def test_a_failed_request_is_asked_for_again(steps: Steps) -> None:
     steps.talk(ADA, "t1")
     first = await steps.asked()
-    await steps.app.forgetting.give_up(ADA, first.id)
+    await steps.app.privacy.forgetting.give_up(ADA, first.id)
     second = await steps.asked()
     assert second.id != first.id
     assert (await steps.run(second.id))[-1] == "done"
@@ -136,26 +140,26 @@ async def test_steps_of_an_ended_request_change_nothing(steps: Steps) -> None:
     request = await steps.asked()
     await steps.run(request.id)
     steps.talk(ADA, "new")
-    for again in (steps.app.forgetting.sweep, steps.app.forgetting.verify):
+    for again in (steps.app.privacy.forgetting.sweep, steps.app.privacy.forgetting.verify):
         assert (await again(ADA, request.id, seconds=60)).next is NextStep.DONE
-    await steps.app.forgetting.give_up(ADA, request.id)
-    assert (await steps.app.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
+    await steps.app.privacy.forgetting.give_up(ADA, request.id)
+    assert (await steps.app.privacy.forget_calls.get(ADA, request.id)).status is ForgetStatus.COMPLETED
     assert ("acme", "new") in steps.erasure.traces
 
 
 async def test_a_step_of_an_unknown_request_is_refused(steps: Steps) -> None:
     with pytest.raises(NotFound):
-        await steps.app.forgetting.sweep(ADA, "unknown", seconds=60)
+        await steps.app.privacy.forgetting.sweep(ADA, "unknown", seconds=60)
 
 
 async def test_a_tombstone_of_another_request_stays_until_no_zombie_can_be_alive(steps: Steps) -> None:
     request = await steps.asked()
-    await steps.app.forgetting.sweep(ADA, request.id, seconds=60)
+    await steps.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
     steps.clock.advance(900)
     steps.talk(ADA, "t1")
     await steps.erasure.bury(ADA, steps.erasure.traces["acme", "t1"])
-    await steps.app.forgetting.sweep(ADA, request.id, seconds=60)
-    assert (await steps.app.forgetting.verify(ADA, request.id, seconds=60)).next is NextStep.WAIT
+    await steps.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
+    assert (await steps.app.privacy.forgetting.verify(ADA, request.id, seconds=60)).next is NextStep.WAIT
     assert ("acme", "t1") in steps.erasure.traces
     steps.clock.advance(960)
     assert (await steps.run(request.id))[-1] == "done"
@@ -165,20 +169,20 @@ async def test_a_tombstone_of_another_request_stays_until_no_zombie_can_be_alive
 async def test_a_retention_that_changes_while_it_is_enforced_is_enforced_again(steps: Steps) -> None:
     kept = Retention(threads=30, changed_by="boss", changed_at=steps.clock.now())
     await steps.retentions.put(ADA, kept)
-    await steps.app.retention_runs.start_due()
+    await steps.app.privacy.retention_runs.start_due()
     steps.clock.advance(60)
     await steps.retentions.put(ADA, replace(kept, threads=3, changed_at=steps.clock.now()))
-    await steps.app.retention_runs.start_due()
+    await steps.app.privacy.retention_runs.start_due()
     [running] = steps.forgettings.started
     await steps.run(running)
-    assert await steps.app.retention_runs.start_due() == 1
+    assert await steps.app.privacy.retention_runs.start_due() == 1
     assert len(steps.forgettings.started) == 2
-    assert await steps.app.retention_runs.start_due() == 0
+    assert await steps.app.privacy.retention_runs.start_due() == 0
 
 
 async def test_the_end_of_a_request_is_audited_once_with_its_time(steps: Steps) -> None:
     await steps.retentions.put(ADA, Retention(threads=30, changed_by="boss", changed_at=steps.clock.now()))
-    await steps.app.retention_runs.start_due()
+    await steps.app.privacy.retention_runs.start_due()
     [request_id] = steps.forgettings.started
     await steps.run(request_id)
     [record] = [each for each in steps.harness.audit.records if each.action == "retention.enforce"]
@@ -194,7 +198,7 @@ async def test_retention_leaves_a_thread_whose_fork_is_in_use(steps: Steps) -> N
     steps.clock.advance(40 * 86400)
     steps.talk(ADA, "fork", parent="t1")
     await steps.retentions.put(ADA, Retention(threads=30, changed_by="boss", changed_at=steps.clock.now()))
-    assert await steps.app.retention_runs.start_due() == 1
+    assert await steps.app.privacy.retention_runs.start_due() == 1
     [request_id] = steps.forgettings.started
     assert (await steps.run(request_id))[-1] == "done"
     assert set(steps.erasure.traces) == {("acme", "t1"), ("acme", "fork")}
@@ -206,7 +210,7 @@ async def test_a_thread_that_has_become_another_users_is_left_alone(steps: Steps
     request = ForgetRequest("r1", "acme", ForgetSubject.THREAD, "ada", "ada", steps.clock.now(), thread_id)
     await steps.requests.save(ADA, replace(request, status=ForgetStatus.FAILED))
     steps.talk(BOB, thread_id)
-    again = await steps.app.forget_calls.forget_thread(ADA, thread_id)
+    again = await steps.app.privacy.forget_calls.forget_thread(ADA, thread_id)
     await steps.run(again.id)
     trace = steps.erasure.traces["acme", thread_id]
     assert (trace.user_id, trace.is_buried) == ("bob", False)
@@ -224,7 +228,7 @@ async def test_an_old_episode_goes_from_the_index_wherever_a_step_dies(steps: St
         document = IndexDocument(episode.id, episode.id, "message", {}, steps.clock.now(), thread_id=episode.thread_id)
         await steps.harness.search.put(ADA, IndexName.EPISODES, [document])
     await steps.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=steps.clock.now()))
-    await steps.app.retention_runs.start_due()
+    await steps.app.privacy.retention_runs.start_due()
     steps.erasure.crash_at = crash_at
     assert (await steps.run(steps.forgettings.started[0]))[-1] == "done"
     assert list(steps.erasure.listed) == [recent]

@@ -84,7 +84,7 @@ async def capture(harness: Harness, *steps: CaptureStep) -> Capture | None:
     scope, ref, _ = harness.captures.started[-1]
     found: Capture | None = None
     for step in steps or CaptureStep:
-        found = await harness.app.procedure_capture.run(step, scope, ref)
+        found = await harness.app.procedures.capture.run(step, scope, ref)
         if found is None or found.is_settled:
             break
     return found

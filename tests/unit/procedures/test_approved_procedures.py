@@ -17,7 +17,7 @@ ADA, EVE = Scope("acme", "ada"), Scope("acme-2", "ada")
 class World:
     def __init__(self) -> None:
         harness = Harness()
-        self.clock, self.store, self.approved = harness.clock, harness.procedures, harness.app.approved_procedures
+        self.clock, self.store, self.approved = harness.clock, harness.procedures, harness.app.procedures.approved
         self.reads = 0
         read = self.store.approved
 

@@ -30,7 +30,7 @@ def learning(**settings: Any) -> Harness:
 
 
 async def catch_up(harness: Harness, number: int = 1) -> int:
-    return await harness.app.session_learning.catch_up(harness.ada, harness.thread_id, number)
+    return await harness.app.procedures.session_learning.catch_up(harness.ada, harness.thread_id, number)
 
 
 async def test_a_run_of_several_calls_starts_a_capture_of_its_messages(harness: Harness) -> None:
@@ -91,7 +91,7 @@ async def test_a_deployment_can_switch_it_off() -> None:
     harness.turns, harness.closer = app.turns, app.closer
     await complete_task(equip(harness))
     await close(harness)
-    assert await app.session_learning.catch_up(harness.ada, harness.thread_id, 1) == 0
+    assert await app.procedures.session_learning.catch_up(harness.ada, harness.thread_id, 1) == 0
     assert started(harness) == []
 
 

@@ -255,13 +255,15 @@ async def test_a_repeated_capture_asks_no_model(harness: Harness) -> None:
 
 async def test_a_failed_capture_is_begun_anew(harness: Harness) -> None:
     scope, ref, _ = harness.captures.started[-1]
-    await harness.app.procedure_capture.give_up(scope, ref)
+    await harness.app.procedures.capture.give_up(scope, ref)
     record = await harness.capture_records.get(scope, ref)
     assert record is not None
     assert record.status is CaptureStatus.FAILED
-    assert await harness.app.session_learning.catch_up(scope, harness.thread_id, 1) == 0, "the session has not ended"
+    assert await harness.app.procedures.session_learning.catch_up(scope, harness.thread_id, 1) == 0, (
+        "the session has not ended"
+    )
     await captured(harness, IS_TASK, drafted())
-    await harness.app.procedure_capture.give_up(scope, ref)
+    await harness.app.procedures.capture.give_up(scope, ref)
     assert (await capture(harness, CaptureStep.ANNOUNCE)) is not None
     assert await pending(harness) == ["report-an-outage@1"]
 
@@ -272,7 +274,7 @@ async def test_a_capture_that_could_not_be_announced_goes_on_there(harness: Harn
     with pytest.raises(StoreUnavailable):
         await capture(harness)
     scope, ref, _ = harness.captures.started[-1]
-    await harness.app.procedure_capture.give_up(scope, ref)
+    await harness.app.procedures.capture.give_up(scope, ref)
     harness.announcements.is_down = False
     harness.model.asked.clear()
     found = await capture(harness)
@@ -285,7 +287,7 @@ async def test_a_capture_that_could_not_be_announced_goes_on_there(harness: Harn
 async def test_another_tenants_task_is_not_found(harness: Harness) -> None:
     _, ref, _ = harness.captures.started[-1]
     stranger = replace(harness.ada, tenant_id="other")
-    assert await harness.app.procedure_capture.run(CaptureStep.DETECT, stranger, ref) is None
+    assert await harness.app.procedures.capture.run(CaptureStep.DETECT, stranger, ref) is None
     assert harness.model.asked == []
 
 

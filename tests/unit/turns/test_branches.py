@@ -331,7 +331,7 @@ async def test_an_episode_is_made_of_the_branch_that_was_selected_at_its_end() -
     episode = await make_episode(harness)
     assert episode.message_count == 4
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    windows = harness.app.episode_messages.windows(harness.ada, thread, episode.ref)
+    windows = harness.app.memory.episode_messages.windows(harness.ada, thread, episode.ref)
     told = [(each.id, each.content) async for window in windows for each in window]
     assert [text for _, text in told] == ["First", "One.", "Second", "Another two."]
     assert told[2][0] == "m2"

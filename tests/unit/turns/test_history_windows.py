@@ -57,7 +57,7 @@ async def work_off_summaries(harness: Harness) -> int:
     waiting = [message for _, message in harness.queue.sent if isinstance(message, QueuedSummary)]
     harness.queue.sent.clear()
     for message in waiting:
-        await harness.app.history_summaries.write(message.scope, message.due)
+        await harness.app.memory.history_summaries.write(message.scope, message.due)
     return len(waiting)
 
 
@@ -154,7 +154,7 @@ async def test_a_summary_is_written_once() -> None:
     ((_, message),) = talked.queue.sent
     assert isinstance(message, QueuedSummary)
     for _ in range(3):
-        assert await talked.app.history_summaries.write(message.scope, message.due)
+        assert await talked.app.memory.history_summaries.write(message.scope, message.due)
     assert len(prompts(talked, model=LIGHT)) == 1
     assert message.group != message.thread_id, "the next message does not wait for it"
 
@@ -169,7 +169,7 @@ async def test_nobody_elses_thread_is_summarised() -> None:
     assert isinstance(message, QueuedSummary)
     for tenant, user in (("acme", "bob"), ("umbrella", "ada")):
         stranger = message.model_copy(update={"tenant_id": tenant, "user_id": user})
-        assert not await talked.app.history_summaries.write(stranger.scope, stranger.due)
+        assert not await talked.app.memory.history_summaries.write(stranger.scope, stranger.due)
     assert not prompts(talked, model=LIGHT)
 
 

@@ -505,14 +505,14 @@ async def test_a_long_message_is_compared_with_many_triggers_beside_the_event_lo
         return noted
 
     for text in ("Hello", "Hello " * 3000):
-        await harness.app.recall.recall(harness.ada, ASSISTANT, text, procedures=procedures)
+        await harness.app.memory.recall.recall(harness.ada, ASSISTANT, text, procedures=procedures)
     here = threading.get_ident()
     assert [each == here for each in noted.threads] == [True, False]
 
 
 def with_deadline(harness: Harness, milliseconds: float) -> None:
     """Let the harness recall for so long at most."""
-    harness.app.recall._deadline = timedelta(milliseconds=milliseconds)
+    harness.app.memory.recall._deadline = timedelta(milliseconds=milliseconds)
 
 
 def call(name: str, **arguments: Any) -> ToolCall:

@@ -1,0 +1,84 @@
+"""Who may read what, and what becomes of personal data.
+
+The methods contain their imports, like those of ``App``.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from baton.composition.ports import Ports
+    from baton.entry.forget_requests import ForgetCalls
+    from baton.privacy.export import Exports
+    from baton.privacy.forgetting import Forgetting
+    from baton.privacy.readers import Readers
+    from baton.privacy.retention import RetentionRuns
+
+
+class PrivacyUseCases:
+    """Who may read what, and what becomes of personal data."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+
+    @cached_property
+    def readers(self) -> Readers:
+        """Shows conversations to others than their users."""
+        from baton.privacy.readers import Readers
+
+        return Readers(self.ports.pii_detector)
+
+    @cached_property
+    def forget_calls(self) -> ForgetCalls:
+        """Takes requests to forget."""
+        from baton.entry.forget_requests import ForgetCalls
+
+        ports = self.ports
+        wait = timedelta(seconds=ports.forget_wait_seconds)
+        return ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock, wait)
+
+    @cached_property
+    def forgetting(self) -> Forgetting:
+        """Carries out requests to forget."""
+        from baton.privacy.forgetting import Forgetting, Waits
+
+        ports = self.ports
+        return Forgetting(
+            ports.forget_requests,
+            ports.erasure,
+            ports.objects,
+            ports.search,
+            ports.live,
+            ports.audit,
+            ports.retentions,
+            ports.clock,
+            Waits(zombies=ports.forget_wait_seconds),
+        )
+
+    @cached_property
+    def retention_runs(self) -> RetentionRuns:
+        """Starts the enforcement of retention."""
+        from baton.privacy.retention import RetentionRuns
+
+        ports = self.ports
+        return RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
+
+    @cached_property
+    def exports(self) -> Exports:
+        """Hands out what is stored of a user."""
+        from baton.privacy.export import Exports
+
+        ports = self.ports
+        return Exports(
+            ports.store,
+            ports.records,
+            ports.handoffs,
+            ports.workflows,
+            ports.episodes,
+            ports.feedback,
+            ports.audit,
+            ports.clock,
+        )

@@ -1,0 +1,109 @@
+"""Procedures: learned, decided on, followed.
+
+The methods contain their imports, like those of ``App``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baton.composition.knowledge import KnowledgeUseCases
+    from baton.composition.ports import Ports
+    from baton.composition.privacy import PrivacyUseCases
+    from baton.handoffs.agent_registry import AgentRegistry
+    from baton.limits.current_limits import CurrentLimits
+    from baton.procedures.administration import ProcedureAdministration
+    from baton.procedures.approved_procedures import ApprovedProcedures
+    from baton.procedures.learning import Learning, SessionLearning
+    from baton.procedures.procedure_capture import ProcedureCapture
+    from baton.procedures.procedure_sources import ProcedureSources
+
+
+class ProcedureUseCases:
+    """Procedures: learned, decided on, followed."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        knowledge: KnowledgeUseCases,
+        privacy: PrivacyUseCases,
+        agents: Callable[[], AgentRegistry],
+        limits: Callable[[], CurrentLimits],
+    ) -> None:
+        self.ports = ports
+        self._knowledge = knowledge
+        self._privacy = privacy
+        self._agents = agents
+        self._limits = limits
+
+    @cached_property
+    def learning(self) -> Learning:
+        """Learns from runs that were committed."""
+        from baton.procedures.learning import Learning
+
+        ports = self.ports
+        return Learning(self._agents(), ports.procedures, lambda: ports.captures, is_on=ports.with_learning)
+
+    @cached_property
+    def session_learning(self) -> SessionLearning:
+        """Makes up for what was not learned during a session."""
+        from baton.procedures.learning import SessionLearning
+
+        ports = self.ports
+        return SessionLearning(ports.store, ports.episodes, ports.capture_records, self.learning)
+
+    @cached_property
+    def capture(self) -> ProcedureCapture:
+        """Makes procedures of completed tasks."""
+        from baton.memory.episodes.light_model import LightModel
+        from baton.procedures.drafting import Drafting
+        from baton.procedures.procedure_capture import ProcedureCapture
+        from baton.procedures.proposals import Proposals
+        from baton.procedures.task_record import TaskRecords
+
+        ports = self.ports
+        return ProcedureCapture(
+            store=ports.store,
+            captures=ports.capture_records,
+            agents=self._agents(),
+            records=TaskRecords(ports.store, ports.pii_detector),
+            drafting=Drafting(LightModel(ports.model, ports.light_model)),
+            proposals=Proposals(ports.procedures, ports.embedder, ports.clock),
+            announcements=ports.announcements,
+            clock=ports.clock,
+            limits=self._limits(),
+        )
+
+    @cached_property
+    def approved(self) -> ApprovedProcedures:
+        """Finds the procedures that agents may follow."""
+        from baton.procedures.approved_procedures import ApprovedProcedures
+
+        return ApprovedProcedures(self.ports.procedures, self.ports.clock)
+
+    @cached_property
+    def administration(self) -> ProcedureAdministration:
+        """Reads, writes and decides on procedures."""
+        from baton.memory.recall.recall import Recall
+        from baton.procedures.administration import DEADLINE, ProcedureAdministration
+
+        ports = self.ports
+        return ProcedureAdministration(
+            ports.procedures,
+            self.approved,
+            Recall(ports.search, self._knowledge.search, ports.embedder, deadline=DEADLINE),
+            ports.counter,
+            ports.audit,
+            ports.clock,
+        )
+
+    @cached_property
+    def sources(self) -> ProcedureSources:
+        """Reads what procedures were made of."""
+        from baton.procedures.procedure_sources import ProcedureSources
+
+        return ProcedureSources(self.ports.store, self._privacy.readers, self.ports.audit)
