@@ -10,8 +10,12 @@ export interface Labels {
   readonly table: string;
 }
 
-/** In a long text, what is not before the reader's eyes is not laid out. */
-const LONG_BLOCKS = 100;
+/**
+ * Blocks that cannot change any more stand in parts of so many. In a long text, parts that are not before the reader's
+ * eyes are not laid out: a browser looks after some dozens of them in each frame, not after thousands of blocks.
+ */
+const PART_BLOCKS = 40;
+const LONG_PARTS = 2;
 
 /** What makes foreign HTML harmless, once it was needed. */
 let sanitizer: typeof import("./sanitize.ts") | null = null;
@@ -28,6 +32,7 @@ export class MarkdownView {
   /** Where the text begins that may still change, and the nodes that show it. */
   #settled = 0;
   #live: ChildNode[] = [];
+  #part: HTMLElement | null = null;
   #liveCode: { readonly node: Text; readonly code: string; readonly language: string } | null = null;
   #liveList: { readonly place: Element; readonly block: Block; readonly growing: Growing } | null = null;
 
@@ -51,14 +56,23 @@ export class MarkdownView {
     this.#liveCode = null;
     this.#liveList = null;
     for (const block of settled) {
-      this.#root.append(...this.#nodesOf(block, true));
+      this.#keep(this.#nodesOf(block, true));
       this.#settled += block.raw.length;
     }
     this.#live = live.flatMap((block) => this.#nodesOf(block, false));
     this.#root.append(...this.#live);
-    this.#root.toggleAttribute("data-long", this.#root.childElementCount > LONG_BLOCKS);
     this.#rememberCode(live[0]);
     this.#rememberList(live);
+  }
+
+  #keep(nodes: readonly ChildNode[]): void {
+    if (nodes.length === 0) return;
+    if (!this.#part || this.#part.childElementCount >= PART_BLOCKS) {
+      this.#part = Object.assign(document.createElement("div"), { className: "part" });
+      this.#root.append(this.#part);
+      this.#root.toggleAttribute("data-long", this.#root.childElementCount > LONG_PARTS);
+    }
+    this.#part.append(...nodes);
   }
 
   /** A list or a table that becomes longer: of thousands of entries only the last one is read and drawn again. */
@@ -196,10 +210,12 @@ export class MarkdownView {
 
   #reset(): void {
     this.#root.replaceChildren();
+    this.#root.removeAttribute("data-long");
     this.#text = "";
     this.#links = {};
     this.#settled = 0;
     this.#live = [];
+    this.#part = null;
     this.#liveCode = null;
     this.#liveList = null;
   }

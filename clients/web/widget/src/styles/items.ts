@@ -7,7 +7,8 @@ export const items = css`
   .scroller:focus-visible { outline-offset: -2px; }
   :is(.items, .page) { display: flex; flex-direction: column; gap: 12px; }
   .items { padding: 16px; max-inline-size: var(--baton-measure, 760px); margin-inline: auto; }
-  .item { display: block; content-visibility: auto; contain-intrinsic-size: auto 90px; }
+  .page { content-visibility: auto; contain-intrinsic-size: auto 4500px; }
+  .item { display: block; }
   .latest { position: absolute; inset-block-end: 12px; inset-inline: 0; margin-inline: auto; background: var(--_raised); border: 1px solid var(--_border); box-shadow: 0 4px 14px rgb(20 20 60 / 0.16); }
   .earlier { text-align: center; font-size: 13.5px; }
 

@@ -4,7 +4,9 @@ import { css } from "lit";
 export const markdown = css`
   .markdown { display: block; }
   .markdown > * { contain-intrinsic-size: auto 60px; }
+  .markdown > .part { display: contents; contain-intrinsic-size: auto 2400px; }
   .markdown[data-long] > * { content-visibility: auto; }
+  .markdown[data-long] > .part { display: block; }
   .markdown :is(p, ul, ol, blockquote, figure, .table, details) { margin-block: 10px; }
   .markdown :is(h1, h2, h3, h4, h5, h6) { margin-block: 18px 8px; line-height: 1.3; font-weight: 650; font-size: 1.05em; }
   .markdown h1 { font-size: 1.3em; }
@@ -26,8 +28,10 @@ export const markdown = css`
   .markdown tr:last-child td { border-block-end: 0; }
   .markdown :is(th, td)[align="right"] { text-align: end; }
   .markdown :is(th, td)[align="center"] { text-align: center; }
-  .markdown > :first-child { margin-block-start: 0; }
-  .markdown > :last-child { margin-block-end: 0; }
+  .markdown > :first-child, .markdown > .part:first-child > :first-child { margin-block-start: 0; }
+  .markdown > :last-child, .markdown > .part:last-child > :last-child { margin-block-end: 0; }
+  /* Margins do not collapse over the end of a part, and none is greater than the one that follows it. */
+  .markdown[data-long] > .part > :last-child { margin-block-end: 0; }
 
   figure.code { border: 1px solid var(--_border); border-radius: 12px; overflow: hidden; background: var(--_surface); direction: ltr; }
   figure.code figcaption { display: flex; justify-content: space-between; padding: 5px 12px; border-block-end: 1px solid var(--_border); color: var(--_muted); font-size: 12.5px; }
