@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from baton.domain.json_values import ValueCount
@@ -33,18 +34,33 @@ class StreamLimits:
     """JSON values in one event."""
 
 
+@asynccontextmanager
+async def iterated(parts: AsyncIterable[bytes]) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Iterate over ``parts``, and close the iterator at the end of the block.
+
+    A generator that is left to the garbage collector may be closed by any thread, even while its event loop closes it.
+    """
+    iterator = aiter(parts)
+    try:
+        yield iterator
+    finally:
+        if isinstance(iterator, AsyncGenerator):
+            await iterator.aclose()
+
+
 async def metered(parts: AsyncIterable[bytes], limits: StreamLimits) -> AsyncGenerator[bytes, None]:
     """Yield ``parts`` in small pieces and let other tasks run in between. Raises ``StreamTooLong``."""
     meter, given = StreamMeter(limits), 0
-    async for part in parts:
-        for start in range(0, len(part), MAX_PIECE):
-            piece = part[start : start + MAX_PIECE]
-            meter.feed(piece)
-            if given >= MAX_PIECE:  # data that has already arrived is yielded without waiting
-                await asyncio.sleep(0)
-                given = 0
-            given += len(piece)
-            yield piece
+    async with iterated(parts) as source:
+        async for part in source:
+            for start in range(0, len(part), MAX_PIECE):
+                piece = part[start : start + MAX_PIECE]
+                meter.feed(piece)
+                if given >= MAX_PIECE:  # data that has already arrived is yielded without waiting
+                    await asyncio.sleep(0)
+                    given = 0
+                given += len(piece)
+                yield piece
 
 
 class StreamMeter:

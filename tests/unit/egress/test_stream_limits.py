@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.stream_limits import StreamLimits, StreamMeter, StreamTooLong
+from baton.adapters.stream_limits import StreamLimits, StreamMeter, StreamTooLong, metered
 
 LIMITS = StreamLimits(stream_bytes=10_000, event_bytes=60, event_values=5)
 
@@ -54,3 +56,29 @@ def test_empty_lines_count_more_than_their_bytes() -> None:
 
 def test_the_whole_is_limited() -> None:
     assert not read(b"data: xxxxxxxx\n\n" * 700, [])
+
+
+@pytest.mark.parametrize("ending", ["a limit", "the reader", "the end"])
+async def test_what_is_read_from_is_closed_however_the_reading_ends(ending: str) -> None:
+    closed = []
+
+    async def source() -> AsyncIterator[bytes]:
+        try:
+            yield b"data: 1\n\n"
+            yield b"x" * (LIMITS.event_bytes + 1 if ending == "a limit" else 1)
+            yield b"\n\n"
+        finally:
+            closed.append(ending)
+
+    kept = source()  # a reference, so that nothing but the reader closes it
+    read = []
+    try:
+        async with aclosing(metered(kept, LIMITS)) as pieces:
+            async for piece in pieces:
+                read.append(piece)
+                if ending == "the reader":
+                    break
+    except StreamTooLong:
+        assert ending == "a limit"
+    assert read[0] == b"data: 1\n\n"
+    assert closed == [ending]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 
 import httpx
 
@@ -60,8 +61,9 @@ class _Limited(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for piece in metered(self._stream, LIMITS):
-                yield piece
+            async with aclosing(metered(self._stream, LIMITS)) as pieces:
+                async for piece in pieces:
+                    yield piece
         except StreamTooLong:
             raise AgentFailed("The agent sends more than anybody would read.") from None
 

@@ -10,6 +10,7 @@ import httpx
 from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.connection import CONNECT_SECONDS, same_origin
+from baton.adapters.stream_limits import iterated
 from baton.ports.agent_client import Attachment
 
 MAX_FETCHED = 5
@@ -50,10 +51,11 @@ async def _with_bytes(
             if response.status_code != httpx.codes.OK or "Content-Encoding" in response.headers:
                 return file
             body = bytearray()
-            async for piece in response.aiter_raw():
-                body += piece
-                if len(body) > MAX_FETCHED_BYTES:
-                    return file
+            async with iterated(response.aiter_raw()) as pieces:
+                async for piece in pieces:
+                    body += piece
+                    if len(body) > MAX_FETCHED_BYTES:
+                        return file
             told = response.headers.get("Content-Type", "").partition(";")[0].strip()
     except Exception as error:  # noqa: BLE001 - a stranger's address may be no address, or lead nowhere
         Logger(child=True).info("A file of a remote agent is not fetched", extra={"failure": type(error).__name__})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import httpx2
 
-from baton.adapters.stream_limits import StreamLimits, metered
+from baton.adapters.stream_limits import StreamLimits, iterated, metered
 
 LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000)
 """Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a
@@ -33,8 +34,9 @@ class _Metered(httpx2.AsyncByteStream):
         self._limits = limits
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in metered(self._stream, self._limits):
-            yield piece
+        async with aclosing(metered(self._stream, self._limits)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -48,11 +50,12 @@ class _Refusal(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         room = MAX_ERROR_BYTES
-        async for piece in self._stream:
-            yield piece[:room]
-            room -= len(piece)
-            if room <= 0:
-                return
+        async with iterated(self._stream) as pieces:
+            async for piece in pieces:
+                yield piece[:room]
+                room -= len(piece)
+                if room <= 0:
+                    return
 
     async def aclose(self) -> None:
         await self._stream.aclose()
