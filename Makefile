@@ -17,7 +17,7 @@ UV := $(or $(UV),$(shell uv --version 2>/dev/null | awk '{ split($$2, v, "."); i
 BIN := .venv/bin
 export UV
 export SAM_CLI_TELEMETRY := 0
-# Each process of a test run would compile all tests and all of Baton again.
+# With it set, each process of a test run compiles all tests and all of Baton again.
 unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never

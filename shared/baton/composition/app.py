@@ -291,7 +291,7 @@ class App:
 
         return Approvals(self.ports.store, self.ports.audit)
 
-    # Memory
+    # Sessions, handoffs and events
 
     @cached_property
     def importer(self) -> Importer:
@@ -300,8 +300,6 @@ class App:
 
         ports = self.ports
         return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.feedback, ports.audit)
-
-    # Sessions, handoffs and events
 
     @cached_property
     def sessions(self) -> Sessions:

@@ -1,4 +1,4 @@
-"""Documents in, and what agents find in them.
+"""The use cases of ``knowledge``, joined to ports.
 
 The methods contain their imports, like those of ``App``.
 """
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 
 class KnowledgeUseCases:
-    """Documents in, and what agents find in them."""
+    """Use cases that ingest documents, refresh their sources and search them."""
 
     def __init__(self, ports: Ports, limits: Callable[[], CurrentLimits]) -> None:
+        """``limits`` returns what holds for a tenant; it is called when a use case needs it."""
         self.ports = ports
         self._limits = limits
 

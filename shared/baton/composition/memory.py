@@ -1,4 +1,4 @@
-"""What is remembered: episodes, recall, and the record of each prompt.
+"""The use cases of ``memory``, joined to ports.
 
 The methods contain their imports, like those of ``App``.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MemoryUseCases:
-    """What is remembered: episodes, recall, and the record of each prompt."""
+    """Use cases that make and search episodes, recall them, and keep the record of each prompt."""
 
     def __init__(self, ports: Ports, knowledge: KnowledgeUseCases) -> None:
         self.ports = ports

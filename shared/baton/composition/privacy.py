@@ -1,4 +1,4 @@
-"""Who may read what, and what becomes of personal data.
+"""The use cases of ``privacy``, joined to ports.
 
 The methods contain their imports, like those of ``App``.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PrivacyUseCases:
-    """Who may read what, and what becomes of personal data."""
+    """Use cases that decide who may read a conversation, and that forget, retain and export personal data."""
 
     def __init__(self, ports: Ports) -> None:
         self.ports = ports

@@ -1,4 +1,4 @@
-"""Procedures: learned, decided on, followed.
+"""The use cases of ``procedures``, joined to ports.
 
 The methods contain their imports, like those of ``App``.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ProcedureUseCases:
-    """Procedures: learned, decided on, followed."""
+    """Use cases that capture, administer and find procedures."""
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class ProcedureUseCases:
         agents: Callable[[], AgentRegistry],
         limits: Callable[[], CurrentLimits],
     ) -> None:
+        """``agents`` and ``limits`` return use cases of ``App``, which are built when one needs them."""
         self.ports = ports
         self._knowledge = knowledge
         self._privacy = privacy

@@ -25,7 +25,8 @@ def use_cases() -> Iterator[str]:
     """The path of each one from an ``App``, such as ``turns`` and ``knowledge.documents``."""
     yield from properties(App)
     for group, made in vars(build(FakePorts.over(in_memory()))).items():
-        yield from (f"{group}.{name}" for name in properties(type(made)) if made.__module__ != FakePorts.__module__)
+        if type(made).__module__.startswith("baton.composition."):
+            yield from (f"{group}.{name}" for name in properties(type(made)))
 
 
 def properties(owner: type) -> list[str]:

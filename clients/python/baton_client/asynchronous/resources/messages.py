@@ -29,8 +29,8 @@ class AsyncMessages(AsyncResource):
 
         ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
         idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an earlier
-        message again has no message of its own. ``timeout`` is in seconds; an answer can
-        take minutes, and ``client.runs.stream`` shows it as it comes.
+        message again has no message of its own. ``timeout`` is in seconds; an answer can take minutes, and
+        ``client.runs.stream`` shows it as it comes.
         """
         body = {"messageId": message_id or str(uuid.uuid4())}
         content = parts(message) if message is not None else None

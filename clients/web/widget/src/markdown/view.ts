@@ -11,8 +11,8 @@ export interface Labels {
 }
 
 /**
- * Blocks that cannot change any more stand in parts of so many. In a long text, parts that are not before the reader's
- * eyes are not laid out: a browser looks after some dozens of them in each frame, not after thousands of blocks.
+ * Blocks that cannot change any more are grouped into parts of so many. In a long text the browser does not lay out parts
+ * that are out of view. It checks every part in every frame, so that there must be few of them.
  */
 const PART_BLOCKS = 40;
 const LONG_PARTS = 2;
@@ -65,6 +65,7 @@ export class MarkdownView {
     this.#rememberList(live);
   }
 
+  /** Appends what cannot change any more to the last part. */
   #keep(nodes: readonly ChildNode[]): void {
     if (nodes.length === 0) return;
     if (!this.#part || this.#part.childElementCount >= PART_BLOCKS) {

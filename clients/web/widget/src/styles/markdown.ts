@@ -30,7 +30,7 @@ export const markdown = css`
   .markdown :is(th, td)[align="center"] { text-align: center; }
   .markdown > :first-child, .markdown > .part:first-child > :first-child { margin-block-start: 0; }
   .markdown > :last-child, .markdown > .part:last-child > :last-child { margin-block-end: 0; }
-  /* Margins do not collapse over the end of a part, and none is greater than the one that follows it. */
+  /* Margins do not collapse across parts: the one before the next block is kept. Only after a rule (hr) is it the smaller one. */
   .markdown[data-long] > .part > :last-child { margin-block-end: 0; }
 
   figure.code { border: 1px solid var(--_border); border-radius: 12px; overflow: hidden; background: var(--_surface); direction: ltr; }
