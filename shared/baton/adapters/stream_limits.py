@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from baton.domain.json_values import ValueCount
@@ -34,33 +33,48 @@ class StreamLimits:
     """JSON values in one event."""
 
 
-@asynccontextmanager
-async def iterated(parts: AsyncIterable[bytes]) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Iterate over ``parts``, and close the iterator at the end of the block.
+class ClosableIterator(AsyncIterator[bytes]):
+    """Iterates over ``parts``; ``aclose`` closes what it reads from.
 
-    A generator that is left to the garbage collector may be closed by any thread, even while its event loop closes it.
+    Iterators between a stream and its reader are objects and not generators: the garbage collector has the event loop
+    close generators, all of a cycle at once, and one of them that closes another one then meets it half closed.
     """
-    iterator = aiter(parts)
-    try:
-        yield iterator
-    finally:
-        if isinstance(iterator, AsyncGenerator):
-            await iterator.aclose()
+
+    def __init__(self, parts: AsyncIterable[bytes]) -> None:
+        self._source = aiter(parts)
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._source)
+
+    async def aclose(self) -> None:
+        """Close the source if it is a generator. To do so twice is no error."""
+        if isinstance(self._source, AsyncGenerator):
+            await self._source.aclose()
 
 
-async def metered(parts: AsyncIterable[bytes], limits: StreamLimits) -> AsyncGenerator[bytes, None]:
-    """Yield ``parts`` in small pieces and let other tasks run in between. Raises ``StreamTooLong``."""
-    meter, given = StreamMeter(limits), 0
-    async with iterated(parts) as source:
-        async for part in source:
-            for start in range(0, len(part), MAX_PIECE):
-                piece = part[start : start + MAX_PIECE]
-                meter.feed(piece)
-                if given >= MAX_PIECE:  # data that has already arrived is yielded without waiting
-                    await asyncio.sleep(0)
-                    given = 0
-                given += len(piece)
-                yield piece
+class MeteredIterator(ClosableIterator):
+    """Iterates over ``parts`` in small pieces and lets other tasks run in between. Raises ``StreamTooLong``."""
+
+    def __init__(self, parts: AsyncIterable[bytes], limits: StreamLimits) -> None:
+        super().__init__(parts)
+        self._meter = StreamMeter(limits)
+        self._part = b""
+        self._position = 0
+        """The byte of the part with which the next piece begins."""
+        self._given = 0
+        """Bytes passed on since other tasks could run."""
+
+    async def __anext__(self) -> bytes:
+        while self._position >= len(self._part):
+            self._part, self._position = await super().__anext__(), 0
+        piece = self._part[self._position : self._position + MAX_PIECE]
+        self._position += len(piece)
+        self._meter.feed(piece)
+        if self._given >= MAX_PIECE:  # data that has already arrived is passed on without waiting
+            await asyncio.sleep(0)
+            self._given = 0
+        self._given += len(piece)
+        return piece
 
 
 class StreamMeter:

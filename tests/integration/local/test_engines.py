@@ -1,7 +1,9 @@
 """Engines come up, answer, and surely end."""
 
+import io
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ import pytest
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.kept_objects import KeptObjects
-from baton_local.engines.moto import MotoServer
+from baton_local.engines.moto import MotoServer, one_at_a_time
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.process import ChildProcess, start_on_free_port
 from baton_local.errors import EngineFailed
@@ -92,6 +95,36 @@ def test_objects_outlive_moto_in_their_folder(tmp_path: Path) -> None:
     assert (kept["Body"].read(), kept["ContentType"], kept["Metadata"]) == (b"one\ntwo", "text/plain", {"k": "v"})
     s3.close()
     engine.stop()
+
+
+def test_calls_of_s3_wait_for_each_other_and_for_no_slow_client() -> None:
+    calls: queue.SimpleQueue[str] = queue.SimpleQueue()
+    goes_on = threading.Event()
+
+    def moto(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        calls.put(environ["PATH_INFO"])
+        assert environ["PATH_INFO"] != "/slow" or goes_on.wait(10)
+        return []
+
+    class SlowBody(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            calls.put("reading")
+            assert goes_on.wait(10)
+            return super().read(size)
+
+    app = one_at_a_time(moto)
+    with ThreadPoolExecutor(4) as pool:
+        arriving = pool.submit(app, {"PATH_INFO": "/up", "CONTENT_LENGTH": "1", "wsgi.input": SlowBody(b"1")}, None)
+        assert calls.get(timeout=10) == "reading"
+        slow = pool.submit(app, {"PATH_INFO": "/slow"}, None)
+        assert calls.get(timeout=10) == "/slow"
+        waiting = pool.submit(app, {"PATH_INFO": "/waiting"}, None)
+        assert pool.submit(app, {"PATH_INFO": "/", "HTTP_X_AMZ_TARGET": "AWSStepFunctions.A"}, None).result(10) == []
+        assert calls.get(timeout=10) == "/"
+        assert calls.empty()
+        assert not waiting.done()
+        goes_on.set()
+        assert [each.result(10) for each in (arriving, slow, waiting)] == [[]] * 3
 
 
 def test_what_is_not_an_object_is_ignored(tmp_path: Path) -> None:

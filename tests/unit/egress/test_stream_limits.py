@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.stream_limits import StreamLimits, StreamMeter, StreamTooLong, metered
+from baton.adapters.openai.response_limits import limit_response
+from baton.adapters.stream_limits import MeteredIterator, StreamLimits, StreamMeter, StreamTooLong
 
 LIMITS = StreamLimits(stream_bytes=10_000, event_bytes=60, event_values=5)
 
@@ -73,7 +77,7 @@ async def test_what_is_read_from_is_closed_however_the_reading_ends(ending: str)
     kept = source()  # a reference, so that nothing but the reader closes it
     read = []
     try:
-        async with aclosing(metered(kept, LIMITS)) as pieces:
+        async with aclosing(MeteredIterator(kept, LIMITS)) as pieces:
             async for piece in pieces:
                 read.append(piece)
                 if ending == "the reader":
@@ -82,3 +86,35 @@ async def test_what_is_read_from_is_closed_however_the_reading_ends(ending: str)
         assert ending == "a limit"
     assert read[0] == b"data: 1\n\n"
     assert closed == [ending]
+
+
+async def test_what_read_a_closed_response_becomes_garbage_in_silence() -> None:
+    unexpected, closed = [], []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unexpected.append(context))
+
+    class Body(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                yield b"data: 1\n\n"
+                yield b"data: 2\n\n"
+            finally:
+                closed.append(True)
+                await asyncio.sleep(0)
+
+    async def read_and_leave() -> None:
+        response = httpx2.Response(200, stream=Body())
+        await limit_response(response)
+        reader = response.aiter_bytes()
+        await anext(reader)
+        await response.aclose()
+        cycle = [reader, response.stream]
+        cycle.append(cycle)  # type: ignore[arg-type]
+
+    for _ in range(5):
+        await read_and_leave()
+    gc.collect()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    asyncio.get_running_loop().set_exception_handler(None)
+    assert unexpected == []
+    assert len(closed) == 5

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
 
 import httpx
 
-from baton.adapters.stream_limits import StreamLimits, StreamTooLong, metered
+from baton.adapters.stream_limits import MeteredIterator, StreamLimits, StreamTooLong
 from baton.ports.agent_client import AgentFailed
 
 LIMITS = StreamLimits(stream_bytes=8 * 1024 * 1024, event_bytes=2 * 1024 * 1024, event_values=10_000)
@@ -56,16 +55,23 @@ async def _limit(response: httpx.Response) -> None:
 
 
 class _Limited(httpx.AsyncByteStream):
-    def __init__(self, stream: httpx.AsyncByteStream) -> None:
-        self._stream = stream
+    """A body that is read through the limits. Closing it closes what it is read from."""
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async with aclosing(metered(self._stream, LIMITS)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except StreamTooLong:
-            raise AgentFailed("The agent sends more than anybody would read.") from None
+    def __init__(self, body: httpx.AsyncByteStream) -> None:
+        self._body = body
+        self._pieces = _Pieces(body, LIMITS)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await self._pieces.aclose()
+        await self._body.aclose()
+
+
+class _Pieces(MeteredIterator):
+    async def __anext__(self) -> bytes:
+        try:
+            return await super().__anext__()
+        except StreamTooLong:
+            raise AgentFailed("The agent sends more than anybody would read.") from None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 
 import httpx
 from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.connection import CONNECT_SECONDS, same_origin
-from baton.adapters.stream_limits import iterated
+from baton.adapters.stream_limits import ClosableIterator
 from baton.ports.agent_client import Attachment
 
 MAX_FETCHED = 5
@@ -51,7 +52,7 @@ async def _with_bytes(
             if response.status_code != httpx.codes.OK or "Content-Encoding" in response.headers:
                 return file
             body = bytearray()
-            async with iterated(response.aiter_raw()) as pieces:
+            async with aclosing(ClosableIterator(response.aiter_raw())) as pieces:
                 async for piece in pieces:
                     body += piece
                     if len(body) > MAX_FETCHED_BYTES:

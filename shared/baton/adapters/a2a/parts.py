@@ -84,7 +84,8 @@ def _note(part: Part) -> str:
 
 
 def _json(part: Part) -> str:
-    return json.dumps(_with_whole_numbers(MessageToDict(part.data)), ensure_ascii=False)
+    # protobuf keeps no order of names, so the same data would look like other data.
+    return json.dumps(_with_whole_numbers(MessageToDict(part.data)), ensure_ascii=False, sort_keys=True)
 
 
 def _with_whole_numbers(value: Any) -> Any:

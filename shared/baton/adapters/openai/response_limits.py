@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 
 import httpx2
 
-from baton.adapters.stream_limits import StreamLimits, iterated, metered
+from baton.adapters.stream_limits import ClosableIterator, MeteredIterator, StreamLimits
 
 LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000)
 """Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a
@@ -25,37 +24,33 @@ async def limit_response(response: httpx2.Response, limits: StreamLimits = LIMIT
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         await stream.aclose()
         raise httpx2.DecodingError("The endpoint answers compressed although it was asked not to.")
-    response.stream = _Refusal(stream) if response.status_code >= 400 else _Metered(stream, limits)
+    pieces = _Beginning(stream) if response.status_code >= 400 else MeteredIterator(stream, limits)
+    response.stream = _Limited(stream, pieces)
 
 
-class _Metered(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, limits: StreamLimits) -> None:
-        self._stream = stream
-        self._limits = limits
+class _Limited(httpx2.AsyncByteStream):
+    """A body that is read through ``pieces``. Closing it closes what they read from."""
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async with aclosing(metered(self._stream, self._limits)) as pieces:
-            async for piece in pieces:
-                yield piece
+    def __init__(self, body: httpx2.AsyncByteStream, pieces: ClosableIterator) -> None:
+        self._body = body
+        self._pieces = pieces
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-class _Refusal(httpx2.AsyncByteStream):
-    """The beginning of an error's body."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        room = MAX_ERROR_BYTES
-        async with iterated(self._stream) as pieces:
-            async for piece in pieces:
-                yield piece[:room]
-                room -= len(piece)
-                if room <= 0:
-                    return
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await self._pieces.aclose()
+        await self._body.aclose()
+
+
+class _Beginning(ClosableIterator):
+    """The first ``MAX_ERROR_BYTES`` of a body, and no more."""
+
+    _room = MAX_ERROR_BYTES
+
+    async def __anext__(self) -> bytes:
+        if self._room <= 0:
+            raise StopAsyncIteration
+        piece = await super().__anext__()
+        room, self._room = self._room, self._room - len(piece)
+        return piece[:room]
