@@ -17,6 +17,7 @@ from boto3.dynamodb.types import TypeDeserializer
 
 from baton_local.engines.clients import client
 from baton_local.root import ROOT
+from tests.fault_model import LIGHT_MODEL
 
 Json = dict[str, Any]
 
@@ -44,9 +45,10 @@ class RunningCloud:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        model = {"OPENAI_BASE_URL": self.model_url or "", "BATON_CHAT_MODEL": "fault-1" if self.model_url else ""}
+        model = {"OPENAI_BASE_URL": self.model_url or "", "BATON_CHAT_MODEL": "", "BATON_LIGHT_MODEL": ""}
         if self.model_url is not None:
-            model["BATON_THREAD_TITLES"] = "none"  # titles would use up answers that tests have scripted for agents
+            # What Baton asks by itself uses up none of the answers that tests have scripted for agents.
+            model |= {"BATON_CHAT_MODEL": "fault-1", "BATON_LIGHT_MODEL": LIGHT_MODEL, "BATON_THREAD_TITLES": "none"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.serving", str(self.agents)],
             cwd=ROOT,

@@ -18,4 +18,5 @@ async def test_what_has_left_the_prompts_is_told_by_a_summary(socket: SocketClie
     asked = [str(body["messages"]) for body in model.bodies]
     assert SUMMARY in asked[-1], "the summary stands in the prompt"
     assert f"'content': '0 {WORDS}" not in asked[-1], "for what has left it"
-    assert any("You keep the summary" in each for each in asked), "which the light model has written"
+    told = [str(received.body["messages"]) for received in model.light_requests]
+    assert any("You keep the summary" in each for each in told), "which the light model has written"

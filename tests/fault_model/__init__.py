@@ -9,6 +9,7 @@ with FaultModel() as model:
 
 Requests take the script's behaviours in order of arrival; when it is empty, ``model.otherwise`` (an echo of the last
 user message) answers. Everything received is kept in ``requests``; ``hangups`` counts the streams that clients left.
+Requests for ``LIGHT_MODEL`` come when Baton wants them: they have a script and a list of their own.
 """
 
 from tests.fault_model.breakdowns import (
@@ -50,10 +51,11 @@ from tests.fault_model.refusals import (
     unauthorized,
     unavailable,
 )
-from tests.fault_model.server import FaultModel, ThreadedServer, fault_model, fault_model_server
+from tests.fault_model.server import LIGHT_MODEL, FaultModel, ThreadedServer, fault_model, fault_model_server
 
 __all__ = [
     "HUNDRED_MEGABYTES",
+    "LIGHT_MODEL",
     "Behaviour",
     "Broken",
     "Exchange",

@@ -20,6 +20,9 @@ from tests.fault_model.chunks import Json
 from tests.fault_model.exchange import Behaviour, Exchange, Received
 from tests.fault_model.healthy import echo
 
+LIGHT_MODEL = "fault-1-light"
+"""The model that ``RunningCloud`` has summaries, facts and titles made with."""
+
 
 class ThreadedServer:
     """Serves an ASGI app on a free local port from a thread of its own."""
@@ -55,11 +58,15 @@ class FaultModel:
     otherwise: Behaviour = field(default_factory=echo)
     """What a request gets when the script is empty."""
     requests: list[Received] = field(default_factory=list)
+    """Requests to all models but the light one."""
+    light_requests: list[Received] = field(default_factory=list)
+    """Requests to ``LIGHT_MODEL``: what Baton asks by itself, at times of its own. ``light_script`` answers them."""
     hangups: int = 0
     port: int = 0
 
     def __post_init__(self) -> None:
         self._script: deque[Behaviour] = deque()
+        self._light_script: deque[Behaviour] = deque()
         self._changed = threading.Condition()
         self._serving = ThreadedServer(self._app)
 
@@ -74,13 +81,19 @@ class FaultModel:
         return [received.body for received in self.requests]
 
     def script(self, *behaviours: Behaviour) -> None:
-        """Behaviours for the next requests, after those scripted before."""
+        """Behaviours for the next requests to other models than the light one, after those scripted before."""
         self._script.extend(behaviours)
+
+    def light_script(self, *behaviours: Behaviour) -> None:
+        """Behaviours for the next requests to the light model, after those scripted before."""
+        self._light_script.extend(behaviours)
 
     def reset(self) -> None:
         """Forget script, requests and hang-ups."""
         self._script.clear()
+        self._light_script.clear()
         self.requests.clear()
+        self.light_requests.clear()
         self.hangups = 0
         self.otherwise = echo()
 
@@ -113,10 +126,12 @@ class FaultModel:
         body = b"".join([data async for data in _body(receive)])
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         received = Received(scope["path"], headers, json.loads(body or b"{}"))
+        is_light = received.body.get("model") == LIGHT_MODEL
+        script, requests = (self._light_script, self.light_requests) if is_light else (self._script, self.requests)
         with self._changed:
-            self.requests.append(received)
+            requests.append(received)
             self._changed.notify_all()
-        behaviour = self._script.popleft() if self._script else self.otherwise
+        behaviour = script.popleft() if script else self.otherwise
         await behaviour(Exchange(received, receive, send, self._count_hangup))
 
     def _count_hangup(self) -> None:
