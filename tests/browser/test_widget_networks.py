@@ -46,8 +46,10 @@ async def test_a_server_that_is_gone_for_a_while_in_mid_answer_goes_on_with_it(
     gate.open()
     await widget.pass_time(IN_A_RUN)
     await expect(widget.status).to_contain_text("No connection")
+    await widget.stop_time()  # or the widget may connect before the button is clicked
     await network.come_back()
     await widget.page.get_by_role("button", name="Try now").click()
+    await widget.go_on()
     await widget.connected()
     await expect(widget.said("assistant")).to_have_text([gate.text])
     await expect(widget.said("user")).to_have_text(["Tell me a story"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.async_api import Locator, Page, expect
@@ -69,3 +70,12 @@ class Widget:
     async def pass_time(self, seconds: float) -> None:
         """Have the page's clock run on, as fast as it can."""
         await self.page.clock.run_for(round(seconds * 1000))
+
+    async def stop_time(self) -> None:
+        """Have the page's clock stand still, so that the page does nothing by itself, until ``go_on``."""
+        now: int = await self.page.evaluate("Date.now()")
+        await self.page.clock.pause_at(datetime.fromtimestamp(now / 1000 + 0.1, UTC))
+
+    async def go_on(self) -> None:
+        """Have the page's clock run again."""
+        await self.page.clock.resume()

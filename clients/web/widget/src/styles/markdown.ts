@@ -3,10 +3,9 @@ import { css } from "lit";
 /** Text of agents. */
 export const markdown = css`
   .markdown { display: block; }
-  .markdown > * { contain-intrinsic-size: auto 60px; }
-  .markdown > .part { display: contents; contain-intrinsic-size: auto 2400px; }
-  .markdown[data-long] > * { content-visibility: auto; }
-  .markdown[data-long] > .part { display: block; }
+  .markdown > .part { display: contents; }
+  /* Not the blocks behind the parts: with each such element that is added, Chromium walks through the whole page. */
+  .markdown[data-long] > .part { display: block; content-visibility: auto; contain-intrinsic-size: auto 2400px; }
   .markdown :is(p, ul, ol, blockquote, figure, .table, details) { margin-block: 10px; }
   .markdown :is(h1, h2, h3, h4, h5, h6) { margin-block: 18px 8px; line-height: 1.3; font-weight: 650; font-size: 1.05em; }
   .markdown h1 { font-size: 1.3em; }
