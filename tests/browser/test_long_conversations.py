@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
 from playwright.async_api import Page, expect
 
@@ -18,6 +19,12 @@ COUNT = """() => {
   new MutationObserver((records) => {
     for (const { addedNodes, removedNodes } of records) drawn.nodes += addedNodes.length + removedNodes.length || 1;
   }).observe(document.querySelector("baton-chat").shadowRoot, { subtree: true, childList: true, characterData: true });
+}"""
+MARKUP = """paragraph => {
+  const copy = paragraph.cloneNode(true);
+  for (const formula of copy.querySelectorAll("span")) formula.replaceWith("formula"); // they are drawn later
+  copy.normalize();
+  return copy.innerHTML.trim();
 }"""
 THREAD = "550e8400-e29b-41d4-a716-446655440000"
 DELTAS = 40
@@ -67,6 +74,35 @@ async def test_of_a_growing_list_only_the_last_entries_are_drawn_anew(page: Page
     await expect(points).to_have_count(300)
     assert await points.all_text_contents() == [f"Point {number}" for number in range(300)]
     await expect(points.first).to_have_attribute("data-is-same", "true")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Sentence {number} has **strong *and* stressed** words, `code * here`, [a link](https://example.com/{number}) ",
+        "Of 5 * {number} some_snake_names cost 5 ~ 6, as a@example.com says\nin the next line: see \\(x_{number}\\). ",
+        "\u4f60\u597d\uff0c\u8fd9\u662f\u7b2c {number} \u53e5\u8bdd\uff0c\u6ca1\u6709\u7a7a\u683c\u3002",
+        "One mark * opens nothing; a bracket [ or `tick {number} may. ",
+    ],
+)
+async def test_of_a_growing_paragraph_only_the_end_is_drawn_anew(page: Page, sentence: str) -> None:
+    harness = await Harness(page, thread_id=THREAD).open()
+    await harness.begin("Tell me everything in one paragraph")
+    await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
+    paragraph = page.locator("article.assistant .body p")
+    text = "".join(sentence.format(number=number) for number in range(200))
+    for start in range(0, len(text), 500):
+        await harness.play(TextMessageContentEvent(message_id="t-1", delta=text[start : start + 500]))
+        if start == 500:
+            await paragraph.evaluate("paragraph => { paragraph.dataset.isSame = true }")
+    await expect(paragraph).to_contain_text("199")
+    if "bracket" not in sentence:
+        await expect(paragraph).to_have_attribute("data-is-same", "true")
+    grown = await paragraph.evaluate(MARKUP)
+    await harness.play(TextMessageEndEvent(message_id="t-1"))
+    await harness.end()
+    await expect(page.locator("article.assistant .body")).not_to_have_attribute("aria-busy", "true")
+    assert await paragraph.evaluate(MARKUP) == grown
 
 
 def stored(count: int) -> list[Json]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
 
@@ -36,3 +38,12 @@ def running(
             yield process, line.removeprefix(until).split(" ")[0].strip()
         finally:
             process.kill()
+
+
+def kill_everything(process: "subprocess.Popen[str]") -> None:
+    """As ``kill -9`` of the whole tree: nobody may end its children in good order."""
+    tree = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+    for program in tree:
+        program.suspend()
+    for program in tree:
+        program.kill()

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import subprocess
 import uuid
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
@@ -17,19 +15,10 @@ from baton_client import AsyncBaton, RunResult
 from baton_client.events import TextMessageContentEvent, seq_of
 from baton_local.root import ROOT
 from baton_testing.fakes.frames import events_in
-from tests.integration.make_run.program import running
+from tests.integration.make_run.program import kill_everything, running
 
 PATIENCE_SECONDS = 180
 THREADS = [str(uuid.uuid4()) for _ in range(4)]
-
-
-def kill_everything(process: "subprocess.Popen[str]") -> None:
-    """As ``kill -9`` of the whole tree: nobody may end its children in good order."""
-    tree = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
-    for program in tree:
-        program.suspend()
-    for program in tree:
-        program.kill()
 
 
 def token(url: str) -> str:

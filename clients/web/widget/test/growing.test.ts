@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Token, Tokens } from "marked";
 import { blocksOf } from "../src/markdown/blocks.ts";
-import { entriesOf, growingOf } from "../src/markdown/growing.ts";
+import { borderOf, entriesOf, growingOf, TAIL } from "../src/markdown/growing.ts";
 
 const ENTRIES: Readonly<Record<string, (number: number) => string>> = {
   bullets: (number) => `- Point ${number} with **words**\n  - and a point of its own\n`,
@@ -59,5 +59,39 @@ test("what follows a list, or another list, is not taken for an entry of it", ()
     const growing = growingOf(known);
     assert.ok(growing);
     assert.equal(entriesOf(growing, known, `- b${after}`, {}), null, after);
+  }
+});
+
+const SENTENCES = [
+  "Plain words and **strong *ones* here**, `code * here`, [a link](https://example.com) and http://example.com/a_b. ",
+  "Of 5 * 6 some_snake_names cost ~ 7; write to a@example.com\nin the next line, or see \\(x_1\\) and $y$ and \\* too. ",
+  "Two spaces  and a break  \nfollow, with ~~deleted~~ words & more. ",
+];
+
+test("a long paragraph is the same in one piece and divided at its border", () => {
+  const htmlOf = (text: string) => (blocksOf(text, {})[0]?.html() ?? "").trim().replace(/^<p>|<\/p>$/g, "");
+  for (let seed = 0; seed < 40; seed++) {
+    let text = "";
+    while (text.length < 6000) text += SENTENCES[(text.length * 7 + seed) % SENTENCES.length];
+    const [block] = blocksOf(text.slice(0, text.length - seed), {});
+    assert.ok(block);
+    const border = borderOf(block);
+    assert.ok(border > 3000, `divided at ${border}`);
+    assert.ok(block.raw.length - border >= TAIL);
+    assert.equal(htmlOf(block.raw.slice(0, border)) + htmlOf(block.raw.slice(border)), htmlOf(block.raw));
+  }
+});
+
+test("what may still be closed is not before the border of a paragraph", () => {
+  const words = "words and more words ".repeat(300);
+  for (const opening of ["**open ", "an `open ", "a [bracket ", "see <a ", "~~gone ", "a $formula ", "a \\(formula "]) {
+    const [block] = blocksOf(`${words.slice(0, 630)}${opening}${words}`, {});
+    assert.ok(block);
+    assert.ok(borderOf(block) <= 630, opening);
+  }
+  for (const other of [`# ${words}`, `- ${words}`, "short"]) {
+    const [block] = blocksOf(other, {});
+    assert.ok(block);
+    assert.equal(borderOf(block), 0);
   }
 });

@@ -48,3 +48,52 @@ const markerOf = ({ raw }: Token): string => /^\s*\d*\D/.exec(raw)?.[0].trim().r
 
 const beforeLast = ({ items }: Tokens.List): number =>
   items.slice(0, -1).reduce((length, { raw }) => length + raw.length, 0);
+
+/** Characters at the end of a long paragraph that are read again when there is more of it. */
+export const TAIL = 2_000;
+/** What may begin something that ends later: it could still change what is before the end of the paragraph. */
+const OPENING = /[`[<$*~_]/;
+const BRACKET = /[([]/;
+/** Marks that begin nothing: between spaces, or within a word. */
+const PLAIN_MARKS = /(?<=\s)[*~_](?=\s)|(?<=\w)_(?=\w)/g;
+const SETTLED = new Set([
+  "text",
+  "escape",
+  "strong",
+  "em",
+  "del",
+  "codespan",
+  "br",
+  "link",
+  "formula",
+  "formulaInline",
+]);
+/** Between words, where the rest read alone begins with a letter: with nothing else than a paragraph. */
+const BORDER = /(?<=\S )(?=\p{L})|(?<=[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])(?=\p{L})/gu;
+
+/**
+ * Where a long paragraph can be divided: what is before cannot change any more, and what follows is read the same without
+ * it. 0 where there is no such place.
+ */
+export function borderOf({ token, raw }: Block): number {
+  const { text, tokens } = token as Partial<Tokens.Paragraph>;
+  if (token.type !== "paragraph" || !text || !tokens || !raw.startsWith(text)) return 0;
+  const end = raw.length - TAIL;
+  let at = 0;
+  let border = 0;
+  for (const inner of tokens) {
+    if (at >= end || !isSettled(inner)) break;
+    if (inner.type === "text")
+      for (const { index } of inner.raw.slice(0, end - at).matchAll(BORDER)) border = at + index;
+    at += inner.raw.length;
+  }
+  return border;
+}
+
+function isSettled(token: Token): boolean {
+  if (!SETTLED.has(token.type)) return false;
+  if (token.type === "codespan" || token.type.startsWith("formula")) return true;
+  if (token.type === "escape") return !BRACKET.test(token.raw); // it may be the beginning of a formula
+  if ("tokens" in token && token.tokens?.length) return token.tokens.every(isSettled);
+  return !OPENING.test(token.raw.replace(PLAIN_MARKS, ""));
+}

@@ -1,6 +1,6 @@
 import type { TokensList } from "marked";
 import { type Block, blocksOf } from "./blocks.ts";
-import { entriesOf, type Growing, growingOf } from "./growing.ts";
+import { borderOf, entriesOf, type Growing, growingOf, TAIL } from "./growing.ts";
 
 /** What a view says beside the text; in the reader's language. */
 export interface Labels {
@@ -35,6 +35,8 @@ export class MarkdownView {
   #part: HTMLElement | null = null;
   #liveCode: { readonly node: Text; readonly code: string; readonly language: string } | null = null;
   #liveList: { readonly place: Element; readonly block: Block; readonly growing: Growing } | null = null;
+  /** A long paragraph: where its text begins that may still change, and the nodes that show it. */
+  #liveText: { readonly place: Element; readonly at: number; readonly tail: readonly ChildNode[] } | null = null;
 
   constructor(root: HTMLElement, labels: () => Labels) {
     this.#root = root;
@@ -44,8 +46,9 @@ export class MarkdownView {
   update(text: string, isComplete: boolean): void {
     if (text === this.#text && !isComplete) return;
     if (!text.startsWith(this.#text.slice(0, this.#settled))) this.#reset();
+    const isLonger = !isComplete && text.startsWith(this.#text);
     this.#text = text;
-    if (!isComplete && this.#growList(text)) return;
+    if (isLonger && (this.#growList(text) || this.#growText(text))) return;
     const rest = blocksOf(text.slice(this.#settled), this.#links);
     // A blank line may still be followed by more of the list before it.
     const lastAt = isComplete ? rest.length : rest.findLastIndex(({ raw }) => raw.trim() !== "");
@@ -55,6 +58,7 @@ export class MarkdownView {
     for (const node of this.#live) node.remove();
     this.#liveCode = null;
     this.#liveList = null;
+    this.#liveText = null;
     for (const block of settled) {
       this.#keep(this.#nodesOf(block, true));
       this.#settled += block.raw.length;
@@ -63,6 +67,7 @@ export class MarkdownView {
     this.#root.append(...this.#live);
     this.#rememberCode(live[0]);
     this.#rememberList(live);
+    this.#rememberText(live);
   }
 
   /** Appends what cannot change any more to the last part. */
@@ -100,6 +105,48 @@ export class MarkdownView {
     const place = isFound ? (node.querySelector(":scope tbody") ?? node) : null;
     const isAlone = this.#live.length === 1 && live.slice(1).every(({ raw }) => raw.trim() === "");
     if (block && growing && place && isAlone) this.#liveList = { place, block, growing };
+  }
+
+  /** A paragraph that becomes longer: of a long one only the end is read and drawn again. */
+  #growText(text: string): boolean {
+    const known = this.#liveText;
+    const [block, ...others] = known ? blocksOf(text.slice(this.#settled + known.at), this.#links) : [];
+    const tail = block && others.length === 0 ? this.#wordsOf(block) : null;
+    if (!known || !block || !tail) return false;
+    for (const node of known.tail) node.remove();
+    known.place.append(...tail);
+    this.#liveText = { ...known, tail };
+    this.#divideText(block);
+    return true;
+  }
+
+  #rememberText(live: readonly Block[]): void {
+    const [block] = live;
+    const [place] = this.#live;
+    if (!block || live.length > 1 || this.#live.length > 1 || !(place instanceof HTMLParagraphElement)) return;
+    this.#liveText = { place, at: 0, tail: [...place.childNodes] };
+    this.#divideText(block);
+  }
+
+  /** Settles the beginning of a paragraph's tail, where that is long. */
+  #divideText(tail: Block): void {
+    const known = this.#liveText;
+    const border = known && tail.raw.length > 2 * TAIL ? borderOf(tail) : 0;
+    if (!known || border === 0) return;
+    const [before, after] = [tail.raw.slice(0, border), tail.raw.slice(border)].map((raw) => {
+      const [block, ...others] = blocksOf(raw, this.#links);
+      return block && others.length === 0 ? this.#wordsOf(block) : null;
+    });
+    if (!before || !after) return;
+    for (const node of known.tail) node.remove();
+    known.place.append(...before, ...after);
+    this.#liveText = { place: known.place, at: known.at + border, tail: after };
+  }
+
+  /** What a paragraph's element holds; `null` if the block is no paragraph, or has HTML of its own. */
+  #wordsOf(block: Block): ChildNode[] | null {
+    const [paragraph] = block.token.type === "paragraph" ? this.#nodesOf(block, false) : [];
+    return paragraph instanceof HTMLParagraphElement ? [...paragraph.childNodes] : null;
   }
 
   /** Code that becomes longer is appended to: a block of thousands of lines is not built anew for each of them. */
@@ -219,6 +266,7 @@ export class MarkdownView {
     this.#part = null;
     this.#liveCode = null;
     this.#liveList = null;
+    this.#liveText = null;
   }
 }
 
