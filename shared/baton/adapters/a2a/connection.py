@@ -65,8 +65,10 @@ class _Limited(httpx.AsyncByteStream):
         return self._pieces
 
     async def aclose(self) -> None:
-        await self._pieces.aclose()
-        await self._body.aclose()
+        try:
+            await self._pieces.aclose()
+        finally:
+            await self._body.aclose()
 
 
 class _Pieces(MeteredIterator):

@@ -39,8 +39,10 @@ class _Limited(httpx2.AsyncByteStream):
         return self._pieces
 
     async def aclose(self) -> None:
-        await self._pieces.aclose()
-        await self._body.aclose()
+        try:
+            await self._pieces.aclose()
+        finally:
+            await self._body.aclose()
 
 
 class _Beginning(ClosableIterator):
