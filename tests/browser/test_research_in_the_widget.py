@@ -20,7 +20,7 @@ async def test_the_widget_shows_the_research_and_one_attributed_answer(page: Pag
     await page.keyboard.press("Enter")
 
     research = page.get_by_role("region", name="Research")
-    await expect(research.locator(".label")).to_have_text("Researching")
+    await expect(research.locator(".label")).to_have_text("Research")
     await expect(research.get_by_role("listitem")).to_have_text(["Knowledge done", "Research done"])
     answer = page.locator("article.assistant")
     await expect(answer).to_have_count(1)

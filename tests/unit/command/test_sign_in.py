@@ -90,3 +90,14 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
         ended = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
         assert ended.exit_code == 2
         assert "pip install baton-conversations" in ended.stderr
+
+
+def test_a_local_server_that_is_not_there_is_told_by_its_address(server: ScriptedServer) -> None:
+    def refused(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    server.answer("POST /local/token", refused)
+    ended = server.run("--url", "http://127.0.0.1:8090", "login", "--local", "--user", "ada")
+    assert ended.exit_code == 5
+    assert "http://127.0.0.1:8090" in ended.stderr
+    assert "--url" in ended.stderr

@@ -113,6 +113,15 @@ def environment_of(context: typer.Context) -> Environment:
     return context.obj if isinstance(context.obj, Environment) else Environment()
 
 
+def _address(problem: httpx.HTTPError) -> str:
+    """Return the address that did not answer."""
+    try:
+        url = problem.request.url
+    except RuntimeError:  # it has not come to a request
+        return "The connection failed"
+    return f"{url.scheme}://{url.netloc.decode()}"
+
+
 def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *, as_json: bool = False) -> None:
     """Run a command with a session. Errors become one line on standard error and an exit code."""
     environment = environment_of(context)
@@ -127,7 +136,8 @@ def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *
         output.error(advice(problem))
         raise typer.Exit(exit_code(problem)) from None
     except httpx.HTTPError as problem:
-        output.error(f"{problem or type(problem).__name__}: the connection failed. Run `baton doctor`.")
+        told = f"{_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
+        output.error(f"{told}. Run `baton doctor`, or name another address by --url.")
         raise typer.Exit(ExitCode.UNREACHABLE) from None
     except BrokenPipeError:
         raise

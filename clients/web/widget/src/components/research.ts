@@ -21,10 +21,10 @@ export class BatonResearch extends Piece {
 
   protected override render(): TemplateResult {
     const { content, agents, open } = this.item;
-    const label = content.label ?? this.say("researching");
+    const label = open ? (content.label ?? this.say("researching")) : this.say("research");
     return html`
       <section class="research ${open ? "busy" : ""}" part="research" aria-label=${this.say("research")}>
-        <p class="label" dir="auto">${icons.search}<span>${open ? label : label.replace(/[.…\s]+$/, "")}</span></p>
+        <p class="label" dir="auto">${icons.search}<span>${label}</span></p>
         <ul>
           ${agents.map(
             ({ name, progress, message }) => html`<li data-progress=${progress}>
