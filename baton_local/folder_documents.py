@@ -56,7 +56,7 @@ class FolderDocuments:
             except ConfigurationError as problem:
                 raise NotTaken(str(problem)) from problem
             except APIStatusError as problem:
-                if problem.retryable:
+                if problem.retryable or (problem.status or 0) >= 500:  # what is wrong is not the file
                     raise
                 raise NotTaken(problem.detail) from problem
             return document_id

@@ -47,7 +47,7 @@ class MotoServer:
         dispatcher = DomainDispatcherApplication(create_backend_app)
         # It would list moto's folder anew at every request.
         dispatcher.get_backend_for_host = lru_cache(256)(dispatcher.get_backend_for_host)  # type: ignore[method-assign]
-        app: Wsgi = one_at_a_time(_in_our_account(dispatcher))
+        app: Wsgi = s3_serialized(_in_our_account(dispatcher))
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
@@ -136,7 +136,7 @@ def _in_our_account(app: Wsgi) -> Wsgi:
     return wrapped
 
 
-def one_at_a_time(app: Wsgi) -> Wsgi:
+def s3_serialized(app: Wsgi) -> Wsgi:
     """Wrap ``app`` so that calls of S3 wait for each other.
 
     moto goes through a bucket's dictionary of keys while other threads change it, and answers 500 when that is noticed.
@@ -144,10 +144,10 @@ def one_at_a_time(app: Wsgi) -> Wsgi:
     lock = threading.Lock()
 
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if "HTTP_X_AMZ_TARGET" in environ:  # a service that is called by JSON, whose calls may last
+        if "HTTP_X_AMZ_TARGET" in environ:  # a service that is called by JSON, whose calls may take long
             return app(environ, start_response)
         if length := int(environ.get("CONTENT_LENGTH") or 0):
-            # A slow client is not waited for with the lock in hand.
+            # Read first, so that a slow client does not hold the lock.
             environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(length))
         with lock:
             return app(environ, start_response)

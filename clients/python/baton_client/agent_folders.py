@@ -22,7 +22,7 @@ class OwnedFile:
         return self.later_id(0)
 
     def later_id(self, times: int) -> str:
-        """Return the id of a file that has been removed and come back so often.
+        """Return the id for a file that was removed and added again ``times`` times.
 
         A document that was deleted keeps its id until the server has cleaned it up, for some minutes.
         """

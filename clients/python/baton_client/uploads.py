@@ -12,15 +12,18 @@ OFFICE = "application/vnd.openxmlformats-officedocument"
 TYPES = {
     ".csv": "text/csv",
     ".docx": f"{OFFICE}.wordprocessingml.document",
+    ".htm": "text/html",
+    ".html": "text/html",
     ".markdown": "text/markdown",
     ".md": "text/markdown",
+    ".pdf": "application/pdf",
     ".pptx": f"{OFFICE}.presentationml.presentation",
     ".txt": "text/plain",
     ".webp": "image/webp",
     ".xhtml": "application/xhtml+xml",
     ".xlsx": f"{OFFICE}.spreadsheetml.sheet",
 }
-"""What systems know differently, or not at all."""
+"""What a system may know differently, or not at all."""
 
 
 def content_type_of(name: str) -> str | None:

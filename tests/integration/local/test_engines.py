@@ -22,7 +22,7 @@ import pytest
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.kept_objects import KeptObjects
-from baton_local.engines.moto import MotoServer, one_at_a_time
+from baton_local.engines.moto import MotoServer, s3_serialized
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.process import ChildProcess, start_on_free_port
 from baton_local.errors import EngineFailed
@@ -112,7 +112,7 @@ def test_calls_of_s3_wait_for_each_other_and_for_no_slow_client() -> None:
             assert goes_on.wait(10)
             return super().read(size)
 
-    app = one_at_a_time(moto)
+    app = s3_serialized(moto)
     with ThreadPoolExecutor(4) as pool:
         arriving = pool.submit(app, {"PATH_INFO": "/up", "CONTENT_LENGTH": "1", "wsgi.input": SlowBody(b"1")}, None)
         assert calls.get(timeout=10) == "reading"

@@ -209,6 +209,14 @@ def test_an_export_that_breaks_off_is_not_taken_for_whole(served: Served) -> Non
     served.script.answer("*", httpx.Response(200, text='{"type": "thread"}\n\n{"type": "error", "detail": "Gone."}\n'))
     with pytest.raises(baton_client.UnexpectedAnswerError, match="Gone"):
         list(served.client.users.export("me"))
+    cut = '{"sessionId": "s", "messages": [{"id": 1}\n{"type": "error", "detail": "The store is down."}\n'
+    served.script.answer("*", httpx.Response(200, text=cut))
+    with pytest.raises(baton_client.UnexpectedAnswerError, match="The store is down"):
+        list(served.client.users.export("me"))
+    for text in ('{"sess\n', '{"sess\n{"type": "end", "nextCursor": null}\n', "{\n{\n"):
+        served.script.answer("*", httpx.Response(200, text=text))
+        with pytest.raises(baton_client.UnexpectedAnswerError, match="not JSON"):
+            list(served.client.users.export("me"))
     served.script.answer("*", httpx.Response(200, text='{"type": "thread"}\n'))
     with pytest.raises(baton_client.UnexpectedAnswerError, match="ended early"):
         list(served.client.users.export("me"))

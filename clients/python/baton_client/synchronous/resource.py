@@ -54,13 +54,21 @@ class Resource:
         """Yield the records of an answer in JSON Lines, and of those that its last line asks for."""
         cursor: str | None = None
         while True:
-            following, is_whole = None, not has_end
+            following, is_whole, broken = None, not has_end, None
             request = Request(method="GET", path=address, params={**params, "cursor": cursor})
             with self._transport.opened(request) as response:
                 for line in response.iter_lines():
-                    if not line.strip():  # an error has one before it, whatever it interrupts
+                    if not line.strip():
                         continue
-                    record = _record(line)
+                    try:
+                        record = _record(line)
+                    except UnexpectedAnswerError as problem:
+                        if broken:
+                            raise
+                        broken = problem  # an error may follow, which has cut the line off
+                        continue
+                    if broken and record.get("type") != "error":
+                        raise broken
                     match record.get("type"):
                         case "end":
                             following, is_whole = record.get("nextCursor"), True
@@ -70,6 +78,8 @@ class Resource:
                             pass
                         case _:
                             yield record
+            if broken:
+                raise broken
             if not is_whole:
                 raise UnexpectedAnswerError("The export ended early. Ask for it again.")
             if following is None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton_client.addresses import given
+from baton_client.errors import ConfigurationError
 from baton_client.models import MessageAnswer
 from baton_client.run_input import Content, parts
 from baton_client.synchronous.resource import Resource
@@ -32,8 +33,10 @@ class Messages(Resource):
         ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
         idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an earlier
         message again has no message of its own. ``timeout`` is in seconds; an answer can take minutes, and
-        ``client.runs.stream`` shows it as it comes.
+        ``client.runs.stream`` shows it as it comes. Raises ``ConfigurationError`` without message and branch.
         """
+        if message is None and branch is None:
+            raise ConfigurationError("Give a message, or a branch that answers an earlier message again.")
         body = {"messageId": message_id or str(uuid.uuid4())}
         content = parts(message) if message is not None else None
         optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch)

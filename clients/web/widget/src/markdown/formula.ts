@@ -1,9 +1,9 @@
 import katex from "katex";
 import { sanitizedFormula } from "./sanitize.ts";
 
-/** Draws the formulas below `root` as MathML, which needs neither fonts nor styles; one that is wrong stays text. */
-export function drawFormulas(root: ParentNode): void {
-  for (const place of root.querySelectorAll<HTMLElement>("[data-math]")) {
+/** Draws formulas as MathML, which needs neither fonts nor styles; one that is wrong stays text. */
+export function drawFormulas(places: Iterable<HTMLElement>): void {
+  for (const place of places) {
     const displayMode = place.getAttribute("data-math") === "display";
     place.removeAttribute("data-math");
     try {

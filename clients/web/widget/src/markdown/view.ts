@@ -35,7 +35,7 @@ export class MarkdownView {
   #part: HTMLElement | null = null;
   #liveCode: { readonly node: Text; readonly code: string; readonly language: string } | null = null;
   #liveList: { readonly place: Element; readonly block: Block; readonly growing: Growing } | null = null;
-  /** A long paragraph: where its text begins that may still change, and the nodes that show it. */
+  /** The last paragraph, while it grows: where its text begins that may still change, and the nodes that show it. */
   #liveText: { readonly place: Element; readonly at: number; readonly tail: readonly ChildNode[] } | null = null;
 
   constructor(root: HTMLElement, labels: () => Labels) {
@@ -111,7 +111,7 @@ export class MarkdownView {
   #growText(text: string): boolean {
     const known = this.#liveText;
     const [block, ...others] = known ? blocksOf(text.slice(this.#settled + known.at), this.#links) : [];
-    const tail = block && others.length === 0 ? this.#wordsOf(block) : null;
+    const tail = block && others.length === 0 ? this.#inlineNodesOf(block) : null;
     if (!known || !block || !tail) return false;
     for (const node of known.tail) node.remove();
     known.place.append(...tail);
@@ -135,7 +135,7 @@ export class MarkdownView {
     if (!known || border === 0) return;
     const [before, after] = [tail.raw.slice(0, border), tail.raw.slice(border)].map((raw) => {
       const [block, ...others] = blocksOf(raw, this.#links);
-      return block && others.length === 0 ? this.#wordsOf(block) : null;
+      return block && others.length === 0 ? this.#inlineNodesOf(block) : null;
     });
     if (!before || !after) return;
     for (const node of known.tail) node.remove();
@@ -144,7 +144,7 @@ export class MarkdownView {
   }
 
   /** What a paragraph's element holds; `null` if the block is no paragraph, or has HTML of its own. */
-  #wordsOf(block: Block): ChildNode[] | null {
+  #inlineNodesOf(block: Block): ChildNode[] | null {
     const [paragraph] = block.token.type === "paragraph" ? this.#nodesOf(block, false) : [];
     return paragraph instanceof HTMLParagraphElement ? [...paragraph.childNodes] : null;
   }
@@ -251,9 +251,10 @@ export class MarkdownView {
   }
 
   async #drawFormulas(fragment: DocumentFragment): Promise<void> {
-    const places = [...fragment.children];
+    // Not what holds them: a list or a paragraph that grows takes them out of it meanwhile.
+    const places = [...fragment.querySelectorAll<HTMLElement>("[data-math]")];
     const { drawFormulas } = await import("./formula.ts").catch(() => ({ drawFormulas: () => {} }));
-    for (const place of places) drawFormulas(place);
+    drawFormulas(places);
   }
 
   #reset(): void {
