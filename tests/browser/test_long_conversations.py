@@ -98,13 +98,22 @@ async def test_of_a_growing_paragraph_only_the_end_is_drawn_anew(page: Page, sen
     await expect(paragraph).to_contain_text("199")
     if "bracket" not in sentence:
         await expect(paragraph).to_have_attribute("data-is-same", "true")
-    if "x_{number}" in sentence:
-        await expect(paragraph.locator("math")).to_have_count(200)  # drawn while the paragraph grows
     grown = await paragraph.evaluate(MARKUP)
     await harness.play(TextMessageEndEvent(message_id="t-1"))
     await harness.end()
     await expect(page.locator("article.assistant .body")).not_to_have_attribute("aria-busy", "true")
     assert await paragraph.evaluate(MARKUP) == grown
+
+
+@pytest.mark.parametrize(("text", "place"), [("See $x_{number}$ here. ", "p"), ("- See $x_{number}$\n", "ul")])
+async def test_formulas_are_drawn_while_what_holds_them_grows(page: Page, text: str, place: str) -> None:
+    harness = await Harness(page, thread_id=THREAD).open()
+    await harness.begin("Which formulas are there?")
+    await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
+    formulas = page.locator(f"article.assistant .body {place} math")
+    for number in range(4):
+        await harness.play(TextMessageContentEvent(message_id="t-1", delta=text.format(number=number)))
+        await expect(formulas).to_have_count(number + 1)
 
 
 def stored(count: int) -> list[Json]:
