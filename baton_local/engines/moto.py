@@ -91,9 +91,7 @@ class MotoServer:
 
         def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             if environ.get("HTTP_X_AMZ_TARGET") == "AWSEvents.PutEvents" and self.announced is not None:
-                body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-                environ["wsgi.input"] = io.BytesIO(body)
-                for entry in json.loads(body)["Entries"]:
+                for entry in json.loads(_read_body(environ))["Entries"]:
                     self.announced(f"Event of {entry['Source']}: {entry['DetailType']} {entry['Detail']}")
             return app(environ, start_response)
 
@@ -136,19 +134,25 @@ def _in_our_account(app: Wsgi) -> Wsgi:
     return wrapped
 
 
-def s3_serialized(app: Wsgi) -> Wsgi:
-    """Wrap ``app`` so that calls of S3 wait for each other.
+def _read_body(environ: dict[str, Any]) -> bytes:
+    """Return the request's body, and leave it to be read again."""
+    body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    environ["wsgi.input"] = io.BytesIO(body)
+    return body
 
-    moto goes through a bucket's dictionary of keys while other threads change it, and answers 500 when that is noticed.
+
+def s3_serialized(app: Wsgi) -> Wsgi:
+    """Wrap ``app`` so that it handles one call of S3 at a time.
+
+    moto iterates over the keys of a bucket while other threads change them, and answers 500 when that fails.
     """
     lock = threading.Lock()
 
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if "HTTP_X_AMZ_TARGET" in environ:  # a service that is called by JSON, whose calls may take long
             return app(environ, start_response)
-        if length := int(environ.get("CONTENT_LENGTH") or 0):
-            # Read first, so that a slow client does not hold the lock.
-            environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(length))
+        if environ.get("CONTENT_LENGTH"):
+            _read_body(environ)  # first, so that a slow client does not hold the lock
         with lock:
             return app(environ, start_response)
 

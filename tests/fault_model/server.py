@@ -60,13 +60,12 @@ class FaultModel:
     requests: list[Received] = field(default_factory=list)
     """Requests to all models but the light one."""
     light_requests: list[Received] = field(default_factory=list)
-    """Requests to ``LIGHT_MODEL``: what Baton asks by itself, at times of its own. ``light_script`` answers them."""
+    """Requests to ``LIGHT_MODEL``: what Baton asks by itself, at times of its own. ``otherwise`` answers them."""
     hangups: int = 0
     port: int = 0
 
     def __post_init__(self) -> None:
         self._script: deque[Behaviour] = deque()
-        self._light_script: deque[Behaviour] = deque()
         self._changed = threading.Condition()
         self._serving = ThreadedServer(self._app)
 
@@ -84,14 +83,9 @@ class FaultModel:
         """Behaviours for the next requests to other models than the light one, after those scripted before."""
         self._script.extend(behaviours)
 
-    def light_script(self, *behaviours: Behaviour) -> None:
-        """Behaviours for the next requests to the light model, after those scripted before."""
-        self._light_script.extend(behaviours)
-
     def reset(self) -> None:
         """Forget script, requests and hang-ups."""
         self._script.clear()
-        self._light_script.clear()
         self.requests.clear()
         self.light_requests.clear()
         self.hangups = 0
@@ -127,11 +121,10 @@ class FaultModel:
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         received = Received(scope["path"], headers, json.loads(body or b"{}"))
         is_light = received.body.get("model") == LIGHT_MODEL
-        script, requests = (self._light_script, self.light_requests) if is_light else (self._script, self.requests)
         with self._changed:
-            requests.append(received)
+            (self.light_requests if is_light else self.requests).append(received)
             self._changed.notify_all()
-        behaviour = script.popleft() if script else self.otherwise
+        behaviour = self._script.popleft() if self._script and not is_light else self.otherwise
         await behaviour(Exchange(received, receive, send, self._count_hangup))
 
     def _count_hangup(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from baton.domain.json_values import ValueCount
 
@@ -33,23 +34,37 @@ class StreamLimits:
     """JSON values in one event."""
 
 
-class ClosableIterator(AsyncIterator[bytes]):
-    """Iterates over ``parts``; ``aclose`` closes what it reads from.
+@runtime_checkable
+class AsyncClosable(Protocol):
+    """What can be closed, such as the body of a response."""
 
-    Iterators between a stream and its reader are objects and not generators: the garbage collector has the event loop
-    close generators, all of a cycle at once, and one of them that closes another one then meets it half closed.
+    async def aclose(self) -> None:
+        """Close it."""
+        ...
+
+
+class ClosableIterator(AsyncIterator[bytes]):
+    """Iterates over ``parts``; ``aclose`` closes them.
+
+    It is no generator: the event loop closes the generators that become garbage together in any order, and one that
+    closes another raises an error if that is closed already.
     """
 
     def __init__(self, parts: AsyncIterable[bytes]) -> None:
+        self._parts = parts
         self._source = aiter(parts)
 
     async def __anext__(self) -> bytes:
         return await anext(self._source)
 
     async def aclose(self) -> None:
-        """Close the source if it is a generator. To do so twice is no error."""
-        if isinstance(self._source, AsyncGenerator):
-            await self._source.aclose()
+        """Close the parts, and the generator that reads them if there is one. To do so twice is no error."""
+        try:
+            if isinstance(self._source, AsyncGenerator):
+                await self._source.aclose()
+        finally:
+            if isinstance(self._parts, AsyncClosable):
+                await self._parts.aclose()
 
 
 class MeteredIterator(ClosableIterator):

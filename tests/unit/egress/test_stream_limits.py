@@ -88,7 +88,7 @@ async def test_what_is_read_from_is_closed_however_the_reading_ends(ending: str)
     assert closed == [ending]
 
 
-async def test_what_read_a_closed_response_becomes_garbage_in_silence() -> None:
+async def test_readers_of_closed_responses_are_collected_without_errors() -> None:
     unexpected, closed = [], []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unexpected.append(context))
 

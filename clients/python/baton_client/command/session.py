@@ -22,7 +22,7 @@ from baton_client.command.device_flow import renewed
 from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
 from baton_client.command.output import Output
 from baton_client.command.token_store import TokenStore
-from baton_client.errors import BatonError
+from baton_client.errors import APIConnectionError, BatonError
 from baton_client.options import Options
 
 TIMEOUT_SECONDS = 30.0
@@ -137,8 +137,9 @@ def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *
         raise typer.Exit(exit_code(problem)) from None
     except httpx.HTTPError as problem:
         told = f"{_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
-        output.error(f"{told}. Run `baton doctor`, or name another address by --url.")
-        raise typer.Exit(ExitCode.UNREACHABLE) from None
+        unreachable = APIConnectionError(f"{told}.")
+        output.error(advice(unreachable))
+        raise typer.Exit(exit_code(unreachable)) from None
     except BrokenPipeError:
         raise
     except OSError as problem:

@@ -13,6 +13,7 @@ from baton_client.synchronous.pages import Pager
 from baton_client.synchronous.transport import Request, Transport
 
 T = TypeVar("T")
+NOT_JSON = "A line of the export is not JSON."
 
 
 class Resource:
@@ -54,21 +55,18 @@ class Resource:
         """Yield the records of an answer in JSON Lines, and of those that its last line asks for."""
         cursor: str | None = None
         while True:
-            following, is_whole, broken = None, not has_end, None
+            following, is_whole, is_cut_off = None, not has_end, False
             request = Request(method="GET", path=address, params={**params, "cursor": cursor})
             with self._transport.opened(request) as response:
                 for line in response.iter_lines():
                     if not line.strip():
                         continue
-                    try:
-                        record = _record(line)
-                    except UnexpectedAnswerError as problem:
-                        if broken:
-                            raise
-                        broken = problem  # an error may follow, which has cut the line off
+                    record = _record(line)
+                    if is_cut_off and (record is None or record.get("type") != "error"):
+                        raise UnexpectedAnswerError(NOT_JSON)
+                    if record is None:
+                        is_cut_off = True  # by an error, which follows
                         continue
-                    if broken and record.get("type") != "error":
-                        raise broken
                     match record.get("type"):
                         case "end":
                             following, is_whole = record.get("nextCursor"), True
@@ -78,8 +76,8 @@ class Resource:
                             pass
                         case _:
                             yield record
-            if broken:
-                raise broken
+            if is_cut_off:
+                raise UnexpectedAnswerError(NOT_JSON)
             if not is_whole:
                 raise UnexpectedAnswerError("The export ended early. Ask for it again.")
             if following is None:
@@ -87,11 +85,12 @@ class Resource:
             cursor = following
 
 
-def _record(line: str) -> dict[str, Any]:
+def _record(line: str) -> dict[str, Any] | None:
+    """Return the line's record; None if it is not JSON. Raises ``UnexpectedAnswerError`` for other values."""
     try:
         record = json.loads(line)
-    except ValueError as problem:
-        raise UnexpectedAnswerError("A line of the export is not JSON.") from problem
+    except ValueError:
+        return None
     if not isinstance(record, dict):
         raise UnexpectedAnswerError("A line of the export is no object.")
     return record

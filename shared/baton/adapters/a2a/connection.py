@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import httpx
 
@@ -51,27 +51,12 @@ async def _limit(response: httpx.Response) -> None:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise AgentFailed("The agent's answer is compressed, which was not asked for.")
     assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
-    response.stream = _Limited(response.stream)
+    response.stream = _Limited(response.stream, LIMITS)
 
 
-class _Limited(httpx.AsyncByteStream):
-    """A body that is read through the limits. Closing it closes what it is read from."""
+class _Limited(MeteredIterator, httpx.AsyncByteStream):
+    """A body that is read through limits."""
 
-    def __init__(self, body: httpx.AsyncByteStream) -> None:
-        self._body = body
-        self._pieces = _Pieces(body, LIMITS)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._pieces
-
-    async def aclose(self) -> None:
-        try:
-            await self._pieces.aclose()
-        finally:
-            await self._body.aclose()
-
-
-class _Pieces(MeteredIterator):
     async def __anext__(self) -> bytes:
         try:
             return await super().__anext__()

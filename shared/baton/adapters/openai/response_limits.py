@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import httpx2
 
 from baton.adapters.stream_limits import ClosableIterator, MeteredIterator, StreamLimits
@@ -24,28 +22,14 @@ async def limit_response(response: httpx2.Response, limits: StreamLimits = LIMIT
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         await stream.aclose()
         raise httpx2.DecodingError("The endpoint answers compressed although it was asked not to.")
-    pieces = _Beginning(stream) if response.status_code >= 400 else MeteredIterator(stream, limits)
-    response.stream = _Limited(stream, pieces)
+    response.stream = _Beginning(stream) if response.status_code >= 400 else _Metered(stream, limits)
 
 
-class _Limited(httpx2.AsyncByteStream):
-    """A body that is read through ``pieces``. Closing it closes what they read from."""
-
-    def __init__(self, body: httpx2.AsyncByteStream, pieces: ClosableIterator) -> None:
-        self._body = body
-        self._pieces = pieces
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._pieces
-
-    async def aclose(self) -> None:
-        try:
-            await self._pieces.aclose()
-        finally:
-            await self._body.aclose()
+class _Metered(MeteredIterator, httpx2.AsyncByteStream):
+    """A body that is read through limits."""
 
 
-class _Beginning(ClosableIterator):
+class _Beginning(ClosableIterator, httpx2.AsyncByteStream):
     """The first ``MAX_ERROR_BYTES`` of a body, and no more."""
 
     _room = MAX_ERROR_BYTES

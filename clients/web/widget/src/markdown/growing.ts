@@ -56,18 +56,6 @@ const OPENING = /[`[<$*~_]/;
 const BRACKET = /[([]/;
 /** Marks that begin nothing: between spaces, or within a word. */
 const PLAIN_MARKS = /(?<=\s)[*~_](?=\s)|(?<=\w)_(?=\w)/g;
-const SETTLED = new Set([
-  "text",
-  "escape",
-  "strong",
-  "em",
-  "del",
-  "codespan",
-  "br",
-  "link",
-  "formula",
-  "formulaInline",
-]);
 /** Between words, where the rest read alone begins with a letter: with nothing else than a paragraph. */
 const BORDER = /(?<=\S )(?=\p{L})|(?<=[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])(?=\p{L})/gu;
 
@@ -91,9 +79,22 @@ export function borderOf({ token, raw }: Block): number {
 }
 
 function isSettled(token: Token): boolean {
-  if (!SETTLED.has(token.type)) return false;
-  if (token.type === "codespan" || token.type.startsWith("formula")) return true;
-  if (token.type === "escape") return !BRACKET.test(token.raw); // it may be the beginning of a formula
-  if ("tokens" in token && token.tokens?.length) return token.tokens.every(isSettled);
-  return !OPENING.test(token.raw.replace(PLAIN_MARKS, ""));
+  switch (token.type) {
+    case "codespan":
+    case "br":
+    case "formula":
+    case "formulaInline":
+      return true;
+    case "escape":
+      return !BRACKET.test(token.raw); // it may be the beginning of a formula
+    case "text":
+    case "strong":
+    case "em":
+    case "del":
+    case "link":
+      if ("tokens" in token && token.tokens?.length) return token.tokens.every(isSettled);
+      return !OPENING.test(token.raw.replace(PLAIN_MARKS, ""));
+    default:
+      return false;
+  }
 }

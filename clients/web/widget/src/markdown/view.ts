@@ -10,6 +10,13 @@ export interface Labels {
   readonly table: string;
 }
 
+/** The last paragraph, while it grows: where its text begins that may still change, and the nodes that show it. */
+interface LiveText {
+  readonly place: Element;
+  readonly at: number;
+  readonly tail: readonly ChildNode[];
+}
+
 /**
  * Blocks that cannot change any more are grouped into parts of so many. In a long text the browser does not lay out parts
  * that are out of view. It checks every part in every frame, so that there must be few of them.
@@ -35,8 +42,7 @@ export class MarkdownView {
   #part: HTMLElement | null = null;
   #liveCode: { readonly node: Text; readonly code: string; readonly language: string } | null = null;
   #liveList: { readonly place: Element; readonly block: Block; readonly growing: Growing } | null = null;
-  /** The last paragraph, while it grows: where its text begins that may still change, and the nodes that show it. */
-  #liveText: { readonly place: Element; readonly at: number; readonly tail: readonly ChildNode[] } | null = null;
+  #liveText: LiveText | null = null;
 
   constructor(root: HTMLElement, labels: () => Labels) {
     this.#root = root;
@@ -110,13 +116,10 @@ export class MarkdownView {
   /** A paragraph that becomes longer: of a long one only the end is read and drawn again. */
   #growText(text: string): boolean {
     const known = this.#liveText;
-    const [block, ...others] = known ? blocksOf(text.slice(this.#settled + known.at), this.#links) : [];
-    const tail = block && others.length === 0 ? this.#inlineNodesOf(block) : null;
-    if (!known || !block || !tail) return false;
-    for (const node of known.tail) node.remove();
-    known.place.append(...tail);
-    this.#liveText = { ...known, tail };
-    this.#divideText(block);
+    const end = known && this.#paragraphOf(text.slice(this.#settled + known.at));
+    if (!known || !end) return false;
+    this.#replaceTail(known, known.at, [], end.nodes);
+    this.#divideText(end.block);
     return true;
   }
 
@@ -133,20 +136,24 @@ export class MarkdownView {
     const known = this.#liveText;
     const border = known && tail.raw.length > 2 * TAIL ? borderOf(tail) : 0;
     if (!known || border === 0) return;
-    const [before, after] = [tail.raw.slice(0, border), tail.raw.slice(border)].map((raw) => {
-      const [block, ...others] = blocksOf(raw, this.#links);
-      return block && others.length === 0 ? this.#inlineNodesOf(block) : null;
-    });
-    if (!before || !after) return;
-    for (const node of known.tail) node.remove();
-    known.place.append(...before, ...after);
-    this.#liveText = { place: known.place, at: known.at + border, tail: after };
+    const before = this.#paragraphOf(tail.raw.slice(0, border));
+    const after = this.#paragraphOf(tail.raw.slice(border));
+    if (before && after) this.#replaceTail(known, known.at + border, before.nodes, after.nodes);
   }
 
-  /** What a paragraph's element holds; `null` if the block is no paragraph, or has HTML of its own. */
-  #inlineNodesOf(block: Block): ChildNode[] | null {
-    const [paragraph] = block.token.type === "paragraph" ? this.#nodesOf(block, false) : [];
-    return paragraph instanceof HTMLParagraphElement ? [...paragraph.childNodes] : null;
+  /** Shows `settled` and the new `tail`, whose text begins at `at`, in place of the old tail. */
+  #replaceTail({ place, tail: old }: LiveText, at: number, settled: readonly ChildNode[], tail: readonly ChildNode[]) {
+    for (const node of old) node.remove();
+    place.append(...settled, ...tail);
+    this.#liveText = { place, at, tail };
+  }
+
+  /** The text as one paragraph, and what its element holds; `null` if it is anything else, or has HTML of its own. */
+  #paragraphOf(text: string): { block: Block; nodes: ChildNode[] } | null {
+    const [block, ...others] = blocksOf(text, this.#links);
+    if (block?.token.type !== "paragraph" || others.length > 0) return null;
+    const [paragraph] = this.#nodesOf(block, false);
+    return paragraph instanceof HTMLParagraphElement ? { block, nodes: [...paragraph.childNodes] } : null;
   }
 
   /** Code that becomes longer is appended to: a block of thousands of lines is not built anew for each of them. */

@@ -4,7 +4,7 @@ import { css } from "lit";
 export const markdown = css`
   .markdown { display: block; }
   .markdown > .part { display: contents; }
-  /* Not the blocks after the last part: with each such element that is added, Chromium walks through the whole page. */
+  /* The blocks after the last part lack it: when an element that has it is added, Chromium visits every element of the page. */
   .markdown[data-long] > .part { display: block; content-visibility: auto; contain-intrinsic-size: auto 2400px; }
   .markdown :is(p, ul, ol, blockquote, figure, .table, details) { margin-block: 10px; }
   .markdown :is(h1, h2, h3, h4, h5, h6) { margin-block: 18px 8px; line-height: 1.3; font-weight: 650; font-size: 1.05em; }
