@@ -8,7 +8,7 @@ import os
 import queue
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
 from baton_local.settings import check_function_settings, read_settings
+from baton_local.signals import NOTICED_SECONDS
 from baton_local.stack import FunctionDefinition, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
@@ -135,8 +136,10 @@ class LocalCloud:
         return self
 
     def wait(self) -> None:
-        """Block while it runs. Raises ``EngineFailed`` if an engine ends repeatedly."""
-        raise self._failures.get()
+        """Block while it runs. Raises ``EngineFailed`` if an engine ends repeatedly, and what signal handlers raise."""
+        while True:
+            with suppress(queue.Empty):
+                raise self._failures.get(timeout=NOTICED_SECONDS)
 
     def stop(self) -> None:
         """Stop everything, each part before those it needs. A repetition is no error."""

@@ -26,6 +26,7 @@ from baton_local.execution import as_deployed
 from baton_local.functions import Function
 from baton_local.pressure import Pressure
 from baton_local.settings import CONCURRENCY, read_settings
+from baton_local.signals import NOTICED_SECONDS
 from baton_local.stack import QueueConsumer, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.worker_processes import WorkerEnded
@@ -297,7 +298,8 @@ def serve(stack: Stack, queues_url: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
     print("The worker polls.", flush=True)
-    stopping.wait()
+    while not stopping.wait(NOTICED_SECONDS):
+        pass
     for worker in workers:
         worker.stop()
     return 0

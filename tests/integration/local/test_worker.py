@@ -1,6 +1,7 @@
 """Queues feed functions as Lambda's event source mapping does."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from baton_local.stack import Stack
 from baton_local.worker import Worker, failed_ids
 from tests.engines import QueueAt
 from tests.integration.local.sockets import eventually, exchange, open_socket, receive
+from tests.signals import send_to_other_thread
 
 ONE = {"itemIdentifier": "1"}
 
@@ -75,7 +77,7 @@ async def test_a_worker_runs_as_a_process_of_its_own(
         async with open_socket(cloud) as socket:
             answers = [await exchange(socket, str(number)) for number in range(5)]
     finally:
-        worker_process.terminate()
+        send_to_other_thread(worker_process.pid, signal.SIGTERM)
         assert worker_process.wait(60) == 0
         cloud.start_workers()
     assert [answer["answer"] for answer in answers] == list("01234")

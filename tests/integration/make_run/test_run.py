@@ -17,6 +17,7 @@ from websockets.typing import Subprotocol
 from baton_local.root import ROOT
 from baton_testing.fakes.frames import events_in
 from tests.integration.make_run.program import environment, running
+from tests.signals import send_to_other_thread
 
 STAND_INS = Path(__file__).parents[1] / "local" / "cloud" / "template.yaml"
 
@@ -55,7 +56,9 @@ def stand_in_template() -> Path:
     return STAND_INS
 
 
-def test_it_says_where_it_is_and_stops_cleanly_and_its_data_outlive_it(stand_in_template: Path, tmp_path: Path) -> None:
+def test_it_stops_cleanly_whichever_thread_is_signalled_and_its_data_stay(
+    stand_in_template: Path, tmp_path: Path
+) -> None:
     wanted = {"tenant": "demo", "user": "me"}
     keys = set()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -64,7 +67,7 @@ def test_it_says_where_it_is_and_stops_cleanly_and_its_data_outlive_it(stand_in_
             keys.add(httpx.post(f"{url}/local/token", json=wanted).json()["token"].split(".")[0])
             keys.add((tmp_path / "embed-key").read_text())
             assert list((tmp_path / "table").glob("*.db"))
-            process.send_signal(number)
+            send_to_other_thread(process.pid, number)
             out, err = process.communicate(timeout=60)
             assert (process.returncode, err) == (0, "")
             assert out.endswith("Stopping ...\nStopped.\n")
