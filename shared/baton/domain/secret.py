@@ -35,11 +35,11 @@ class SecretReference(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    secret: str | None = Field(default=None, pattern=r"^[\w/+=.@{}-]{1,200}$")
+    secret: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_/+=.@{}-]+$", max_length=200)
     """The secret's name; ``{stage}`` in it is the deployment's stage."""
     key: str | None = Field(default=None, min_length=1, max_length=200)
     """The field of a secret that is a JSON object."""
-    parameter: str | None = Field(default=None, pattern=r"^/[\w/.{}-]{1,200}$")
+    parameter: str | None = Field(default=None, pattern=r"^/[A-Za-z0-9_/.{}-]+$", max_length=200)
     """The parameter's full name, with its first slash; ``{stage}`` as above."""
     format: str = Field(default="{}", max_length=200)
     """The header's value, with ``{}`` where the secret goes."""
