@@ -67,7 +67,7 @@ class AuditFilters:
         return {**self.wanted, **{name: iso(time) for name, time in times.items() if time is not None}}
 
 
-def _filters(
+async def _filters(
     since: Annotated[
         AwareDatetime | None, Query(alias="from", description="Only at or after this time.", examples=[TIMESTAMP])
     ] = None,

@@ -42,7 +42,7 @@ def caller(
 Caller = Annotated[Scope, Depends(caller)]
 
 
-def token_seconds(request: Request, services: Services, _: Caller) -> float:
+async def token_seconds(request: Request, services: Services, _: Caller) -> float:
     """Return the seconds until the request's token expires. Streams end then."""
     expires_at: datetime = request.state.token_expires_at
     return (expires_at - services.clock.now()).total_seconds()

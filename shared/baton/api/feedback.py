@@ -27,7 +27,7 @@ from baton.domain.identity import thread_ref
 router = APIRouter(prefix="/threads/{thread_id}/messages/{message_id}/feedback", tags=["threads"])
 
 
-def _message_in_path(
+async def _message_in_path(
     message_id: Annotated[
         str,
         Path(

@@ -52,7 +52,7 @@ class ProcedureIds(StringConvertor):
 register_url_convertor("procedure", ProcedureIds())
 
 
-def thread_in_path(
+async def thread_in_path(
     thread_id: Annotated[
         str, Path(description="The thread's UUID, or the host's own id, percent-encoded.", examples=[THREAD_ID])
     ],
@@ -61,7 +61,7 @@ def thread_in_path(
     return unquote(thread_id)
 
 
-def run_in_path(
+async def run_in_path(
     run_id: Annotated[str, Path(description="The run's id, percent-encoded.", examples=[RUN_ID])],
 ) -> str:
     """Return the run id of a path. Clients may choose it, so it may contain a slash."""

@@ -57,7 +57,7 @@ MAX_DAYS = 36_500
 REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
 
 
-def _user_in_path(
+async def _user_in_path(
     user_id: Annotated[
         str, Path(description="`me` for the caller, or a user's id, percent-encoded.", max_length=768, examples=["me"])
     ],

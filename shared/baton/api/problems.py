@@ -184,10 +184,10 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
     scope: Scope = request.state.scope
     thread_id = None
     with contextlib.suppress(InvalidRequest):
-        thread_id = thread_ref(scope, thread_in_path(request.path_params.get("thread_id", ""))).id
+        thread_id = thread_ref(scope, await thread_in_path(request.path_params.get("thread_id", ""))).id
     action = error.action or f"{request.method} {request.scope['route'].path}"
     detail = {"permission": error.permission}
-    await services(request).audit.record(scope, action, thread_id=thread_id, outcome="denied", detail=detail)
+    await (await services(request)).audit.record(scope, action, thread_id=thread_id, outcome="denied", detail=detail)
 
 
 def _from_validation(error: Exception) -> BatonError:

@@ -197,7 +197,8 @@ class ApiServices:
         return self.app.knowledge.sources
 
 
-def services(request: Request) -> ApiServices:
+# Like other dependencies async, although it waits for nothing: FastAPI calls other functions in a thread.
+async def services(request: Request) -> ApiServices:
     """Return the application's services. They are built by the first request that needs them; /health does not."""
     return cast("ApiServices", request.app.state.services())
 

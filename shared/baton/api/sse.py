@@ -37,7 +37,7 @@ class Timing:
     """How long a stream follows events before the client must reconnect."""
 
 
-def timing(request: Request) -> Timing:
+async def timing(request: Request) -> Timing:
     """Return the application's time limits."""
     return cast("Timing", request.app.state.timing)
 

@@ -43,7 +43,7 @@ class ThreadFilters:
         return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
 
 
-def thread_filters(
+async def thread_filters(
     user_id: Annotated[
         str | None,
         Query(

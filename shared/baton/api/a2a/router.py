@@ -123,7 +123,7 @@ async def calling(request: Request, scope: Scope, services: ApiServices, agent_i
     return A2ACaller(
         scope=scope,
         services=services,
-        timing=sse.timing(request),
+        timing=await sse.timing(request),
         agents=agents,
         agent=agent,
         request_id=request_id(request),

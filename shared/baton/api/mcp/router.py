@@ -83,7 +83,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], s
     who = McpCaller(
         scope=scope,
         services=services,
-        timing=sse.timing(request),
+        timing=await sse.timing(request),
         ends_at=token_ends_at(request, services),
         session_id=named_session(request.headers.get("mcp-session-id")),
     )
