@@ -1,8 +1,6 @@
 """The local cloud as a whole: engines, resources, functions, gateway and workers, in one process."""
 
 import asyncio
-import importlib
-import importlib.util
 import logging
 import os
 import queue
@@ -28,6 +26,7 @@ from baton_local.engines.queues import Queues
 from baton_local.errors import EngineFailed, LocalCloudError
 from baton_local.execution import AGENTS_LAYER, as_deployed
 from baton_local.functions import Function, load_web_app
+from baton_local.garbage import uncollected
 from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from baton_local.gateway.connections import Connections, ManagementApi
 from baton_local.gateway.http import RestGateway
@@ -129,7 +128,8 @@ class LocalCloud:
     def start(self) -> Self:
         """Start everything and return when requests are served. Stops everything if it raises ``LocalCloudError``."""
         try:
-            self._start()
+            with uncollected():
+                self._start()
         except BaseException:
             self._running.close()
             raise
@@ -162,7 +162,7 @@ class LocalCloud:
         endpoints = Endpoints(
             gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=queues
         )
-        self.stack = read_stack(settings.template.resolve(), {"Stage": "local"}, endpoints)
+        self.stack = read_stack(settings.template.resolve(), {"Stage": "local"}, endpoints, settings.cache_dir)
         self.environment = environment.variables(
             self.stack.functions,
             gateway=self.url,
@@ -188,9 +188,7 @@ class LocalCloud:
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
         self._functions = functions
-        machines = client("stepfunctions", moto)
-        for machine in self.stack.state_machines:
-            resources.create_state_machine(machines, machine)
+        self._prepare_state_machines(moto)
         server = self._server = Server(self._application(functions, web_apps), subscriber)
         self._running.callback(server.stop)
         server.start()
@@ -267,7 +265,6 @@ class LocalCloud:
             moto = pool.submit(moto_engine.start)
             search = pool.submit(search_engine.start) if search_engine else None
             model = pool.submit(self._weights) if environment.embeds_by_itself() else None
-            importlib.import_module("samtranslator.translator.translator")  # this takes a second, meanwhile
             _ = model and model.result()
             return (
                 queues.result(),
@@ -330,6 +327,18 @@ class LocalCloud:
         }
         for name in {*self.stack.secrets, *values} - {""}:
             resources.put_secret(secrets, name, values.get(name, "{}"))
+
+    def _prepare_state_machines(self, endpoint: str) -> None:
+        """Read the definitions now, so that a mistake stops the start, and create the state machines at first use."""
+        definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
+
+        def create() -> None:
+            machines = client("stepfunctions", endpoint)
+            for machine, definition in definitions:
+                resources.create_state_machine(machines, machine, definition)
+
+        if self._moto is not None:
+            self._moto.create_state_machines = create
 
     def _load_functions(self) -> tuple[dict[str, Function], dict[str, tuple[FunctionDefinition, AsgiApp]]]:
         functions: dict[str, Function] = {}

@@ -179,9 +179,9 @@ class Stack:
     sockets: SocketApi
 
 
-def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints) -> Stack:
-    """Read the template at ``path``. Raises ``TemplateProblem``."""
-    template = Template(path, parameters, endpoints)
+def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, cache_dir: Path | None = None) -> Stack:
+    """Read the template at ``path``; keep its translation in ``cache_dir``. Raises ``TemplateProblem``."""
+    template = Template(path, parameters, endpoints, cache_dir)
     sockets = _sockets(template)
     rest = _rest(template)
     bucket, _ = template.one("AWS::S3::Bucket")

@@ -1,16 +1,14 @@
-"""Read the SAM template, translate it with AWS's translator, and resolve it with the resources of this machine."""
+"""The translated SAM template, resolved with the resources of this machine."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boto3.session import Session
-
 from baton_local.account import ACCOUNT, REGION
 from baton_local.errors import TemplateProblem
 from baton_local.intrinsics import Intrinsics
+from baton_local.translation import translate
 
 
 @dataclass(frozen=True)
@@ -34,19 +32,23 @@ Answer = Callable[["Template", str, Any, str | None], Any]
 class Template:
     """One translated template with its parameters."""
 
-    def __init__(self, path: Path, parameters: Mapping[str, str], endpoints: Endpoints) -> None:
+    def __init__(
+        self, path: Path, parameters: Mapping[str, str], endpoints: Endpoints, cache_dir: Path | None = None
+    ) -> None:
         """Read and translate the file at ``path``; ``parameters`` win over the template's defaults.
 
-        Raises ``TemplateProblem`` when it is missing or the translator refuses it.
+        The translation is kept in ``cache_dir`` if there is one. Raises ``TemplateProblem`` when the file is missing or
+        the translator refuses it.
         """
         self.folder = path.parent
-        source = _read(path)
-        self.code_folders = _take_code_folders(source)
+        translated = translate(path, cache_dir)
+        source = translated.source
+        self.code_folders = translated.code_folders
+        self.definition_files = translated.definition_files
         self._layers = [
             name for name, item in source["Resources"].items() if item["Type"] == "AWS::Serverless::LayerVersion"
         ]
-        self.definition_files = _take_definition_files(source)
-        self._resources: dict[str, dict[str, Any]] = _translate(source)["Resources"]
+        self._resources: dict[str, dict[str, Any]] = translated.result["Resources"]
         self._endpoints = endpoints
         values = {name: _default(parameter) for name, parameter in source.get("Parameters", {}).items()}
         values.update({name: value for name, value in parameters.items() if name in values})
@@ -88,55 +90,6 @@ class Template:
 
     def _exists(self, resource: Mapping[str, Any]) -> bool:
         return "Condition" not in resource or self._intrinsics.holds(resource["Condition"])
-
-
-def _read(path: Path) -> dict[str, Any]:
-    from samtranslator.yaml_helper import yaml_parse
-
-    try:
-        source: dict[str, Any] = yaml_parse(path.read_text())  # type: ignore[no-untyped-call]
-    except OSError as problem:
-        raise TemplateProblem(f"Cannot read the template {path}: {problem.strerror}.") from problem
-    return source
-
-
-def _take_code_folders(source: dict[str, Any]) -> dict[str, str]:
-    """Replace local code by an S3 address, which the translator insists on; return the folders by function."""
-    folders = {}
-    default = source.get("Globals", {}).get("Function", {}).pop("CodeUri", ".")
-    for logical_id, resource in source["Resources"].items():
-        properties = resource.setdefault("Properties", {})
-        if resource["Type"] == "AWS::Serverless::Function":
-            folders[logical_id] = str(properties.get("CodeUri", default))
-            properties["CodeUri"] = "s3://code/local"
-        elif resource["Type"] == "AWS::Serverless::LayerVersion":
-            properties["ContentUri"] = "s3://code/local"
-    return folders
-
-
-def _take_definition_files(source: dict[str, Any]) -> dict[str, str]:
-    """Do the same with the definitions of state machines; return their files by state machine."""
-    files = {}
-    for logical_id, resource in source["Resources"].items():
-        if resource["Type"] == "AWS::Serverless::StateMachine":
-            files[logical_id] = str(resource["Properties"].get("DefinitionUri", ""))
-            resource["Properties"]["DefinitionUri"] = "s3://definitions/local"
-    return files
-
-
-def _translate(source: dict[str, Any]) -> dict[str, Any]:
-    from samtranslator.model.exceptions import InvalidDocumentException
-    from samtranslator.parser.parser import Parser
-    from samtranslator.translator.translator import Translator
-
-    logging.getLogger("samtranslator").setLevel(logging.ERROR)  # it warns of switches of AWS's own deployment
-    translator = Translator({}, Parser(), boto_session=Session(region_name=REGION))
-    try:
-        translated: dict[str, Any] = translator.translate(source, parameter_values={})
-    except InvalidDocumentException as problem:
-        causes = "; ".join(cause.message for cause in problem.causes)
-        raise TemplateProblem(f"The template does not translate: {causes}") from problem
-    return translated
 
 
 def _default(parameter: Mapping[str, Any]) -> Any:

@@ -280,8 +280,9 @@ def main() -> int:
     template = Path(os.environ.get("BATON_LOCAL_TEMPLATE", "template.yaml"))
     endpoints = Endpoints(gateway="", sockets="", connections="", queues=queues_url)
     try:
-        stack = read_stack(template, {"Stage": "local"}, endpoints)
-        with as_deployed(stack, read_settings()):
+        settings = read_settings()
+        stack = read_stack(template, {"Stage": "local"}, endpoints, settings.cache_dir)
+        with as_deployed(stack, settings):
             return serve(stack, queues_url)
     except LocalCloudError as problem:
         print(problem, file=sys.stderr)

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 from baton_local.errors import LocalCloudError
 from baton_local.execution import as_deployed
 from baton_local.functions import Function
+from baton_local.garbage import uncollected
 from baton_local.settings import read_settings
 from baton_local.stack import Stack, read_stack
 from baton_local.template import Endpoints
@@ -52,12 +53,14 @@ def main() -> int:
     answers = Answers(os.fdopen(os.dup(1), "w"))
     os.dup2(2, 1)  # send output of functions to stderr, because stdout carries the answers
     try:
+        settings = read_settings()
         stack = read_stack(
             Path(os.environ["BATON_LOCAL_TEMPLATE"]),
             {"Stage": "local"},
             Endpoints(gateway="", sockets="", connections="", queues=os.environ["AWS_ENDPOINT_URL_SQS"]),
+            settings.cache_dir,
         )
-        with as_deployed(stack, read_settings()):
+        with as_deployed(stack, settings):
             serve(stack, answers)
     except LocalCloudError as problem:
         print(problem, file=sys.stderr)
@@ -67,7 +70,8 @@ def main() -> int:
 
 def serve(stack: Stack, answers: Answers) -> None:
     """Load the functions, and handle requests until standard input closes."""
-    functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
+    with uncollected():
+        functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
     answers.write(READY)
     for line in sys.stdin:
         request = json.loads(line)

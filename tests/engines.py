@@ -61,7 +61,7 @@ def product_stack() -> Stack:
         connections="http://gateway.invalid/local/gateway",
         queues="http://queues.invalid",
     )
-    return read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
+    return read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere, default_cache_dir())
 
 
 @pytest.fixture(scope="session")

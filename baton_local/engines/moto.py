@@ -6,6 +6,7 @@ It keeps a bucket's objects in a folder when given one.
 import io
 import json
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -37,6 +38,8 @@ class MotoServer:
         """What is told of every object that is stored."""
         self.announced: Callable[[str], None] | None = None
         """What is told of every event that is put on a bus of EventBridge."""
+        self.create_state_machines: Callable[[], None] = lambda: None
+        """What is called before Step Functions is first used: moto takes more than a second to import it."""
 
     def start(self) -> str:
         """Start it and return its endpoint URL."""
@@ -51,7 +54,7 @@ class MotoServer:
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
             app = _keeping(app, kept)
-        app = _for_this_machine(self._telling(self._announcing(app)))
+        app = _for_this_machine(self._telling(self._announcing(self._with_state_machines(app))))
 
         class Handler(MotoRequestHandler):
             disable_nagle_algorithm = True  # it sends an answer's head and body separately
@@ -97,13 +100,29 @@ class MotoServer:
 
         return wrapped
 
+    def _with_state_machines(self, app: Wsgi) -> Wsgi:
+        """Wrap ``app`` so that the state machines are there when Step Functions is first used."""
+        creating = threading.Lock()
+        created = False
+
+        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            nonlocal created
+            service, _, operation = environ.get("HTTP_X_AMZ_TARGET", "").partition(".")
+            if service == "AWSStepFunctions" and operation != "CreateStateMachine":
+                with creating:
+                    if not created:
+                        self.create_state_machines()
+                        created = True
+            return app(environ, start_response)
+
+        return wrapped
+
     def stop(self) -> None:
         """End it and, unless another one runs, delete its state. No error if it does not run."""
         if self._server and self._thread:
             from moto.core.model_instances import reset_model_data
             from moto.s3.models import s3_backends
             from moto.secretsmanager.models import secretsmanager_backends
-            from moto.stepfunctions.parser.models import stepfunctions_parser_backends
 
             self._server.shutdown()
             self._thread.join(5)
@@ -114,7 +133,8 @@ class MotoServer:
                 return
             s3_backends.reset()
             secretsmanager_backends.reset()
-            stepfunctions_parser_backends.reset()
+            if (state_machines := sys.modules.get("moto.stepfunctions.parser.models")) is not None:
+                state_machines.stepfunctions_parser_backends.reset()
             reset_model_data()
 
 

@@ -1,0 +1,22 @@
+"""Start without collecting garbage: nearly everything that a start makes stays until the end."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Collect no garbage during the block, and leave what exists at its end out of later collections.
+
+    Imports make many objects. Without this, a seventh of the time to start goes into looking for garbage among them,
+    and each later collection looks through all of them again, while users wait.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,123 @@
+"""Translate a SAM template with AWS's translator, and keep the result: it takes a second to load the translator."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from baton_local.account import REGION
+from baton_local.errors import TemplateProblem
+
+logger = logging.getLogger("baton_local")
+
+
+class Translation(BaseModel):
+    """A template, and what CloudFormation would deploy."""
+
+    checksum: str
+    """Of the template's text and the translator's version."""
+    source: dict[str, Any]
+    """The template, with intrinsic functions in their long forms and addresses in place of local code."""
+    code_folders: dict[str, str]
+    """The folders of local code, by function."""
+    definition_files: dict[str, str]
+    """The files of definitions, by state machine."""
+    result: dict[str, Any]
+
+
+def translate(path: Path, cache_dir: Path | None = None) -> Translation:
+    """Return the translation of the template at ``path``, from ``cache_dir`` if it is there.
+
+    Raises ``TemplateProblem`` when the file is missing or the translator refuses it.
+    """
+    try:
+        text = path.read_text()
+    except OSError as problem:
+        raise TemplateProblem(f"Cannot read the template {path}: {problem.strerror}.") from problem
+    checksum = hashlib.sha256(f"{version('aws-sam-translator')} {text}".encode()).hexdigest()
+    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    file = cache_dir and cache_dir / f"template-{place}.json"
+    if file:
+        # A file of another version, or one that was cut off, is written anew.
+        with contextlib.suppress(OSError, ValidationError):
+            kept = Translation.model_validate_json(file.read_bytes())
+            if kept.checksum == checksum:
+                return kept
+    translation = _translation(text, checksum)
+    if file:
+        _keep(translation, file)
+    return translation
+
+
+def _translation(text: str, checksum: str) -> Translation:
+    from samtranslator.yaml_helper import yaml_parse
+
+    source: dict[str, Any] = yaml_parse(text)  # type: ignore[no-untyped-call]
+    code_folders, definition_files = _take_code_folders(source), _take_definition_files(source)
+    made = Translation(
+        checksum=checksum,
+        code_folders=code_folders,
+        definition_files=definition_files,
+        result=_translate(source),
+        source=source,
+    )
+    return Translation.model_validate_json(made.model_dump_json())  # what YAML reads as a date is text from here on
+
+
+def _keep(translation: Translation, file: Path) -> None:
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(translation.model_dump_json())
+        unfinished.replace(file)
+    except OSError as problem:
+        logger.warning("The translated template is not kept for the next run: %s", problem)
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+
+
+def _take_code_folders(source: dict[str, Any]) -> dict[str, str]:
+    """Replace local code by an S3 address, which the translator insists on; return the folders by function."""
+    folders = {}
+    default = source.get("Globals", {}).get("Function", {}).pop("CodeUri", ".")
+    for logical_id, resource in source["Resources"].items():
+        properties = resource.setdefault("Properties", {})
+        if resource["Type"] == "AWS::Serverless::Function":
+            folders[logical_id] = str(properties.get("CodeUri", default))
+            properties["CodeUri"] = "s3://code/local"
+        elif resource["Type"] == "AWS::Serverless::LayerVersion":
+            properties["ContentUri"] = "s3://code/local"
+    return folders
+
+
+def _take_definition_files(source: dict[str, Any]) -> dict[str, str]:
+    """Do the same with the definitions of state machines; return their files by state machine."""
+    files = {}
+    for logical_id, resource in source["Resources"].items():
+        if resource["Type"] == "AWS::Serverless::StateMachine":
+            files[logical_id] = str(resource["Properties"].get("DefinitionUri", ""))
+            resource["Properties"]["DefinitionUri"] = "s3://definitions/local"
+    return files
+
+
+def _translate(source: dict[str, Any]) -> dict[str, Any]:
+    from boto3.session import Session
+    from samtranslator.model.exceptions import InvalidDocumentException
+    from samtranslator.parser.parser import Parser
+    from samtranslator.translator.translator import Translator
+
+    logging.getLogger("samtranslator").setLevel(logging.ERROR)  # it warns of switches of AWS's own deployment
+    translator = Translator({}, Parser(), boto_session=Session(region_name=REGION))
+    try:
+        translated: dict[str, Any] = translator.translate(source, parameter_values={})
+    except InvalidDocumentException as problem:
+        causes = "; ".join(cause.message for cause in problem.causes)
+        raise TemplateProblem(f"The template does not translate: {causes}") from problem
+    return translated

@@ -1,0 +1,69 @@
+"""The translation of a template is kept, because AWS's translator takes a second to load."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from baton_local import translation
+from baton_local.stack import read_stack
+from baton_local.template import Endpoints
+
+HERE = Endpoints("http://127.0.0.1:1", "ws://127.0.0.1:1/ws", "http://127.0.0.1:1/c", "http://127.0.0.1:2")
+
+
+@pytest.fixture
+def template(stand_in_template: Path, tmp_path: Path) -> Path:
+    shutil.copytree(stand_in_template.parent, tmp_path / "project")
+    return tmp_path / "project" / stand_in_template.name
+
+
+@pytest.fixture
+def translated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was translated."""
+    made: list[str] = []
+    original = translation._translate
+
+    def counted(source: dict[str, object]) -> dict[str, object]:
+        made.append(str(source.get("Description")))
+        return original(source)
+
+    monkeypatch.setattr(translation, "_translate", counted)
+    return made
+
+
+def test_a_template_is_translated_once(template: Path, tmp_path: Path, translated: list[str]) -> None:
+    cache = tmp_path / "cache"
+    stacks = [read_stack(template, {"Stage": "local"}, HERE, cache) for _ in range(3)]
+    assert stacks[0] == stacks[1] == stacks[2] == read_stack(template, {"Stage": "local"}, HERE)
+    assert len(translated) == 2  # once for the folder, once without one
+    assert [file.suffix for file in cache.iterdir()] == [".json"]
+
+
+def test_a_changed_template_is_translated_again(template: Path, tmp_path: Path, translated: list[str]) -> None:
+    cache = tmp_path / "cache"
+    before = read_stack(template, {}, HERE, cache)
+    template.write_text(template.read_text().replace("Timeout: 900", "Timeout: 800"))
+    after = read_stack(template, {}, HERE, cache)
+    assert (before.functions["TurnsFunction"].timeout, after.functions["TurnsFunction"].timeout) == (900, 800)
+    assert len(translated) == 2
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.mark.parametrize("kept", [b"", b"{", b"\xff", b'{"checksum": "other"}'])
+def test_a_file_that_cannot_be_used_is_written_anew(
+    template: Path, tmp_path: Path, translated: list[str], kept: bytes
+) -> None:
+    cache = tmp_path / "cache"
+    stack = read_stack(template, {}, HERE, cache)
+    next(cache.iterdir()).write_bytes(kept)
+    assert read_stack(template, {}, HERE, cache) == read_stack(template, {}, HERE, cache) == stack
+    assert len(translated) == 2
+
+
+def test_a_folder_that_cannot_be_written_is_reported_and_not_needed(
+    template: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cache").write_text("a file")
+    assert read_stack(template, {}, HERE, tmp_path / "cache") == read_stack(template, {}, HERE)
+    assert "not kept for the next run" in caplog.text
