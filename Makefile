@@ -49,7 +49,7 @@ check: setup ## Lint, types and unit tests: the daily loop, under 90 seconds on 
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi
 
 # Files are taken in the order of their names: those that start a local cloud first, and the many short ones of the unit
-# tests last, so that all processes end at the same time. They are three, because those of browsers and servers mostly wait.
+# tests last, so that all processes end at the same time. They are more than the cores, because they often wait.
 # Integration tests keep the tests of a folder together, for moto's servers in a process share their state. The fault suite
 # has both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud. Here it
 # generates a small, fixed number of cases.
@@ -64,9 +64,9 @@ test: setup ## Check everything: lint, types, every test; at most 12 minutes on 
 		echo "Roles are not judged: that takes a run of all tests."; \
 	else \
 		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
-		$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/integration --ignore tests/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
+		$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --ignore tests/integration --ignore tests/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
 		$(BIN)/pytest $(FAULTS) || failed+=(faults); \
-		$(BIN)/pytest tests/integration -n 2 || failed+=("integration tests"); \
+		$(BIN)/pytest tests/integration -n 3 || failed+=("integration tests"); \
 		$(MAKE) --no-print-directory grants RECORDINGS=$$BATON_LOCAL_RECORDINGS || failed+=(grants); \
 		rm -r $$BATON_LOCAL_RECORDINGS; \
 	fi; \

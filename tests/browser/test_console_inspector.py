@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 from baton_local import web
 from tests.browser.console import ADMINISTRATOR, Console, say
 from tests.e2e.cloud import RunningCloud
-from tests.fault_model import FaultModel
+from tests.fault_model import FaultModel, answers
 
 expect.set_options(timeout=60_000)
 HOSTILE = '<img src=x onerror="alert(1)"> </text-viewer><script>alert(2)</script>'
@@ -63,6 +63,7 @@ async def test_a_long_prompt_stays_usable_and_a_record_that_is_not_there_says_so
     page: Page, cloud: RunningCloud, model: FaultModel
 ) -> None:
     tenant, session = f"t{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
+    model.script(answers("That is long."))
     run_id = await say(cloud, tenant, "ada", session, "word " * (LONG // 5))
     console = Console(page, cloud.url)
     await console.open(f"/threads/{session}/turns/{run_id}")
