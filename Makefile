@@ -55,7 +55,7 @@ check: setup ## Lint, types and unit tests: the daily loop, under 90 seconds on 
 # generates a small, fixed number of cases.
 FAULTS := tests/faults -n 2
 
-test: setup ## Check everything: lint, types, every test; at most 12 minutes on two cores
+test: setup ## Check everything: lint, types, every test; a quarter of an hour on two cores
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== tests"; \

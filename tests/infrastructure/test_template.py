@@ -19,7 +19,6 @@ from baton_local.stack import Stack as LocalStack
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"
-DEPLOYMENTS = ("AllAtOnce", CANARY)
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +32,13 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     circular = translate(read_template())
     variables = circular["Resources"]["HttpFunction"]["Properties"]["Environment"]["Variables"]
     variables["REST_API"] = {"Ref": "RestApi"}
-    templates = {"account": ROOT / "account.yaml", "circular": folder / "circular.json"}
-    templates["circular"].write_text(json.dumps(circular))
-    for deployment in DEPLOYMENTS:
-        templates[deployment] = folder / f"{deployment}.json"
-        translated = translate(read_template(), HttpDeployment=deployment, Stage="test")
-        templates[deployment].write_text(json.dumps(translated))
+    for name, resource in circular["Resources"].items():
+        if not name.startswith(("HttpFunction", "RestApi")):
+            del resource["Properties"]  # it takes cfn-lint long to check what is no part of the circle
+    written = {"canary": translate(read_template(), HttpDeployment=CANARY, Stage="test"), "circular": circular}
+    templates = {"account": ROOT / "account.yaml", **{name: folder / f"{name}.json" for name in written}}
+    for name, template in written.items():
+        templates[name].write_text(json.dumps(template))
     result = run(
         *(TOOLS / "cfn-lint", "--format", "json", "--ignore-checks", "W2001"),
         *("--regions", "us-east-1", "eu-central-1", "--", *templates.values()),
@@ -51,14 +51,13 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return found
 
 
-def test_sam_accepts_the_template() -> None:
+def test_sam_accepts_the_template_as_it_is_deployed_by_default() -> None:
     result = run(TOOLS / "sam", "validate", "--lint", "--region", "us-east-1")
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("deployment", DEPLOYMENTS)
-def test_the_translated_template_is_valid_and_has_no_circles(findings: dict[str, list[str]], deployment: str) -> None:
-    assert findings[deployment] == []
+def test_the_template_of_careful_deployments_is_valid_and_has_no_circles(findings: dict[str, list[str]]) -> None:
+    assert findings["canary"] == []
 
 
 def test_circles_would_be_found(findings: dict[str, list[str]]) -> None:

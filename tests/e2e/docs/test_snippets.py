@@ -27,10 +27,10 @@ TESTED = [page for page in pages() if any(block.mark == "test" for block in bloc
 
 @pytest.fixture(scope="module")
 def demo_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCloud]:
-    """The product as ``make run`` starts it, in a process of its own, with the example's agents and their server."""
+    """The product as ``make run`` starts it, with shorter pauses, and with the example's agents and their server."""
     with example_server() as server:
         agents = example_agents(tmp_path_factory.mktemp("agents"), server)
-        with RunningCloud(agents=agents) as cloud:
+        with RunningCloud(agents=agents, settings={"BATON_DEMO_DELAY_MS": "5"}) as cloud:
             yield cloud
 
 

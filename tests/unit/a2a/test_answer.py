@@ -188,13 +188,13 @@ def test_an_id_that_nobody_would_store_is_refused() -> None:
         list(Answer(None).take_task(Task(id="t" * 2_000)))
 
 
-def test_a_hundred_thousand_updates_are_read_in_no_more_than_their_own_length() -> None:
+def test_twenty_thousand_updates_are_read_in_no_more_than_their_own_length() -> None:
     answer = Answer(None)
-    for number in range(100_000):
+    for number in range(20_000):
         said = message(f"Step {number}", f"m{number}")
         list(answer.take(status(TaskState.TASK_STATE_WORKING, said)))
     words = told(answer, StreamResponse(task=task(TaskState.TASK_STATE_COMPLETED)))
-    assert words.endswith("Step 99999")
+    assert words.endswith("Step 19999")
 
 
 def test_an_answer_in_countless_pieces_is_given_up() -> None:
