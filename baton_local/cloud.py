@@ -23,10 +23,10 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.queues import Queues
-from baton_local.errors import EngineFailed, LocalCloudError
+from baton_local.errors import LocalCloudError
 from baton_local.execution import AGENTS_LAYER, as_deployed
 from baton_local.functions import Function, load_web_app
-from baton_local.garbage import uncollected
+from baton_local.garbage import without_collection
 from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from baton_local.gateway.connections import Connections, ManagementApi
 from baton_local.gateway.http import RestGateway
@@ -40,7 +40,7 @@ from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
 from baton_local.settings import check_function_settings, read_settings
-from baton_local.signals import NOTICED_SECONDS
+from baton_local.signals import LONGEST_WAIT_SECONDS, wait_for_all
 from baton_local.stack import FunctionDefinition, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
@@ -65,7 +65,7 @@ class LocalCloud:
         self.settings = read_settings(**settings)
         self._progress = progress
         self._running = ExitStack()
-        self._failures: queue.SimpleQueue[EngineFailed] = queue.SimpleQueue()
+        self._failures: queue.SimpleQueue[LocalCloudError] = queue.SimpleQueue()
         self._server: Server | None = None
         self._pressure = Pressure()
         self._workers: list[Worker] = []
@@ -128,7 +128,7 @@ class LocalCloud:
     def start(self) -> Self:
         """Start everything and return when requests are served. Stops everything if it raises ``LocalCloudError``."""
         try:
-            with uncollected():
+            with without_collection():
                 self._start()
         except BaseException:
             self._running.close()
@@ -136,10 +136,10 @@ class LocalCloud:
         return self
 
     def wait(self) -> None:
-        """Block while it runs. Raises ``EngineFailed`` if an engine ends repeatedly, and what signal handlers raise."""
+        """Block while it runs. Raises ``LocalCloudError`` if an engine gives up, and what signal handlers raise."""
         while True:
             with suppress(queue.Empty):
-                raise self._failures.get(timeout=NOTICED_SECONDS)
+                raise self._failures.get(timeout=LONGEST_WAIT_SECONDS)
 
     def stop(self) -> None:
         """Stop everything, each part before those it needs. A repetition is no error."""
@@ -246,7 +246,7 @@ class LocalCloud:
             restarted=self._restore_table,
             given_up=self._failures.put,
         )
-        moto_engine = self._moto = MotoServer(data_dir and data_dir / "objects")
+        moto_engine = self._moto = MotoServer(data_dir and data_dir / "objects", given_up=self._failures.put)
         moto_engine.announced = self._progress
         self._progress("Starting the engines ...")
         engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
@@ -257,26 +257,26 @@ class LocalCloud:
             )
             engines = (*engines, search_engine)
         self._running.callback(_stop_together, engines)
-        pool = ThreadPoolExecutor(5)
-        wait = True
+        starts: dict[str, Callable[[], object]] = {"queues": queue_engine.start, "moto": moto_engine.start}
+        if not settings.table_endpoint:
+            starts["table"] = table_engine.start
+        if search_engine:
+            starts["search"] = search_engine.start
+        if environment.embeds_by_itself():
+            starts["model"] = self._weights
+        pool = ThreadPoolExecutor(len(starts))
         try:
-            queues = pool.submit(queue_engine.start)
-            table = pool.submit(table_engine.start) if not settings.table_endpoint else None
-            moto = pool.submit(moto_engine.start)
-            search = pool.submit(search_engine.start) if search_engine else None
-            model = pool.submit(self._weights) if environment.embeds_by_itself() else None
-            _ = model and model.result()
-            return (
-                queues.result(),
-                table.result() if table else str(settings.table_endpoint),
-                moto.result(),
-                search.result() if search else self._given_search(),
-            )
-        except KeyboardInterrupt:
-            wait = False  # a download may take half a minute; starting children end with this process
-            raise
+            started = {name: pool.submit(start) for name, start in starts.items()}
+            wait_for_all(started.values())
         finally:
-            pool.shutdown(wait=wait, cancel_futures=True)
+            pool.shutdown(wait=False)  # after Ctrl-C a download may last; starting children end with this process
+        urls = {name: str(future.result()) for name, future in started.items()}
+        return (
+            urls["queues"],
+            urls["table"] if "table" in urls else str(settings.table_endpoint),
+            urls["moto"],
+            urls["search"] if "search" in urls else self._given_search(),
+        )
 
     def _given_search(self) -> str:
         """Return the URL of search that needs no start: the embedded index, or an OpenSearch that runs already."""
@@ -329,7 +329,7 @@ class LocalCloud:
             resources.put_secret(secrets, name, values.get(name, "{}"))
 
     def _prepare_state_machines(self, endpoint: str) -> None:
-        """Read the definitions now, so that a mistake stops the start, and create the state machines at first use."""
+        """Read the definitions now, so that a missing file stops the start, and create the machines at first use."""
         definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
 
         def create() -> None:

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from baton_local.account import ACCOUNT
 from baton_local.errors import TemplateProblem
 from baton_local.stack import QueueDefinition, StateMachineDefinition
@@ -80,9 +82,12 @@ def put_secret(secrets: "SecretsManagerClient", name: str, value: str) -> None:
 
 
 def create_state_machine(stepfunctions: Any, machine: StateMachineDefinition, definition: str) -> None:
-    """Create the state machine. Its role has no effect on this machine."""
-    created = stepfunctions.create_state_machine(
-        name=machine.name, definition=definition, roleArn=f"arn:aws:iam::{ACCOUNT}:role/{machine.name}"
-    )
+    """Create the state machine. Its role has no effect on this machine. Raises ``TemplateProblem``."""
+    try:
+        created = stepfunctions.create_state_machine(
+            name=machine.name, definition=definition, roleArn=f"arn:aws:iam::{ACCOUNT}:role/{machine.name}"
+        )
+    except (BotoCoreError, ClientError) as problem:
+        raise TemplateProblem(f"The state machine {machine.name} cannot be created: {problem}") from problem
     if created["stateMachineArn"] != machine.arn:
         raise TemplateProblem(f"The state machine {machine.arn} was created as {created['stateMachineArn']}.")

@@ -45,7 +45,7 @@ class LocalSettings(BaseSettings):
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
     """Embed keys of the developer's own host application, as in the embed keys secret."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
-    """Downloaded engines."""
+    """Downloaded engines, the model of embeddings, and translated templates."""
     workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)
     """Queued turns that run at the same time; 0 if separate processes run them."""
     worker_processes: int = Field(0, validation_alias="BATON_LOCAL_WORKER_PROCESSES", ge=0, le=16)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from baton_local.account import REGION
 from baton_local.errors import TemplateProblem
@@ -22,7 +23,7 @@ class Translation(BaseModel):
     """A template, and what CloudFormation would deploy."""
 
     checksum: str
-    """Of the template's text and the translator's version."""
+    """Of the template's text, the translator's version and this module."""
     source: dict[str, Any]
     """The template, with intrinsic functions in their long forms and addresses in place of local code."""
     code_folders: dict[str, str]
@@ -41,22 +42,23 @@ def translate(path: Path, cache_dir: Path | None = None) -> Translation:
         text = path.read_text()
     except OSError as problem:
         raise TemplateProblem(f"Cannot read the template {path}: {problem.strerror}.") from problem
-    checksum = hashlib.sha256(f"{version('aws-sam-translator')} {text}".encode()).hexdigest()
-    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-    file = cache_dir and cache_dir / f"template-{place}.json"
+    made_of = (version("aws-sam-translator"), Path(__file__).read_text(), text)
+    checksum = hashlib.sha256("\0".join(made_of).encode()).hexdigest()
+    path_hash = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    file = cache_dir and cache_dir / f"template-{path_hash}.json"
     if file:
         # A file of another version, or one that was cut off, is written anew.
         with contextlib.suppress(OSError, ValidationError):
             kept = Translation.model_validate_json(file.read_bytes())
             if kept.checksum == checksum:
                 return kept
-    translation = _translation(text, checksum)
+    translation = _make(text, checksum)
     if file:
         _keep(translation, file)
     return translation
 
 
-def _translation(text: str, checksum: str) -> Translation:
+def _make(text: str, checksum: str) -> Translation:
     from samtranslator.yaml_helper import yaml_parse
 
     source: dict[str, Any] = yaml_parse(text)  # type: ignore[no-untyped-call]
@@ -65,17 +67,21 @@ def _translation(text: str, checksum: str) -> Translation:
         checksum=checksum,
         code_folders=code_folders,
         definition_files=definition_files,
-        result=_translate(source),
+        result=_run_translator(source),
         source=source,
     )
-    return Translation.model_validate_json(made.model_dump_json())  # what YAML reads as a date is text from here on
+    try:
+        # What YAML reads as a date, or as a key that is no text, is text from here on.
+        return Translation.model_validate_json(made.model_dump_json())
+    except PydanticSerializationError as problem:
+        raise TemplateProblem(f"The template holds a value that JSON has not: {problem}") from problem
 
 
 def _keep(translation: Translation, file: Path) -> None:
     unfinished = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(translation.model_dump_json())
+        unfinished.write_bytes(translation.model_dump_json().encode())
         unfinished.replace(file)
     except OSError as problem:
         logger.warning("The translated template is not kept for the next run: %s", problem)
@@ -107,7 +113,7 @@ def _take_definition_files(source: dict[str, Any]) -> dict[str, str]:
     return files
 
 
-def _translate(source: dict[str, Any]) -> dict[str, Any]:
+def _run_translator(source: dict[str, Any]) -> dict[str, Any]:
     from boto3.session import Session
     from samtranslator.model.exceptions import InvalidDocumentException
     from samtranslator.parser.parser import Parser

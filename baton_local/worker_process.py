@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from baton_local.errors import LocalCloudError
 from baton_local.execution import as_deployed
 from baton_local.functions import Function
-from baton_local.garbage import uncollected
+from baton_local.garbage import without_collection
 from baton_local.settings import read_settings
 from baton_local.stack import Stack, read_stack
 from baton_local.template import Endpoints
@@ -70,7 +70,7 @@ def main() -> int:
 
 def serve(stack: Stack, answers: Answers) -> None:
     """Load the functions, and handle requests until standard input closes."""
-    with uncollected():
+    with without_collection():
         functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
     answers.write(READY)
     for line in sys.stdin:

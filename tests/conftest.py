@@ -1,6 +1,5 @@
 """Fixtures for every test."""
 
-import gc
 import os
 import re
 from collections.abc import Generator
@@ -9,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+from baton_local.garbage import without_collection
 
 # Local clouds of tests have only the documents that tests give them.
 os.environ.setdefault("BATON_LOCAL_DOCS", "0")
@@ -22,14 +23,13 @@ pytest.register_assert_rewrite("tests.e2e", "tests.contracts", "tests.faults.sta
 
 pytest_plugins = ["tests.engines", "tests.e2e.fixtures", "tests.faults.counts"]
 
-
 CLOUDS = {
     r"tests/e2e/consulting/(?!test_demo_research)": "consulting",
     r"tests/e2e/(handoff/|test_memory_journey)|tests/browser/test_((handoff|research)_in_|examples_of)": "demo",
     r"tests/e2e/(test_|a2a/|command/)": "scripted",
     r"tests/browser/": "browsed",
 }
-"""Files whose tests share a running local cloud, which takes ten seconds to start, by what its model is."""
+"""Files whose tests share a running local cloud, by what its model is. It takes seconds to start."""
 
 
 class FilesByCloud(LoadFileScheduling):  # type: ignore[misc]
@@ -51,9 +51,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect no garbage while tests are collected: all this stays, and looking for garbage takes half of the time."""
-    gc.disable()
-    try:
+    with without_collection():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()

@@ -10,11 +10,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from baton_local.account import ACCOUNT
 from baton_local.engines.kept_objects import KeptObjects
+from baton_local.errors import LocalCloudError
 from baton_local.serving.hosts import LocalHosts
 
 if TYPE_CHECKING:
@@ -30,8 +32,11 @@ class MotoServer:
 
     _running: ClassVar[set["MotoServer"]] = set()
 
-    def __init__(self, data_dir: Path | None = None) -> None:
+    def __init__(
+        self, data_dir: Path | None = None, *, given_up: Callable[[LocalCloudError], None] = lambda _: None
+    ) -> None:
         self._data_dir = data_dir
+        self._given_up = given_up
         self._server: BaseWSGIServer | None = None
         self._thread: threading.Thread | None = None
         self.created: Created | None = None
@@ -39,7 +44,10 @@ class MotoServer:
         self.announced: Callable[[str], None] | None = None
         """What is told of every event that is put on a bus of EventBridge."""
         self.create_state_machines: Callable[[], None] = lambda: None
-        """What is called before Step Functions is first used: moto takes more than a second to import it."""
+        """What is called before Step Functions is first used: moto takes more than a second to import it.
+
+        ``given_up`` is told of the ``LocalCloudError`` that it raises.
+        """
 
     def start(self) -> str:
         """Start it and return its endpoint URL."""
@@ -111,8 +119,12 @@ class MotoServer:
             if service == "AWSStepFunctions" and operation != "CreateStateMachine":
                 with creating:
                     if not created:
-                        self.create_state_machines()
+                        import_module("moto.stepfunctions.urls")  # moto itself would hold back all services meanwhile
                         created = True
+                        try:
+                            self.create_state_machines()
+                        except LocalCloudError as problem:
+                            self._given_up(problem)
             return app(environ, start_response)
 
         return wrapped
@@ -133,8 +145,11 @@ class MotoServer:
                 return
             s3_backends.reset()
             secretsmanager_backends.reset()
-            if (state_machines := sys.modules.get("moto.stepfunctions.parser.models")) is not None:
-                state_machines.stepfunctions_parser_backends.reset()
+            if "moto.stepfunctions.parser.models" in sys.modules:
+                # Imported, because a thread may be in the middle of importing it.
+                from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+                stepfunctions_parser_backends.reset()
             reset_model_data()
 
 

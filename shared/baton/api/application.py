@@ -91,7 +91,7 @@ def create_app(
     a2a: A2AAccess | None = None,
     mcp: McpAccess | None = None,
 ) -> FastAPI:
-    """Return the HTTP API. ``services`` is called by the first request that needs them.
+    """Return the HTTP API. ``services`` is called for every request, on the event loop: it must not block once built.
 
     ``a2a``: who may call over A2A; by default holders of a token only. ``mcp``: which web pages may call over MCP; by
     default those of ``origins``.

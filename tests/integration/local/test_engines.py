@@ -11,22 +11,26 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from baton_local.account import ACCOUNT, REGION
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.kept_objects import KeptObjects
 from baton_local.engines.moto import MotoServer, s3_serialized
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.process import ChildProcess, start_on_free_port
-from baton_local.errors import EngineFailed
+from baton_local.errors import EngineFailed, LocalCloudError
+from baton_local.resources import create_state_machine
 from baton_local.settings import default_cache_dir
+from baton_local.stack import StateMachineDefinition
 from tests.engines import TableAt
 
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
@@ -75,6 +79,39 @@ def test_dynamodb_local_keeps_a_table_in_its_folder(tmp_path: Path) -> None:
             )
         dynamodb.close()
         engine.stop()
+
+
+@pytest.fixture
+def machines() -> Iterator[Any]:
+    """Call it with the ARN of a state machine to create at the first use; call what it returns to list what exists."""
+    with ExitStack() as running:
+
+        def start(arn: str, given_up: Callable[[LocalCloudError], None]) -> Callable[[], list[str]]:
+            engine = MotoServer(given_up=given_up)
+            running.callback(engine.stop)
+            stepfunctions = client("stepfunctions", engine.start())
+            machine = StateMachineDefinition("m", arn, Path(), {})
+            engine.create_state_machines = lambda: create_state_machine(stepfunctions, machine, "{}")
+            return lambda: [each["name"] for each in stepfunctions.list_state_machines()["stateMachines"]]
+
+        yield start
+
+
+def test_the_first_requests_of_step_functions_find_the_state_machines(machines: Any) -> None:
+    problems: list[LocalCloudError] = []
+    listed = machines(f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:m", problems.append)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(listed) for _ in range(4)]
+    assert [answer.result() for answer in answers] == [["m"]] * 4
+    assert problems == []
+
+
+def test_a_state_machine_that_is_not_as_declared_is_named_once(machines: Any) -> None:
+    problems: list[LocalCloudError] = []
+    listed = machines("arn:other", problems.append)
+    listed()
+    listed()
+    assert [str(problem).partition(" was")[0] for problem in problems] == ["The state machine arn:other"]
 
 
 def test_objects_outlive_moto_in_their_folder(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from baton_local import translation
+from baton_local.errors import TemplateProblem
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 
@@ -22,13 +23,13 @@ def template(stand_in_template: Path, tmp_path: Path) -> Path:
 def translated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was translated."""
     made: list[str] = []
-    original = translation._translate
+    original = translation._run_translator
 
     def counted(source: dict[str, object]) -> dict[str, object]:
         made.append(str(source.get("Description")))
         return original(source)
 
-    monkeypatch.setattr(translation, "_translate", counted)
+    monkeypatch.setattr(translation, "_run_translator", counted)
     return made
 
 
@@ -50,15 +51,23 @@ def test_a_changed_template_is_translated_again(template: Path, tmp_path: Path, 
     assert len(list(cache.iterdir())) == 1
 
 
-@pytest.mark.parametrize("kept", [b"", b"{", b"\xff", b'{"checksum": "other"}'])
+@pytest.mark.parametrize("kept", [b"", b"{", b"\xff", b'{"checksum": "other"}', None])
 def test_a_file_that_cannot_be_used_is_written_anew(
-    template: Path, tmp_path: Path, translated: list[str], kept: bytes
+    template: Path, tmp_path: Path, translated: list[str], kept: bytes | None
 ) -> None:
     cache = tmp_path / "cache"
     stack = read_stack(template, {}, HERE, cache)
-    next(cache.iterdir()).write_bytes(kept)
+    file = next(cache.iterdir())
+    of_another_version = file.read_bytes().replace(b'"checksum":"', b'"checksum":"0', 1)
+    file.write_bytes(of_another_version if kept is None else kept)
     assert read_stack(template, {}, HERE, cache) == read_stack(template, {}, HERE, cache) == stack
     assert len(translated) == 2
+
+
+def test_a_value_that_json_has_not_is_refused(template: Path) -> None:
+    template.write_text(template.read_text() + "\nMetadata:\n  Picture: !!binary /w==\n")
+    with pytest.raises(TemplateProblem, match="JSON"):
+        read_stack(template, {}, HERE)
 
 
 def test_a_folder_that_cannot_be_written_is_reported_and_not_needed(

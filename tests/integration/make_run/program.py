@@ -14,7 +14,7 @@ from baton_local.settings import default_cache_dir
 
 
 def environment(template: Path, **settings: str) -> dict[str, str]:
-    """Return a developer's environment: without what a local cloud in this process has set, and Baton's own pages."""
+    """Return a developer's environment, without what a local cloud in this process has set. Baton's pages are off."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "BATON_", "OPENAI_"))}
     kept = {"BATON_CACHE_DIR": str(default_cache_dir()), "BATON_LOCAL_TEMPLATE": str(template), "BATON_LOCAL_DOCS": "0"}
     return {**ours, **kept, **settings}
