@@ -1,14 +1,14 @@
-"""A headless Chromium: the machine's own, else the one that Playwright installed."""
+"""A headless Chromium for tests."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Error, Page, async_playwright
 
-SYSTEM_CHROMIUM = "/usr/bin/chromium"
+from tests.browser.chromium import start
+
 PATIENCE_MS = 60_000
 
 
@@ -16,9 +16,12 @@ PATIENCE_MS = 60_000
 async def browser() -> AsyncIterator[Browser]:
     """The browser; without one the tests are skipped."""
     async with async_playwright() as playwright:
-        executable = first_existing(SYSTEM_CHROMIUM, playwright.chromium.executable_path)
-        # Containers run as root, where Chromium's own sandbox cannot start.
-        launched = await playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        try:
+            launched = await start(playwright)
+        except Error as problem:
+            if "Executable doesn't exist" not in problem.message:
+                raise
+            pytest.skip("There is no Chromium: install the system's, or run `playwright install chromium`.")
         yield launched
         await launched.close()
 
@@ -34,11 +37,3 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
     yield page
     await context.close()
     assert errors == []
-
-
-def first_existing(*paths: str) -> str:
-    """The first of the programs that is there; skips without any."""
-    for path in paths:
-        if Path(path).exists():
-            return path
-    pytest.skip("There is no Chromium: install the system's, or run `playwright install chromium`.")

@@ -6,7 +6,6 @@ The server's part is played by this script, so that the pictures are the same wh
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Literal
 
 from ag_ui.core import (
@@ -19,16 +18,14 @@ from ag_ui.core import (
     ToolCallEndEvent,
     ToolCallStartEvent,
 )
-from playwright.async_api import Browser, Playwright, async_playwright, expect
+from playwright.async_api import Browser, async_playwright, expect
 
 from baton_local import web
 from baton_local.root import ROOT
+from tests.browser.chromium import start
 from tests.browser.harness import SKILL, SPECIALIST, Harness, answer
 
 IMAGES = ROOT / "docs" / "images"
-SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
-CHROMIUM = SYSTEM_CHROMIUM if SYSTEM_CHROMIUM.exists() else None
-"""The machine's own, else Playwright's."""
 WIDE, NARROW = (1200, 760), (390, 780)
 HANDBOOK = {"kind": "document", "id": "d-1", "title": "Handbook", "section": "Plans", "url": "https://example.com/h"}
 PLANS = """\
@@ -125,16 +122,11 @@ async def take(browser: Browser, name: str) -> None:
     await context.close()
 
 
-async def started(playwright: Playwright) -> Browser:
-    """A headless Chromium."""
-    return await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-
-
 async def main() -> None:
     """Take all pictures."""
     web.build()
     async with async_playwright() as playwright:
-        browser = await started(playwright)
+        browser = await start(playwright)
         for name in PICTURES:
             await take(browser, name)
         await browser.close()
