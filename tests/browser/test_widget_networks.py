@@ -47,6 +47,7 @@ async def test_a_server_that_is_gone_for_a_while_in_mid_answer_goes_on_with_it(
     await widget.pass_time(IN_A_RUN)
     await expect(widget.status).to_contain_text("No connection")
     await widget.stop_time()  # or the widget may connect before the button is clicked
+    await expect(widget.status).to_contain_text("Trying again in")  # an attempt that was under way has failed
     await network.come_back()
     await widget.page.get_by_role("button", name="Try now").click()
     await widget.go_on()
