@@ -81,6 +81,9 @@ def test_dynamodb_local_keeps_a_table_in_its_folder(tmp_path: Path) -> None:
         engine.stop()
 
 
+SUCCEEDS = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}'
+
+
 @pytest.fixture
 def machines() -> Iterator[Any]:
     """Call it with the ARN of a state machine to create at the first use; call what it returns to list what exists."""
@@ -91,7 +94,7 @@ def machines() -> Iterator[Any]:
             running.callback(engine.stop)
             stepfunctions = client("stepfunctions", engine.start())
             machine = StateMachineDefinition("m", arn, Path(), {})
-            engine.create_state_machines = lambda: create_state_machine(stepfunctions, machine, "{}")
+            engine.create_state_machines = lambda: create_state_machine(stepfunctions, machine, SUCCEEDS)
             return lambda: [each["name"] for each in stepfunctions.list_state_machines()["stateMachines"]]
 
         yield start
@@ -102,7 +105,8 @@ def test_the_first_requests_of_step_functions_find_the_state_machines(machines: 
     listed = machines(f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:m", problems.append)
     with ThreadPoolExecutor(4) as pool:
         answers = [pool.submit(listed) for _ in range(4)]
-    assert [answer.result() for answer in answers] == [["m"]] * 4
+    # Local clouds of this process may have created others: moto keeps the state of all its servers together.
+    assert ["m" in answer.result() for answer in answers] == [True] * 4
     assert problems == []
 
 
