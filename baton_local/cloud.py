@@ -6,7 +6,7 @@ import os
 import queue
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
 from baton_local.settings import check_function_settings, read_settings
-from baton_local.signals import LONGEST_WAIT_SECONDS, wait_for_all
+from baton_local.signals import receive, wait_for_all
 from baton_local.stack import FunctionDefinition, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
@@ -137,9 +137,7 @@ class LocalCloud:
 
     def wait(self) -> None:
         """Block while it runs. Raises ``LocalCloudError`` if an engine gives up, and what signal handlers raise."""
-        while True:
-            with suppress(queue.Empty):
-                raise self._failures.get(timeout=LONGEST_WAIT_SECONDS)
+        raise receive(self._failures)
 
     def stop(self) -> None:
         """Stop everything, each part before those it needs. A repetition is no error."""
@@ -273,9 +271,9 @@ class LocalCloud:
         urls = {name: str(future.result()) for name, future in started.items()}
         return (
             urls["queues"],
-            urls["table"] if "table" in urls else str(settings.table_endpoint),
+            urls.get("table") or str(settings.table_endpoint),
             urls["moto"],
-            urls["search"] if "search" in urls else self._given_search(),
+            urls.get("search") or self._given_search(),
         )
 
     def _given_search(self) -> str:
@@ -329,7 +327,7 @@ class LocalCloud:
             resources.put_secret(secrets, name, values.get(name, "{}"))
 
     def _prepare_state_machines(self, endpoint: str) -> None:
-        """Read the definitions now, so that a missing file stops the start, and create the machines at first use."""
+        """Read the definitions now, so that an unreadable one stops the start, and create the machines at first use."""
         definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
 
         def create() -> None:

@@ -16,7 +16,6 @@ def without_collection() -> Iterator[None]:
     gc.disable()
     try:
         yield
-        gc.collect()  # because what is frozen is never collected: its files would stay open
         gc.freeze()
     finally:
         if was_enabled:

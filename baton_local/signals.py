@@ -2,6 +2,11 @@
 
 from collections.abc import Iterable
 from concurrent.futures import Future, wait
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+T = TypeVar("T")
 
 LONGEST_WAIT_SECONDS = 0.2
 """The longest that the main thread may wait at once.
@@ -17,3 +22,13 @@ def wait_for_all(futures: Iterable[Future[object]]) -> None:
     waited = list(futures)
     while wait(waited, timeout=LONGEST_WAIT_SECONDS).not_done:
         pass
+
+
+def receive(waiting: SimpleQueue[T]) -> T:
+    """Return the next item, once there is one. Raises what signal handlers raise.
+
+    A signal handler may put it: unlike ``threading.Event``, the queue can be changed by the thread that waits for it.
+    """
+    while True:
+        with suppress(Empty):
+            return waiting.get(timeout=LONGEST_WAIT_SECONDS)

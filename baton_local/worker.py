@@ -26,7 +26,7 @@ from baton_local.execution import as_deployed
 from baton_local.functions import Function
 from baton_local.pressure import Pressure
 from baton_local.settings import CONCURRENCY, read_settings
-from baton_local.signals import LONGEST_WAIT_SECONDS
+from baton_local.signals import receive
 from baton_local.stack import QueueConsumer, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.worker_processes import WorkerEnded
@@ -295,14 +295,11 @@ def serve(stack: Stack, queues_url: str) -> int:
     concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
     pressure = Pressure()
     workers = start_workers(stack.consumers, functions, queues_url, concurrency, lambda: pressure.is_high)
-    received: queue.SimpleQueue[int] = queue.SimpleQueue()  # of which a handler may interrupt the wait, unlike an event
+    received: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: received.put(number))
     print("The worker polls.", flush=True)
-    while True:
-        with contextlib.suppress(queue.Empty):
-            received.get(timeout=LONGEST_WAIT_SECONDS)
-            break
+    receive(received)
     for worker in workers:
         worker.stop()
     return 0

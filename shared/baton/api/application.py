@@ -91,7 +91,9 @@ def create_app(
     a2a: A2AAccess | None = None,
     mcp: McpAccess | None = None,
 ) -> FastAPI:
-    """Return the HTTP API. ``services`` is called for every request, on the event loop: it must not block once built.
+    """Return the HTTP API. ``services`` is called by each request that needs them, on the event loop.
+
+    Its first call builds them; later ones must not block.
 
     ``a2a``: who may call over A2A; by default holders of a token only. ``mcp``: which web pages may call over MCP; by
     default those of ``origins``.

@@ -64,7 +64,7 @@ def test_a_file_that_cannot_be_used_is_written_anew(
     assert len(translated) == 2
 
 
-def test_a_value_that_json_has_not_is_refused(template: Path) -> None:
+def test_a_value_that_cannot_be_written_as_json_is_refused(template: Path) -> None:
     template.write_text(template.read_text() + "\nMetadata:\n  Picture: !!binary /w==\n")
     with pytest.raises(TemplateProblem, match="JSON"):
         read_stack(template, {}, HERE)
