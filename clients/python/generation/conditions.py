@@ -48,7 +48,7 @@ def text() -> str:
 
 
 def _conditions() -> list[type[errors.BatonError]]:
-    found = {each for each in _below(errors.BatonError) if each.__module__ == errors.__name__}
+    found = {each for each in _below(errors.BatonError) if each.__module__.startswith(f"{errors.__name__}.")}
     by_code = {each.code: each for each in sorted(found, key=lambda each: -len(each.__mro__))}
     return list(by_code.values())
 

@@ -7,9 +7,10 @@ from http import HTTPStatus
 
 import pytest
 
+from baton.domain import errors
 from baton.domain.errors import BatonError, InternalError, ModelError, error_classes, error_from_code
 
-CLASSES = [cls for cls in error_classes() if cls is not BatonError and cls.__module__ == BatonError.__module__]
+CLASSES = [cls for cls in error_classes() if cls is not BatonError and cls.__module__.startswith(errors.__name__)]
 every_error = pytest.mark.parametrize("cls", CLASSES)
 
 

@@ -43,7 +43,6 @@ from baton.ports.chat_model import (
 )
 from baton.ports.files import ThreadFiles
 
-"""A longer ``Retry-After`` ends the run with an error, and the user may send the message again."""
 USAGE_GRACE_SECONDS = 5.0
 """How long to wait for the token counts after a complete answer."""
 

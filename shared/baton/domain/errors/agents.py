@@ -1,0 +1,88 @@
+"""Agents that do not exist, are not valid or cannot be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Self
+
+from baton.domain.errors.base import BatonError, FieldProblem
+
+MAX_TOLD = 20
+"""Problems of a definition that an error tells."""
+MAX_PROBLEM = 500
+"""Characters of each."""
+
+
+class UnknownAgent(BatonError):
+    """There is no agent with this id for conversations, or the caller may not see it."""
+
+    code, status, retryable = "unknown_agent", 404, False
+    title = "Unknown agent"
+    detail = "There is no such agent. GET /v1/agents lists those you can talk to."
+
+
+class UnknownAgentVersion(BatonError):
+    """A tenant's agent has no such version, or the caller lacks a permission of that version."""
+
+    code, status, retryable = "unknown_agent_version", 404, False
+    title = "Unknown version"
+    detail = "This agent has no such version."
+
+
+class InvalidAgent(BatonError):
+    """The definition of an agent breaks a rule. The first ``MAX_TOLD`` problems are told."""
+
+    code, status, retryable = "invalid_agent", 422, False
+    title = "The agent is not valid"
+    detail = "The definition of the agent is not valid."
+
+    def __init__(self, problems: Sequence[FieldProblem] | str | None = None) -> None:
+        if problems is None or isinstance(problems, str):
+            super().__init__(problems)
+            return
+        self._found = tuple(problems)
+        self.problems = tuple(replace(each, message=each.message[:MAX_PROBLEM]) for each in self._found[:MAX_TOLD])
+        parts = [str(each)[:MAX_PROBLEM].rstrip(".") for each in self.problems]
+        if len(problems) > len(self.problems):
+            parts.append(f"and {len(problems) - len(self.problems)} more")
+        super().__init__("; ".join(parts) + ".")
+
+    def at_lines(self, line_of: Callable[[Sequence[str | int]], int]) -> Self:
+        """Return the error with the line of each problem, for a definition that was sent as a text."""
+        if not self.problems:
+            return self
+        told, rest = self._found[:MAX_TOLD], self._found[MAX_TOLD:]
+        return type(self)([*(replace(each, line=line_of(each.place)) if each.place else each for each in told), *rest])
+
+
+class AgentIdTaken(BatonError):
+    """The id belongs to an agent that ships with the deployment."""
+
+    code, status, retryable = "agent_id_taken", 409, False
+    title = "The agent ships with the deployment"
+    detail = "This id belongs to an agent that ships with the deployment, which cannot be changed here. Choose another."
+
+
+class AgentInUse(BatonError):
+    """The agent cannot be deleted while others refer to it, or it has documents, sources or procedures."""
+
+    code, status, retryable = "agent_in_use", 409, False
+    title = "The agent is in use"
+    detail = "Other agents hand over to it or ask it: change them first."
+
+
+class AgentLimitReached(BatonError):
+    """The tenant has as many agents, or as long definitions, as it may have."""
+
+    code, status, retryable = "agent_limit_reached", 409, False
+    title = "Too many agents"
+    detail = "Delete agents that are not needed, or shorten their definitions."
+
+
+class AgentVersionMismatch(BatonError):
+    """The agent is not what the caller takes it to be: somebody else has changed it."""
+
+    code, status, retryable = "agent_version_mismatch", 412, False
+    title = "The agent has changed"
+    detail = "The agent has changed since you read it: read it again and repeat your change."

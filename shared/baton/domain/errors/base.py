@@ -1,0 +1,48 @@
+"""What every error has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """What is wrong with one field of what was sent."""
+
+    field: str
+    """Names of fields and places in lists, joined by full stops; empty: the whole."""
+    message: str
+    line: int | None = None
+    """Of a text that was sent, from 1."""
+    place: tuple[str | int, ...] = ()
+    """The parts of ``field``."""
+
+    def __str__(self) -> str:
+        where = f"line {self.line}" if self.line is not None and not self.field else self.field
+        return f"{where}: {self.message}" if where else self.message
+
+
+class BatonError(Exception):
+    """Base of every error that callers get. ``detail`` says what the caller can do."""
+
+    code: ClassVar[str] = "internal_error"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = True
+    title: ClassVar[str] = "Something went wrong on our side"
+    detail: str = "The request could not be completed. Please try again."
+    problems: Sequence[FieldProblem] = ()
+    """What is wrong with which fields, where the error is about more than one."""
+
+    def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
+        """``permission`` is the missing one and ``action`` the refused action, for the audit."""
+        if detail is not None:
+            self.detail = detail
+        self.permission = permission
+        self.action = action
+        super().__init__(self.detail)
+
+
+class InternalError(BatonError):
+    """A fault of Baton itself; the cause is in the log under the request id."""

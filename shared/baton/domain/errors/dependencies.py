@@ -1,0 +1,96 @@
+"""Services behind Baton that do not answer: storage, search, embedder, detector, models and remote agents."""
+
+from __future__ import annotations
+
+from baton.domain.errors.base import BatonError
+
+
+class StoreUnavailable(BatonError):
+    """The table, bucket or queue did not answer or throttled, and all retries failed."""
+
+    code, status, retryable = "store_unavailable", 503, True
+    title = "Storage is not available"
+    detail = "Please try again in a moment, with the same messageId."
+
+
+class SearchUnavailable(BatonError):
+    """The search engine does not answer, or refuses."""
+
+    code, status = "search_unavailable", 503
+    title = "Search is not available"
+    detail = "Search does not answer at the moment. Please try again."
+
+
+class WrongDimension(SearchUnavailable):
+    """A vector has another length than the index was made for: the embedding model was changed without a reindex."""
+
+    code = "wrong_dimension"
+    retryable = False
+    detail = "The embedding model does not fit the search index. An operator has to reindex."
+
+
+class EmbedderUnavailable(BatonError):
+    """The embedding model does not answer, or answers with something that is no embedding."""
+
+    code, status = "embedder_unavailable", 503
+    title = "The embedding model is not available"
+    detail = "The embedding model does not answer at the moment. Please try again."
+
+
+class PiiDetectorUnavailable(BatonError):
+    """The detector of personal data does not answer, or refuses."""
+
+    code, status, retryable = "pii_detector_unavailable", 503, True
+    title = "The detector of personal data is not available"
+    detail = "Personal data cannot be recognised at the moment. Please try again."
+
+
+class ModelError(BatonError):
+    """The model gave no answer. ``POST /v1/messages`` returns each of these errors as a 502 problem."""
+
+    code, status, retryable = "model_error", 502, True
+    title = "The model failed"
+    detail = "The model could not answer. Please try again."
+
+
+class ModelRateLimited(ModelError):
+    """HTTP 429 from the model after all retries."""
+
+    code = "model_rate_limited"
+    detail = "The model is receiving too many requests. Please try again in a moment."
+
+
+class ModelTimeout(ModelError):
+    """No answer, or no more of it, within the model's timeout."""
+
+    code = "model_timeout"
+    detail = "The model took too long to answer. Please try again."
+
+
+class ModelUnavailable(ModelError):
+    """No connection, or a 5xx, after all retries."""
+
+    code = "model_unavailable"
+    detail = "The model cannot be reached at the moment. Please try again."
+
+
+class ModelRefused(ModelError):
+    """A 4xx other than 429: wrong key, unknown model, an invalid request."""
+
+    code, retryable = "model_refused", False
+    detail = "The model did not accept the request. Ask the operator to check the model's name, address and key."
+
+
+class AgentUnavailable(ModelError):
+    """A remote specialist did not answer a message."""
+
+    code = "agent_unavailable"
+    title = "The agent did not answer"
+    detail = "The agent cannot be reached at the moment. Please try again, or leave it with exit."
+
+
+class ContentFiltered(ModelError):
+    """The model's content filter stopped the question or the answer."""
+
+    code, retryable = "content_filtered", False
+    detail = "The model's content filter stopped this answer. Please put the question differently."

@@ -1,0 +1,77 @@
+"""Requests that do not have the shape that the protocol requires, or come too often."""
+
+from __future__ import annotations
+
+from baton.domain.errors.base import BatonError
+
+
+class InvalidRequest(BatonError):
+    """The request does not have the shape that the protocol requires."""
+
+    code, status, retryable = "invalid_request", 422, False
+    title = "The request is not valid"
+    detail = "The request does not have the expected shape."
+
+
+class MalformedJson(BatonError):
+    """The body or frame is not a JSON object."""
+
+    code, status, retryable = "malformed_json", 400, False
+    title = "The request is not JSON"
+    detail = "Send one JSON object, encoded as UTF-8."
+
+
+class UnknownAction(BatonError):
+    """A WebSocket frame names an action that does not exist."""
+
+    code, status, retryable = "unknown_action", 400, False
+    title = "Unknown action"
+    detail = "This action does not exist."
+
+
+class MessageTooLarge(BatonError):
+    """A frame over 28 KB, or a body over 1 MiB."""
+
+    code, status, retryable = "message_too_large", 413, False
+    title = "The message is too large"
+    detail = "Send at most 28 KB over WebSocket and 1 MiB over HTTP, or upload the content as a file."
+
+
+class UnsupportedPart(BatonError):
+    """A content part that Baton does not accept (audio, video, a foreign file handle)."""
+
+    code, status, retryable = "unsupported_part", 422, False
+    title = "Unsupported content part"
+    detail = "Text, image and document parts are accepted; audio and video are not."
+
+
+class InvalidSequence(BatonError):
+    """A resume after a sequence number that the thread has not reached."""
+
+    code, status, retryable = "invalid_sequence", 422, False
+    title = "The sequence number is not valid"
+    detail = "`after` lies beyond the last event of this conversation. Resume with after=0."
+
+
+class NotFound(BatonError):
+    """A path or object that does not exist, where saying so reveals nothing."""
+
+    code, status, retryable = "not_found", 404, False
+    title = "Not found"
+    detail = "There is nothing at this address."
+
+
+class MethodNotAllowed(BatonError):
+    """The path exists, the method does not."""
+
+    code, status, retryable = "method_not_allowed", 405, False
+    title = "Method not allowed"
+    detail = "This address does not take that method."
+
+
+class RateLimited(BatonError):
+    """More requests than the deployment's API Gateway accepts. It sends this answer itself, with Retry-After."""
+
+    code, status, retryable = "rate_limited", 429, True
+    title = "Too many requests"
+    detail = "Please try again in a moment."
