@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from baton_local.apis import RestApi, SocketApi, read_rest_api, read_socket_api
 from baton_local.errors import TemplateProblem
 from baton_local.managed_policies import managed_policy
-from baton_local.template import Endpoints, Template
+from baton_local.template import Endpoints, Template, function_in
 
 
 @dataclass(frozen=True)
@@ -114,53 +115,6 @@ class ObjectRule:
 
 
 @dataclass(frozen=True)
-class RestRoute:
-    """One method and path of the REST API. ``function`` is ``None`` for a CORS preflight answered by the gateway."""
-
-    method: str
-    """Upper case, or ``ANY``."""
-    path: str
-    function: str | None
-    streams: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Of the preflight's answer."""
-
-
-@dataclass(frozen=True)
-class GatewayResponse:
-    """A gateway response: the REST API's own answer to one kind of error."""
-
-    status: int | None
-    headers: Mapping[str, str]
-    template: str | None
-
-
-@dataclass(frozen=True)
-class RestApi:
-    """The REST API."""
-
-    api_id: str
-    stage: str
-    routes: tuple[RestRoute, ...]
-    binary_media_types: tuple[str, ...]
-    responses: Mapping[str, GatewayResponse]
-
-
-@dataclass(frozen=True)
-class SocketApi:
-    """The WebSocket API."""
-
-    api_id: str
-    stage: str
-    routes: Mapping[str, str]
-    """Route key -> function."""
-    selection: str
-    """Route selection expression."""
-    authorizer: str | None
-    identity_sources: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Stack:
     """Everything of the template that runs on this machine."""
 
@@ -182,8 +136,8 @@ class Stack:
 def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, cache_dir: Path | None = None) -> Stack:
     """Read the template at ``path``; keep its translation in ``cache_dir``. Raises ``TemplateProblem``."""
     template = Template(path, parameters, endpoints, cache_dir)
-    sockets = _sockets(template)
-    rest = _rest(template)
+    sockets = read_socket_api(template)
+    rest = read_rest_api(template)
     bucket, _ = template.one("AWS::S3::Bucket")
     queues = tuple(_queues(template))
     functions = {function.name: function for function in _functions(template, rest, sockets)}
@@ -274,7 +228,7 @@ def _consumers(template: Template, queues: tuple[QueueDefinition, ...]) -> list[
     by_arn = {queue.arn: queue for queue in queues}
     return [
         QueueConsumer(
-            function=_function_in(mapping["FunctionName"]),
+            function=function_in(mapping["FunctionName"]),
             queue_name=by_arn[mapping["EventSourceArn"]].name,
             queue_arn=mapping["EventSourceArn"],
             batch_size=int(mapping.get("BatchSize", 10)),
@@ -302,7 +256,7 @@ def _schedules(template: Template) -> list[ScheduleDefinition]:
     return [
         ScheduleDefinition(
             name=name,
-            function=_function_in(properties["Target"]["Arn"]),
+            function=function_in(properties["Target"]["Arn"]),
             seconds=_rate(properties["ScheduleExpression"]),
             input=json.loads(properties["Target"]["Input"]) if "Input" in properties["Target"] else None,
             enabled=properties.get("State", "ENABLED") == "ENABLED",
@@ -325,7 +279,7 @@ def _object_rules(template: Template) -> list[ObjectRule]:
             raise TemplateProblem(f"The local cloud knows keys and wildcards of keys only, not those of {name}.")
         buckets = tuple(detail.get("bucket", {}).get("name", []))
         rules += [
-            ObjectRule(_function_in(target["Arn"]), buckets, tuple(keys)) for target in properties.get("Targets", [])
+            ObjectRule(function_in(target["Arn"]), buckets, tuple(keys)) for target in properties.get("Targets", [])
         ]
     return rules
 
@@ -336,78 +290,3 @@ def _rate(expression: str) -> float:
     if not match:
         raise TemplateProblem(f"The local cloud knows schedules of the form rate(1 minute) only, not {expression}.")
     return int(match[1]) * {"minute": 60.0, "hour": 3600.0, "day": 86400.0}[match[2]]
-
-
-def _rest(template: Template) -> RestApi:
-    api_id, api = template.one("AWS::ApiGateway::RestApi")
-    body = api["Body"]
-    routes = [
-        _rest_route(method, path, operation)
-        for path, operations in body["paths"].items()
-        for method, operation in operations.items()
-        if "x-amazon-apigateway-integration" in operation
-    ]
-    responses = {
-        kind: GatewayResponse(
-            status=int(answer["statusCode"]) if "statusCode" in answer else None,
-            headers={
-                name.removeprefix("gatewayresponse.header."): value.strip("'")
-                for name, value in answer.get("responseParameters", {}).items()
-                if name.startswith("gatewayresponse.header.")
-            },
-            template=answer.get("responseTemplates", {}).get("application/json"),
-        )
-        for kind, answer in body.get("x-amazon-apigateway-gateway-responses", {}).items()
-    }
-    stages = [stage["StageName"] for _, stage in template.of_type("AWS::ApiGateway::Stage")]
-    return RestApi(
-        api_id=api_id,
-        stage=stages[0],
-        routes=tuple(routes),
-        binary_media_types=tuple(body.get("x-amazon-apigateway-binary-media-types", [])),
-        responses=responses,
-    )
-
-
-def _rest_route(method: str, path: str, operation: Mapping[str, Any]) -> RestRoute:
-    method = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
-    integration = operation["x-amazon-apigateway-integration"]
-    if integration["type"].lower() == "mock":
-        answer = integration["responses"]["default"]
-        prefix = "method.response.header."
-        headers = {
-            name.removeprefix(prefix): str(value).strip("'")
-            for name, value in answer.get("responseParameters", {}).items()
-        }
-        return RestRoute(method, path, None, headers=headers)
-    streams = integration.get("responseTransferMode") == "STREAM"
-    return RestRoute(method, path, _function_in(integration["uri"]), streams=streams)
-
-
-def _sockets(template: Template) -> SocketApi:
-    api_id, api = next(
-        (found for found in template.of_type("AWS::ApiGatewayV2::Api") if found[1].get("ProtocolType") == "WEBSOCKET"),
-        (None, {}),
-    )
-    if api_id is None:
-        raise TemplateProblem("The local cloud needs a WebSocket API in the template and found none.")
-    integrations = dict(template.of_type("AWS::ApiGatewayV2::Integration"))
-    authorizers = list(template.of_type("AWS::ApiGatewayV2::Authorizer"))
-    authorizer = authorizers[0][1] if authorizers else None
-    return SocketApi(
-        api_id=api_id,
-        stage=template.one("AWS::ApiGatewayV2::Stage")[1]["StageName"],
-        routes={
-            route["RouteKey"]: _function_in(integrations[route["Target"].rpartition("/")[2]]["IntegrationUri"])
-            for _, route in template.of_type("AWS::ApiGatewayV2::Route")
-        },
-        selection=api["RouteSelectionExpression"],
-        authorizer=_function_in(authorizer["AuthorizerUri"]) if authorizer else None,
-        identity_sources=tuple(authorizer.get("IdentitySource", [])) if authorizer else (),
-    )
-
-
-def _function_in(arn_or_uri: str) -> str:
-    """Return the function's name out of its ARN, the ARN of its alias, or an integration URI with either."""
-    match = re.search(r"function:(\w+)", arn_or_uri)
-    return match[1] if match else arn_or_uri

@@ -1,5 +1,6 @@
 """The translated SAM template, resolved with the resources of this machine."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,12 @@ class Template:
 
     def _exists(self, resource: Mapping[str, Any]) -> bool:
         return "Condition" not in resource or self._intrinsics.holds(resource["Condition"])
+
+
+def function_in(arn_or_uri: str) -> str:
+    """Return the function's name out of its ARN, the ARN of its alias, or an integration URI with either."""
+    match = re.search(r"function:(\w+)", arn_or_uri)
+    return match[1] if match else arn_or_uri
 
 
 def _default(parameter: Mapping[str, Any]) -> Any:

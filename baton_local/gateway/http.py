@@ -6,11 +6,12 @@ import logging
 from collections.abc import Mapping
 
 from baton_local import log_lines
+from baton_local.apis import GatewayResponse, RestApi
 from baton_local.functions import Function, LambdaContext, running
 from baton_local.gateway import identifiers, rest_events
 from baton_local.gateway.rest_routes import Match, RestRoutes
 from baton_local.serving.asgi import AsgiApp, BodyTooLarge, Receive, Scope, Send, answer, read_body
-from baton_local.stack import FunctionDefinition, GatewayResponse, RestApi
+from baton_local.stack import FunctionDefinition
 
 logger = logging.getLogger("baton_local.gateway")
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from baton_local.apis import SocketApi
 from baton_local.functions import Function
 from baton_local.gateway.authorizer import Refused, authorize
 from baton_local.gateway.connections import Close, Connection, Connections, Frame
 from baton_local.gateway.socket_events import Handshake
 from baton_local.serving.asgi import Receive, Scope, Send
-from baton_local.stack import SocketApi
 
 logger = logging.getLogger("baton_local.gateway")
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from baton_local.apis import RestRoute
 from baton_local.errors import TemplateProblem
-from baton_local.stack import RestRoute, Stack, read_stack
+from baton_local.stack import Stack, read_stack
 from baton_local.template import Endpoints
 
 HERE = Endpoints(
