@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings
 
 from baton import settings as product_settings
 from baton.adapters.agent_files import AgentFiles, load_agent
-from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.emf import NAMESPACE
 from baton.api.application import create_app
 from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
@@ -266,11 +266,11 @@ def test_every_kind_of_key_is_described() -> None:
         keys.task(scope, thread, 0, "t"),
         keys.task_place(scope, thread, "t"),
         keys.user_flow(scope, "w"),
-        keys.procedure_version(scope, "assistant", "s", 1),
-        keys.approved_procedure(scope, "assistant", "s"),
-        keys.procedure_source(scope, "assistant", "s"),
-        keys.procedure_uses(scope, "assistant", "s", 1),
-        keys.procedure_use(scope, "assistant", "s", "r"),
+        agent_keys.procedure_version(scope, "assistant", "s", 1),
+        agent_keys.approved_procedure(scope, "assistant", "s"),
+        agent_keys.procedure_source(scope, "assistant", "s"),
+        agent_keys.procedure_uses(scope, "assistant", "s", 1),
+        agent_keys.procedure_use(scope, "assistant", "s", "r"),
         keys.audit(scope, thread, "1#2"),
         keys.owner(thread),
         keys.connection("c", "p"),
@@ -280,7 +280,7 @@ def test_every_kind_of_key_is_described() -> None:
         keys.fork_listing(scope, thread),
         *keys.tenant_listings(scope),
         *keys.audit_listings(scope),
-        keys.procedures(scope, "assistant"),
+        agent_keys.procedures(scope, "assistant"),
     ]
 
     kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb import agent_keys, keys
 from baton.domain.identity import Scope, thread_ref
 from tests.unit.domain.strategies import printable, tenants
 
@@ -24,7 +24,12 @@ def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, s
     assume(one != other)
     here, there = Scope(one, first[:256]), Scope(other, second[:256])
     ours, theirs = (
-        {keys.user_listing(of), keys.procedures(of, "assistant"), *keys.tenant_listings(of), *keys.audit_listings(of)}
+        {
+            keys.user_listing(of),
+            agent_keys.procedures(of, "assistant"),
+            *keys.tenant_listings(of),
+            *keys.audit_listings(of),
+        }
         for of in (here, there)
     )
     assert not ours & theirs
@@ -71,11 +76,11 @@ def test_every_skill_has_versions_of_its_own(
     agent: str, other_agent: str, slug: str, other_slug: str, version: int, later: int
 ) -> None:
     scope = Scope("acme", "ada")
-    ours, theirs = keys.procedure_versions(slug), keys.procedure_versions(other_slug)
+    ours, theirs = agent_keys.procedure_versions(slug), agent_keys.procedure_versions(other_slug)
     assert theirs.startswith(ours) == (slug == other_slug)
-    assert (keys.procedures(scope, agent) == keys.procedures(scope, other_agent)) == (agent == other_agent)
-    assert keys.procedures(scope, agent) != keys.procedures(scope, "")
-    one, other = (keys.procedure_version(scope, agent, slug, number)["SK"] for number in (version, later))
+    assert (agent_keys.procedures(scope, agent) == agent_keys.procedures(scope, other_agent)) == (agent == other_agent)
+    assert agent_keys.procedures(scope, agent) != agent_keys.procedures(scope, "")
+    one, other = (agent_keys.procedure_version(scope, agent, slug, number)["SK"] for number in (version, later))
     assert (one < other) == (version < later)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.codec import pack, unpack
 from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
@@ -26,7 +26,7 @@ class DynamoAgentDefinitions:
         self._table = table
 
     async def list(self, scope: Scope) -> AgentList:
-        item = await self._table.get(keys.agent_list(scope))
+        item = await self._table.get(agent_keys.agent_list(scope))
         if item is None:
             return AgentList()
         packed: dict[str, list[int]] = unpack(item["body"])
@@ -37,12 +37,12 @@ class DynamoAgentDefinitions:
         entries = {**after.entries, version.agent_id: AgentEntry(version.number, size)}
         made = AgentList(after.revision + 1, entries)
         listed: Item = {
-            **keys.agent_list(scope),
+            **agent_keys.agent_list(scope),
             "revision": made.revision,
             "body": pack({agent_id: [entry.number, entry.size] for agent_id, entry in entries.items()}),
         }
         kept: Item = {
-            **keys.agent_version(scope, version.agent_id, version.number),
+            **agent_keys.agent_version(scope, version.agent_id, version.number),
             "created_by": version.created_by,
             "created_at": to_millis(version.created_at),
         }
@@ -64,19 +64,19 @@ class DynamoAgentDefinitions:
         found: list[AgentVersion] = []
         for start in range(0, len(wanted), AT_ONCE):
             some = wanted[start : start + AT_ONCE]
-            items = await gather_all(*(self._table.get(keys.agent_version(scope, *each)) for each in some))
+            items = await gather_all(*(self._table.get(agent_keys.agent_version(scope, *each)) for each in some))
             found += [_version(item) for item in items if item is not None]
         return found
 
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[AgentVersion]:
-        prefix = keys.agent_versions(agent_id)
+        prefix = agent_keys.agent_versions(agent_id)
         bounds: dict[str, Any] = {"prefix": prefix}
         if before is not None:
-            last = keys.agent_version(scope, agent_id, max(0, before - 1))["SK"]
+            last = agent_keys.agent_version(scope, agent_id, max(0, before - 1))["SK"]
             bounds = {"first": prefix, "last": last}
-        async for page in self._table.query(keys.own_agents(scope), newest_first=True, limit=limit, **bounds):
+        async for page in self._table.query(agent_keys.own_agents(scope), newest_first=True, limit=limit, **bounds):
             return [_version(item) for item in page]
         return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import CAPTURE
 from baton.adapters.dynamodb.table import ConditionFailed, Table
@@ -58,7 +58,7 @@ class DynamoCaptures:
         expires = self._clock.now() + timedelta(days=3)
         try:
             await self._table.change(
-                keys.capture_allowance(scope, agent_id, day.isoformat()),
+                agent_keys.capture_allowance(scope, agent_id, day.isoformat()),
                 "SET expires_at = :expires ADD taken :one",
                 {":one": 1, ":limit": limit, ":expires": int(expires.timestamp())},
                 condition="attribute_not_exists(taken) OR taken < :limit",

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
-from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.revised import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import DOCUMENT
@@ -38,11 +38,11 @@ class DynamoDocuments:
         return _document(await create_revised(self._table, _item(scope, document, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
-        item = await self._table.get(keys.document(scope, agent_id, document_id))
+        item = await self._table.get(agent_keys.document(scope, agent_id, document_id))
         return _document(item) if item is not None else None
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
-        wanted = [keys.document(scope, agent_id, document_id) for document_id in dict.fromkeys(document_ids)]
+        wanted = [agent_keys.document(scope, agent_id, document_id) for document_id in dict.fromkeys(document_ids)]
         return {document.id: document for document in await self._load(wanted)}
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
@@ -54,7 +54,7 @@ class DynamoDocuments:
     ) -> None:
         with contextlib.suppress(ConditionFailed):
             await self._table.change(
-                keys.document(scope, ref.agent_id, ref.document_id),
+                agent_keys.document(scope, ref.agent_id, ref.document_id),
                 "SET progress = :percent, progress_step = :step, progress_at = :at",
                 {":percent": percent, ":step": step.value, ":at": to_millis(at), ":version": ref.version},
                 condition="in_progress = :version AND progress < :percent",
@@ -65,7 +65,7 @@ class DynamoDocuments:
     ) -> tuple[Sequence[Document], str | None]:
         before = decode_text(cursor) if cursor else None
         entries: list[Item] = []
-        listed = newest_first(self._table, [keys.documents(scope, agent_id)], before=before, limit=limit + 1)
+        listed = newest_first(self._table, [agent_keys.documents(scope, agent_id)], before=before, limit=limit + 1)
         async with aclosing(listed):
             async for entry in listed:
                 entries.append(entry)
@@ -73,13 +73,13 @@ class DynamoDocuments:
                     break
         loaded = await self._load({"PK": entry["PK"], "SK": entry["SK"]} for entry in entries[:limit])
         found = {document.id: document for document in loaded if document.deleted_at is None}
-        ids = [keys.document_place(entry)[2] for entry in entries[:limit]]
+        ids = [agent_keys.document_place(entry)[2] for entry in entries[:limit]]
         more = encode_text(entries[limit - 1]["listed_at"]) if len(entries) > limit else None
         return [found[document_id] for document_id in ids if document_id in found], more
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
         counted = 0
-        pages = self._table.query(keys.documents(scope, agent_id), limit=max(1, up_to), index=LISTING)
+        pages = self._table.query(agent_keys.documents(scope, agent_id), limit=max(1, up_to), index=LISTING)
         async with aclosing(pages):
             async for page in pages:
                 counted += len(page)
@@ -90,7 +90,7 @@ class DynamoDocuments:
     async def remove(self, scope: Scope, document: Document) -> bool:
         try:
             await self._table.delete(
-                keys.document(scope, document.agent_id, document.id),
+                agent_keys.document(scope, document.agent_id, document.id),
                 condition="attribute_not_exists(PK) OR revision = :read",
                 values={":read": document.revision},
             )
@@ -99,7 +99,7 @@ class DynamoDocuments:
         return True
 
     async def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
-        for shard in keys.ingestion_shards():
+        for shard in agent_keys.ingestion_shards():
             pages = self._table.query(shard, last=to_millis(before), limit=_AT_ONCE, index=_INDEX)
             async with aclosing(pages):
                 async for page in pages:
@@ -110,7 +110,7 @@ class DynamoDocuments:
         """Read the documents consistently, for the index may be behind."""
         wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
         items = await self._table.get_many(wanted, consistent=True) if wanted else []
-        found = ((_document(item), keys.document_place(item)[0]) for item in items)
+        found = ((_document(item), agent_keys.document_place(item)[0]) for item in items)
         return [(each, tenant) for each, tenant in found if each.check_at is not None and each.check_at <= before]
 
     async def _load(self, wanted: Iterable[keys.Key]) -> list[Document]:
@@ -125,15 +125,15 @@ class DynamoDocuments:
 
 def _item(scope: Scope, document: Document, *, revision: int) -> Item:
     item: Item = {
-        **keys.document(scope, document.agent_id, document.id),
+        **agent_keys.document(scope, document.agent_id, document.id),
         "revision": revision,
         "body": DOCUMENT.pack(document),
     }
     if document.deleted_at is None:
-        item["listing"] = keys.documents(scope, document.agent_id)
+        item["listing"] = agent_keys.documents(scope, document.agent_id)
         item["listed_at"] = f"{to_millis(document.created_at):015d}#{document.id}"
     if document.check_at is not None:
-        item["idle_shard"] = keys.ingestion_shard(document.id)
+        item["idle_shard"] = agent_keys.ingestion_shard(document.id)
         item["idle_check_at"] = to_millis(document.check_at)
     newest = document.next
     if newest is not None and newest.status is VersionStatus.PROCESSING and document.deleted_at is None:
@@ -143,7 +143,7 @@ def _item(scope: Scope, document: Document, *, revision: int) -> Item:
 
 
 def _document(item: Item) -> Document:
-    _, agent_id, document_id = keys.document_place(item)
+    _, agent_id, document_id = agent_keys.document_place(item)
     document = DOCUMENT.unpack(item["body"], id=document_id, agent_id=agent_id, revision=item["revision"])
     if "progress_at" not in item or document.next is None:
         return document

@@ -1,4 +1,4 @@
-"""The table's keys. Only this module builds them."""
+"""The table's keys, without those of what agents have (``agent_keys``). Only these two modules build them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,15 @@ from baton.domain.identity import Scope
 Key = dict[str, str]
 
 A2A_TASK = "A2A#"
-APPROVED = "APPROVED#"
 AUDIT = "AUDIT#"
-DOCUMENT = "DOC#"
-SOURCE = "SOURCE#"
-SOURCE_PAGE = "PAGE#"
 FLOW = "FLOW#"
 PUSH = "PUSH#"
 UPLOAD = "UPLOAD#"
+THREAD_PROCEDURE = "PROCEDURE#"
+"""What sort keys of ``thread_procedure`` begin with."""
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
-INGESTION_SHARDS = 2
-"""Partitions of the idle index with documents. It is written a few times a document."""
-SOURCE_SHARDS = 2
-"""Partitions of the idle index with sources. It is written a few times a refresh."""
 LISTING_SHARDS = 8
 """Partitions of a tenant's lists. One partition of an index takes 1,000 writes a second."""
 
@@ -34,10 +28,6 @@ LISTING_SHARDS = 8
 def partition(scope: Scope, thread_id: str) -> str:
     """Return the partition of everything that belongs to one thread."""
     return f"{scope.tenant_id}#{thread_id}"
-
-
-THREAD_PROCEDURE = "PROCEDURE#"
-"""What sort keys of ``thread_procedure`` begin with."""
 
 
 def thread(scope: Scope, thread_id: str) -> Key:
@@ -121,7 +111,7 @@ def user_episodes(scope: Scope) -> str:
 
 def tenant_episodes(scope: Scope, episode_id: str) -> str:
     """Return the partition of the ``listing`` index with an episode in its tenant's list, by its end."""
-    return all_tenant_episodes(scope)[_shard(episode_id, LISTING_SHARDS)]
+    return all_tenant_episodes(scope)[shard(episode_id, LISTING_SHARDS)]
 
 
 def all_tenant_episodes(scope: Scope) -> list[str]:
@@ -199,139 +189,14 @@ def mcp_call(scope: Scope, session_id: str, request_id: str) -> Key:
     return {"PK": user_listing(scope), "SK": f"MCPCALL#{named}"}
 
 
-def own_agents(scope: Scope) -> str:
-    """Return the partition of a tenant's own agents."""
-    return f"{scope.tenant_id}#~AGENTS"
-
-
-def agent_list(scope: Scope) -> Key:
-    """Return the key of the list of a tenant's own agents."""
-    return {"PK": own_agents(scope), "SK": "LIST"}
-
-
-def agent_version(scope: Scope, agent_id: str, number: int) -> Key:
-    """Return the key of one version of a tenant's own agent."""
-    return {"PK": own_agents(scope), "SK": f"{agent_versions(agent_id)}{number:09d}"}
-
-
-def agent_versions(agent_id: str) -> str:
-    """Return what the sort keys of an agent's versions begin with."""
-    return f"VERSION#{agent_id}#"
-
-
-def procedures(scope: Scope, owner: str) -> str:
-    """Return the partition of an agent's procedures, or of the tenant's, whose ``owner`` is empty."""
-    return f"{scope.tenant_id}#~PROCEDURES#{owner}"
-
-
-def procedure_version(scope: Scope, owner: str, slug: str, version: int) -> Key:
-    """Return the key of one version of a procedure. The newest sorts last."""
-    return {"PK": procedures(scope, owner), "SK": f"{procedure_versions(slug)}{version:06d}"}
-
-
-def procedure_versions(slug: str) -> str:
-    """Return the prefix of the sort keys of a procedure's versions."""
-    return f"VERSION#{slug}#"
-
-
-def approved_procedure(scope: Scope, owner: str, slug: str) -> Key:
-    """Return the key of the copy of a procedure's approved version."""
-    return {"PK": procedures(scope, owner), "SK": f"{APPROVED}{slug}"}
-
-
-def procedure_source(scope: Scope, owner: str, source: str) -> Key:
-    """Return the key of the note of which version was made of a source."""
-    return {"PK": procedures(scope, owner), "SK": f"SOURCE#{hashlib.sha256(source.encode()).hexdigest()}"}
-
-
 def thread_procedure(scope: Scope, thread_id: str, owner: str, slug: str, version: int) -> Key:
     """Return the key of the note in a thread that a version was made of it. It is how forgetting finds the version."""
     return {"PK": partition(scope, thread_id), "SK": f"{THREAD_PROCEDURE}{owner}#{slug}#{version:06d}"}
 
 
-def procedure_uses(scope: Scope, owner: str, slug: str, version: int) -> Key:
-    """Return the key of how often a version was used."""
-    return {"PK": procedures(scope, owner), "SK": f"USES#{slug}#{version:06d}"}
-
-
-def procedure_use(scope: Scope, owner: str, slug: str, run_id: str) -> Key:
-    """Return the key of the note that a run's use was counted. Clients may choose the run's id."""
-    return {"PK": procedures(scope, owner), "SK": f"USED#{slug}#{hashlib.sha256(run_id.encode()).hexdigest()}"}
-
-
-def procedure_listing(scope: Scope, owner: str, status: str) -> str:
-    """Return the partition of the ``listing`` index with the versions in a status."""
-    return f"{procedures(scope, owner)}#{status}"
-
-
-def documents(scope: Scope, agent_id: str) -> str:
-    """Return the partition of an agent's documents. It is also the one of the ``listing`` index with them."""
-    return f"{scope.tenant_id}#~DOCUMENTS#{agent_id}"
-
-
-def document(scope: Scope, agent_id: str, document_id: str) -> Key:
-    return {"PK": documents(scope, agent_id), "SK": f"{DOCUMENT}{document_id}"}
-
-
-def document_place(key: Key) -> tuple[str, str, str]:
-    """Return tenant, agent and id of a document's key."""
-    tenant_id, _, agent_id = key["PK"].split("#")
-    return tenant_id, agent_id, key["SK"].removeprefix(DOCUMENT)
-
-
-def sources(scope: Scope, agent_id: str) -> str:
-    """Return the partition of the sources of an agent's documents."""
-    return f"{scope.tenant_id}#~SOURCES#{agent_id}"
-
-
-def source(scope: Scope, agent_id: str, source_id: str) -> Key:
-    return {"PK": sources(scope, agent_id), "SK": f"{SOURCE}{source_id}"}
-
-
-def source_place(key: Key) -> tuple[str, str, str]:
-    """Return tenant, agent and id of a source's key."""
-    tenant_id, _, agent_id = key["PK"].split("#")
-    return tenant_id, agent_id, key["SK"].removeprefix(SOURCE)
-
-
-def source_pages(scope: Scope, agent_id: str, source_id: str) -> str:
-    """Return the partition of the pages of a source."""
-    return f"{scope.tenant_id}#~PAGES#{agent_id}#{source_id}"
-
-
-def source_page(scope: Scope, agent_id: str, source_id: str, document_id: str) -> Key:
-    """Return the key of a page, by the id of its document."""
-    return {"PK": source_pages(scope, agent_id, source_id), "SK": f"{SOURCE_PAGE}{document_id}"}
-
-
-def source_shards() -> list[str]:
-    """Return every partition of the ``idle`` index with sources."""
-    return [f"~SOURCES#{number}" for number in range(SOURCE_SHARDS)]
-
-
-def source_shard(source_id: str) -> str:
-    """Return the partition of the ``idle`` index for a source."""
-    return source_shards()[_shard(source_id, SOURCE_SHARDS)]
-
-
-def ingestion_shards() -> list[str]:
-    """Return every partition of the ``idle`` index with documents."""
-    return [f"~INGESTING#{number}" for number in range(INGESTION_SHARDS)]
-
-
-def ingestion_shard(document_id: str) -> str:
-    """Return the partition of the ``idle`` index for a document whose pipeline has not ended."""
-    return ingestion_shards()[_shard(document_id, INGESTION_SHARDS)]
-
-
 def capture(scope: Scope, thread_id: str, capture_id: str) -> Key:
     """Return the key of the record of a capture."""
     return {"PK": partition(scope, thread_id), "SK": f"CAPTURE#{capture_id}"}
-
-
-def capture_allowance(scope: Scope, agent_id: str, day: str) -> Key:
-    """Return the key of the count of an agent's captures on a day."""
-    return {"PK": f"{scope.tenant_id}#~LEARNING", "SK": f"DAY#{day}#{agent_id}"}
 
 
 def audit(scope: Scope, thread_id: str | None, sortable_id: str) -> Key:
@@ -362,7 +227,7 @@ def fork_listing(scope: Scope, parent_thread_id: str) -> str:
 
 def tenant_listing(scope: Scope, thread_id: str) -> str:
     """Return the partition of the ``listing`` index with a thread in its tenant's list, by activity."""
-    return tenant_listings(scope)[_shard(thread_id, LISTING_SHARDS)]
+    return tenant_listings(scope)[shard(thread_id, LISTING_SHARDS)]
 
 
 def tenant_listings(scope: Scope) -> list[str]:
@@ -372,7 +237,7 @@ def tenant_listings(scope: Scope) -> list[str]:
 
 def audit_listing(scope: Scope, sortable_id: str) -> str:
     """Return the partition of the ``listing`` index with an audit record. Records of no thread are there too."""
-    return audit_listings(scope)[_shard(sortable_id, LISTING_SHARDS)]
+    return audit_listings(scope)[shard(sortable_id, LISTING_SHARDS)]
 
 
 def audit_listings(scope: Scope) -> list[str]:
@@ -425,7 +290,7 @@ def idle_shards() -> list[str]:
 
 def idle_shard(thread_id: str) -> str:
     """Return the partition of the ``idle`` index for a thread."""
-    return idle_shards()[_shard(thread_id, IDLE_SHARDS)]
+    return idle_shards()[shard(thread_id, IDLE_SHARDS)]
 
 
 def _encoded_user(scope: Scope) -> str:
@@ -435,6 +300,6 @@ def _encoded_user(scope: Scope) -> str:
     return encoded
 
 
-def _shard(name: str, shards: int) -> int:
+def shard(name: str, shards: int) -> int:
     """Return the shard of a name. It never changes. The whole name counts, because ids may begin with the time."""
     return zlib.crc32(name.encode()) % shards

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import PROCEDURE
 from baton.adapters.dynamodb.shards import newest_first
@@ -89,7 +89,7 @@ class DynamoProcedures:
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
         place = _Place.of(scope, agent_id, procedure_id)
-        prefix = keys.procedure_versions(place.slug)
+        prefix = agent_keys.procedure_versions(place.slug)
         last = f"{prefix}{before - 1:06d}" if before is not None else f"{prefix}~"
         found: list[Procedure] = []
         async for page in self._table.query(place.partition, first=prefix, last=last, newest_first=True, limit=limit):
@@ -114,9 +114,9 @@ class DynamoProcedures:
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
     ) -> Sequence[Procedure]:
-        partition = keys.procedures(scope, "" if of is ProcedureScope.TENANT else agent_id)
+        partition = agent_keys.procedures(scope, "" if of is ProcedureScope.TENANT else agent_id)
         found: list[Procedure] = []
-        async for page in self._table.query(partition, prefix=keys.APPROVED):
+        async for page in self._table.query(partition, prefix=agent_keys.APPROVED):
             found += [_procedure(scope, item) for item in page]
             if len(found) >= MAX_APPROVED:
                 break
@@ -132,7 +132,7 @@ class DynamoProcedures:
         cursor: str | None,
     ) -> tuple[Sequence[Procedure], str | None]:
         before = decode_text(cursor) if cursor else None
-        listings = [keys.procedure_listing(scope, owner, each) for owner in (*agent_ids, "") for each in statuses]
+        listings = [agent_keys.procedure_listing(scope, owner, each) for owner in (*agent_ids, "") for each in statuses]
         entries: list[Item] = []
         async with aclosing(newest_first(self._table, listings, before=before, limit=limit + 1)) as listed:
             async for entry in listed:
@@ -150,7 +150,7 @@ class DynamoProcedures:
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
         place = _Place.of(scope, agent_id, procedure_id)
         for _ in range(MAX_TRIES):
-            item = await self._table.get(keys.procedure_version(scope, place.owner, place.slug, version))
+            item = await self._table.get(agent_keys.procedure_version(scope, place.owner, place.slug, version))
             found = _procedure(scope, item) if item is not None else None
             if item is None or found is None or found.source is None:
                 return
@@ -165,7 +165,7 @@ class DynamoProcedures:
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
         place = _Place.of(scope, agent_id, procedure_id)
-        note = keys.procedure_use(scope, place.owner, place.slug, run_id)
+        note = agent_keys.procedure_use(scope, place.owner, place.slug, run_id)
         for _ in range(MAX_TRIES):
             if await self._table.get(note) is not None:
                 return False
@@ -175,7 +175,7 @@ class DynamoProcedures:
                         {**note, "expires_at": to_millis(self._clock.now() + USE_KEPT) // 1000}, condition=_IS_NEW
                     ),
                     Write(
-                        keys.procedure_uses(scope, place.owner, place.slug, version),
+                        agent_keys.procedure_uses(scope, place.owner, place.slug, version),
                         _IN_ANY_CASE,
                         "ADD used :one, went_well :well",
                         {":one": 1, ":well": int(went_well)},
@@ -210,29 +210,30 @@ class DynamoProcedures:
         """Return the version that was made of the same source."""
         if procedure.source is None:
             return None
-        note = await self._table.get(keys.procedure_source(place.scope, place.owner, procedure.source.key))
+        note = await self._table.get(agent_keys.procedure_source(place.scope, place.owner, procedure.source.key))
         if note is None:
             return None
         return await self._version(replace(place, slug=note["slug"]), note["version"])
 
     async def _version(self, place: _Place, version: int) -> Procedure | None:
-        item = await self._table.get(keys.procedure_version(place.scope, place.owner, place.slug, version))
+        item = await self._table.get(agent_keys.procedure_version(place.scope, place.owner, place.slug, version))
         return _procedure(place.scope, item) if item is not None else None
 
     async def _newest(self, place: _Place) -> Procedure | None:
-        prefix = keys.procedure_versions(place.slug)
+        prefix = agent_keys.procedure_versions(place.slug)
         async for page in self._table.query(place.partition, prefix=prefix, newest_first=True, limit=1):
             return _procedure(place.scope, page[0]) if page else None
         return None
 
     async def _approved(self, place: _Place) -> Procedure | None:
-        item = await self._table.get(keys.approved_procedure(place.scope, place.owner, place.slug))
+        item = await self._table.get(agent_keys.approved_procedure(place.scope, place.owner, place.slug))
         return _procedure(place.scope, item) if item is not None else None
 
     async def _counted(self, place: _Place, found: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with how often they were used."""
         wanted = [
-            keys.procedure_uses(place.scope, _owner(each.agent_id, each.id), each.slug, each.version) for each in found
+            agent_keys.procedure_uses(place.scope, _owner(each.agent_id, each.id), each.slug, each.version)
+            for each in found
         ]
         items = await self._table.get_many(wanted) if wanted else []
         counts = {(item["PK"], item["SK"]): (item["used"], item["went_well"]) for item in items}
@@ -258,7 +259,7 @@ class _Place:
 
     @property
     def partition(self) -> str:
-        return keys.procedures(self.scope, self.owner)
+        return agent_keys.procedures(self.scope, self.owner)
 
 
 def _owner(agent_id: str, procedure_id: str) -> str:
@@ -292,7 +293,7 @@ def _puts(place: _Place, made: Procedure, approved: Procedure | None, edited: Pr
     item = _item(place, made)
     writes = [Write.put(item, condition=_IS_NEW)]
     if made.source is not None:
-        note = keys.procedure_source(place.scope, place.owner, made.source.key)
+        note = agent_keys.procedure_source(place.scope, place.owner, made.source.key)
         writes.append(Write.put({**note, "slug": made.slug, "version": made.version}, condition=_IS_NEW))
         # In the same write as the version: whoever forgets the thread finds every version that was made of it.
         there = keys.thread_procedure(place.scope, made.source.thread_id, place.owner, made.slug, made.version)
@@ -309,7 +310,7 @@ def _forgettings(place: _Place, item: Item, found: Procedure, approved: Procedur
     assert found.source is not None  # noqa: S101 - the caller has checked
     scope, owner = place.scope, place.owner
     writes = [
-        Write(keys.procedure_source(scope, owner, found.source.key), _IN_ANY_CASE),
+        Write(agent_keys.procedure_source(scope, owner, found.source.key), _IN_ANY_CASE),
         Write(keys.thread_procedure(scope, found.source.thread_id, owner, found.slug, found.version), _IN_ANY_CASE),
     ]
     key, former = {"PK": item["PK"], "SK": item["SK"]}, {":found": found.status.value}
@@ -318,7 +319,7 @@ def _forgettings(place: _Place, item: Item, found: Procedure, approved: Procedur
     change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(found, source=None))}
     writes.append(Write(key, "procedure_status = :found", change, {**former, **body}))
     if approved is not None and approved.version == found.version:
-        copy = keys.approved_procedure(scope, owner, place.slug)
+        copy = agent_keys.approved_procedure(scope, owner, place.slug)
         writes.append(Write(copy, "version = :version", change, {":version": found.version, **body}))
     return writes
 
@@ -329,14 +330,14 @@ def _decisions(place: _Place, found: Procedure, decided: Procedure, approved: Pr
         return [_change(place, found, decided), *_replacing(place, decided, approved)]
     writes = [_change(place, found, decided)]
     if found.status is ProcedureStatus.APPROVED:
-        copy = keys.approved_procedure(place.scope, place.owner, place.slug)
+        copy = agent_keys.approved_procedure(place.scope, place.owner, place.slug)
         writes.append(Write(copy, "version = :version", values={":version": found.version}))
     return writes
 
 
 def _replacing(place: _Place, made: Procedure, approved: Procedure | None) -> list[Write]:
     """Return the writes that let turns use ``made`` in place of the ``approved`` version."""
-    copy = {**_item(place, made), **keys.approved_procedure(place.scope, place.owner, place.slug)}
+    copy = {**_item(place, made), **agent_keys.approved_procedure(place.scope, place.owner, place.slug)}
     copy = {name: value for name, value in copy.items() if name not in ("listing", "listed_at")}
     if approved is None:
         return [Write.put(copy, condition=_IS_NEW)]
@@ -366,11 +367,11 @@ def _item(place: _Place, made: Procedure) -> Item:
     # Unique among all agents' versions: the lists of several agents are merged by it.
     listed_at = f"{to_millis(made.decided_at or made.created_at):015d}#{made.agent_id}#{made.id}#{made.version:06d}"
     item: Item = {
-        **keys.procedure_version(place.scope, place.owner, place.slug, made.version),
+        **agent_keys.procedure_version(place.scope, place.owner, place.slug, made.version),
         "body": PROCEDURE.pack(made),
         "version": made.version,
         "procedure_status": made.status.value,
-        "listing": keys.procedure_listing(place.scope, place.owner, made.status),
+        "listing": agent_keys.procedure_listing(place.scope, place.owner, made.status),
         "listed_at": listed_at,
     }
     if made.decided_by is not None and made.decided_at is not None:

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
-from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.revised import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import SOURCE, SOURCE_PAGE
@@ -34,7 +34,7 @@ class DynamoSources:
         return _source(await create_revised(self._table, _item(scope, source, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
-        item = await self._table.get(keys.source(scope, agent_id, source_id))
+        item = await self._table.get(agent_keys.source(scope, agent_id, source_id))
         return _source(item) if item is not None else None
 
     async def of_agent(
@@ -43,9 +43,9 @@ class DynamoSources:
         after = decode_text(cursor) if cursor else ""
         found: list[Source] = []
         pages = self._table.query(
-            keys.sources(scope, agent_id),
-            first=f"{keys.SOURCE}{after}",
-            last=f"{keys.SOURCE}~",
+            agent_keys.sources(scope, agent_id),
+            first=f"{agent_keys.SOURCE}{after}",
+            last=f"{agent_keys.SOURCE}~",
             limit=limit + 2,
         )
         async with aclosing(pages):
@@ -61,10 +61,10 @@ class DynamoSources:
         return changed if await save_revised(self._table, _item(scope, source, revision=changed.revision)) else None
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
-        await self._table.delete(keys.source(scope, agent_id, source_id))
+        await self._table.delete(agent_keys.source(scope, agent_id, source_id))
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        async with aclosing(due_entries(self._table, keys.source_shards(), before)) as pages:
+        async with aclosing(due_entries(self._table, agent_keys.source_shards(), before)) as pages:
             async for entries in pages:
                 for due in await self._load(entries, before):
                     yield due
@@ -72,16 +72,17 @@ class DynamoSources:
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
         found: list[SourcePage] = []
         async for page in self._table.query(
-            keys.source_pages(scope, source.agent_id, source.id), prefix=keys.SOURCE_PAGE
+            agent_keys.source_pages(scope, source.agent_id, source.id), prefix=agent_keys.SOURCE_PAGE
         ):
             found += [
-                SOURCE_PAGE.unpack(item["body"], document_id=item["SK"].removeprefix(keys.SOURCE_PAGE)) for item in page
+                SOURCE_PAGE.unpack(item["body"], document_id=item["SK"].removeprefix(agent_keys.SOURCE_PAGE))
+                for item in page
             ]
         return found
 
     async def save_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
         item: Item = {
-            **keys.source_page(scope, source.agent_id, source.id, page.document_id),
+            **agent_keys.source_page(scope, source.agent_id, source.id, page.document_id),
             "seen": page.seen,
             "body": SOURCE_PAGE.pack(page),
         }
@@ -91,26 +92,26 @@ class DynamoSources:
             )
 
     async def remove_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
-        await self._table.delete(keys.source_page(scope, source.agent_id, source.id, page.document_id))
+        await self._table.delete(agent_keys.source_page(scope, source.agent_id, source.id, page.document_id))
 
     async def _load(self, entries: Sequence[Item], before: datetime) -> list[DueSource]:
         """Read the sources consistently, for the index may be behind. The longest overdue come first."""
         wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
         items = await self._table.get_many(wanted, consistent=True) if wanted else []
-        found = [DueSource(keys.source_place(item)[0], _source(item)) for item in items]
+        found = [DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items]
         return sorted((each for each in found if each.source.check_at <= before), key=lambda each: each.source.check_at)
 
 
 def _item(scope: Scope, source: Source, *, revision: int) -> Item:
     return {
-        **keys.source(scope, source.agent_id, source.id),
+        **agent_keys.source(scope, source.agent_id, source.id),
         "revision": revision,
-        "idle_shard": keys.source_shard(source.id),
+        "idle_shard": agent_keys.source_shard(source.id),
         "idle_check_at": to_millis(source.check_at),
         "body": SOURCE.pack(source),
     }
 
 
 def _source(item: Item) -> Source:
-    _, agent_id, source_id = keys.source_place(item)
+    _, agent_id, source_id = agent_keys.source_place(item)
     return SOURCE.unpack(item["body"], id=source_id, agent_id=agent_id, revision=item["revision"])
