@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from baton.composition.aws_agents import AgentPorts
+from baton.composition.aws_agents import AwsAgentPorts
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from baton.ports.webhooks import Webhooks
 
 
-class AwsPorts(AgentPorts):
+class AwsPorts(AwsAgentPorts):
     """Implements ``composition.ports.Ports`` for one execution environment.
 
     A subclass may replace any of them, such as the table. The others are then built on the replacement.

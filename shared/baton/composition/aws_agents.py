@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from baton.composition.aws_stores import StorePorts
+from baton.composition.aws_stores import AwsStorePorts
 
 if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from baton.settings import ModelSettings
 
 
-class AgentPorts(StorePorts):
+class AwsAgentPorts(AwsStorePorts):
     """The ports to agents and to whom they answer. See ``AwsPorts``."""
 
     @cached_property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from baton.ports.workflows import WorkflowStore
 
 
-class StorePorts:
+class AwsStorePorts:
     """The ports on the table and the bucket. See ``AwsPorts``."""
 
     @cached_property

@@ -1,0 +1,63 @@
+"""The ports to agents, and to who calls them. ``composition.aws_agents`` has those of a deployment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from baton.ports.agent_catalog import AgentCatalog
+    from baton.ports.agent_client import AgentClient
+    from baton.ports.card_signer import CardSigner
+    from baton.ports.chat_model import ChatModel
+    from baton.ports.token_counter import TokenCounter
+    from baton.ports.token_verifier import TokenVerifier
+    from baton.ports.tools import Tools
+
+
+class AgentPorts(Protocol):
+    """The ports to agents, their models and tools, and to callers' identities. See ``Ports``."""
+
+    @property
+    def catalog(self) -> AgentCatalog:
+        """Definitions of agents."""
+        ...
+
+    @property
+    def model(self) -> ChatModel:
+        """The model endpoint."""
+        ...
+
+    @property
+    def default_model(self) -> str:
+        """The name of the model for agents that name none."""
+        ...
+
+    @property
+    def light_model(self) -> str:
+        """The name of the model for tasks that need speed more than quality."""
+        ...
+
+    @property
+    def counter(self) -> TokenCounter:
+        """The counter of tokens."""
+        ...
+
+    @property
+    def tools(self) -> Tools:
+        """Tools outside Baton."""
+        ...
+
+    @property
+    def agent_client(self) -> AgentClient:
+        """Agents outside Baton."""
+        ...
+
+    @property
+    def verifier(self) -> TokenVerifier:
+        """The verifier of tokens."""
+        ...
+
+    @property
+    def card_signer(self) -> CardSigner | None:
+        """The signer of agent cards; None where they are not signed."""
+        ...

@@ -1,0 +1,141 @@
+"""The ports to what Baton keeps. ``composition.aws_stores`` has those of a deployment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from baton.domain.lease_times import LeaseTimes
+    from baton.ports.a2a_tasks import A2ATasks
+    from baton.ports.agent_definitions import AgentDefinitions
+    from baton.ports.audit import AuditLog
+    from baton.ports.clock import Clock
+    from baton.ports.documents import DocumentFiles, DocumentStore
+    from baton.ports.episodes import Episodes
+    from baton.ports.feedback import FeedbackStore
+    from baton.ports.files import Files
+    from baton.ports.handoffs import HandoffStore
+    from baton.ports.idle_threads import IdleThreads
+    from baton.ports.live import LiveRegistry
+    from baton.ports.mcp_calls import McpCalls
+    from baton.ports.procedures import ProcedureStore
+    from baton.ports.push_configs import PushConfigs
+    from baton.ports.run_records import RunRecords
+    from baton.ports.sources import SourceObjects, SourceStore
+    from baton.ports.stream_log import StreamLog
+    from baton.ports.thread_store import ThreadStore
+    from baton.ports.workflows import WorkflowStore
+
+
+class StorePorts(Protocol):
+    """The ports on the table and the bucket, and the clock and leases of those who write there. See ``Ports``."""
+
+    @property
+    def clock(self) -> Clock:
+        """The current time and new ids."""
+        ...
+
+    @property
+    def lease_times(self) -> LeaseTimes:
+        """How long a worker keeps a lease without a sign of life, and how often it renews the lease."""
+        ...
+
+    @property
+    def store(self) -> ThreadStore:
+        """Threads and their messages."""
+        ...
+
+    @property
+    def log(self) -> StreamLog:
+        """The events of recent runs."""
+        ...
+
+    @property
+    def live(self) -> LiveRegistry:
+        """Connections, cancellations and heartbeats."""
+        ...
+
+    @property
+    def records(self) -> RunRecords:
+        """Tool calls and sub-tasks."""
+        ...
+
+    @property
+    def handoffs(self) -> HandoffStore:
+        """Handoffs."""
+        ...
+
+    @property
+    def workflows(self) -> WorkflowStore:
+        """Guided workflows."""
+        ...
+
+    @property
+    def a2a_tasks(self) -> A2ATasks:
+        """Marks of A2A tasks."""
+        ...
+
+    @property
+    def push_configs(self) -> PushConfigs:
+        """Where clients want to be notified of A2A tasks."""
+        ...
+
+    @property
+    def feedback(self) -> FeedbackStore:
+        """Feedback on answers."""
+        ...
+
+    @property
+    def mcp_calls(self) -> McpCalls:
+        """Calls over MCP in progress."""
+        ...
+
+    @property
+    def procedures(self) -> ProcedureStore:
+        """Procedures of agents and tenants."""
+        ...
+
+    @property
+    def agent_definitions(self) -> AgentDefinitions:
+        """Agents that tenants have made."""
+        ...
+
+    @property
+    def episodes(self) -> Episodes:
+        """Episodes of ended sessions."""
+        ...
+
+    @property
+    def idle(self) -> IdleThreads:
+        """The index of threads that are due for a check."""
+        ...
+
+    @property
+    def audit(self) -> AuditLog:
+        """The audit log."""
+        ...
+
+    @property
+    def files(self) -> Files:
+        """Uploads."""
+        ...
+
+    @property
+    def documents(self) -> DocumentStore:
+        """Records of documents."""
+        ...
+
+    @property
+    def sources(self) -> SourceStore:
+        """Records of the sources of documents."""
+        ...
+
+    @property
+    def source_objects(self) -> SourceObjects:
+        """Objects in the buckets that sources may read."""
+        ...
+
+    @property
+    def document_files(self) -> DocumentFiles:
+        """The content of documents."""
+        ...
