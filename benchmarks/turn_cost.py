@@ -238,7 +238,7 @@ class Baton:
         ports = self._ports()
         ports.model = self.model
         app = build(ports)
-        self.summaries, self.made_titles = app.memory.history_summaries, app.made_titles
+        self.summaries, self.made_titles = app.memory.history_summaries, app.sessions.made_titles
 
     def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
         """Return ``Turns`` with this model. ``agents`` replace the shipped agents; the first one is the main agent."""

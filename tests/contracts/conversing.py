@@ -83,7 +83,7 @@ class Worker:
             stores, catalog=catalog, model=model, **{name: faulty(getattr(stores, name)) for name in FAULTY}
         )
         app = build(ports)
-        self.turns, self.closer, self.endings, self.replays = app.turns, app.closer, app.endings, app.replays
+        self.turns, self.closer, self.endings, self.replays = app.turns, app.closer, app.sessions.endings, app.replays
 
 
 @dataclass

@@ -13,6 +13,7 @@ from baton.composition.knowledge import KnowledgeUseCases
 from baton.composition.memory import MemoryUseCases
 from baton.composition.privacy import PrivacyUseCases
 from baton.composition.procedures import ProcedureUseCases
+from baton.composition.sessions import SessionUseCases
 from baton.outbox.follow import POLL_SECONDS, Follower
 
 if TYPE_CHECKING:
@@ -33,13 +34,6 @@ if TYPE_CHECKING:
     from baton.limits.current_limits import CurrentLimits
     from baton.outbox.replay import Replays
     from baton.outbox.task_news import TaskNews
-    from baton.sessions.endings import Endings
-    from baton.sessions.importing import Importer
-    from baton.sessions.made_titles import MadeTitles
-    from baton.sessions.overviews import Overviews
-    from baton.sessions.ratings import Ratings
-    from baton.sessions.sessions import Sessions
-    from baton.sessions.titles import Titles
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
     from baton.turns.reruns import Reruns
@@ -61,6 +55,7 @@ class App:
         self.knowledge = KnowledgeUseCases(ports, lambda: self.current_limits)
         self.privacy = PrivacyUseCases(ports)
         self.memory = MemoryUseCases(ports, self.knowledge)
+        self.sessions = SessionUseCases(ports, lambda: self.agents, lambda: self.conversations, lambda: self.task_news)
         self.procedures = ProcedureUseCases(
             ports, self.knowledge, self.privacy, lambda: self.agents, lambda: self.current_limits
         )
@@ -99,7 +94,7 @@ class App:
             self.turns,
             self.closer,
             self.memory.history_summaries,
-            self.made_titles,
+            self.sessions.made_titles,
             ports.connections,
             ports.queue_records,
             ports.clock,
@@ -121,7 +116,7 @@ class App:
             Turns(services, self.agents, self.replays, self.follower, ports.audit),
             self.closer,
             self.memory.history_summaries,
-            self.made_titles,
+            self.sessions.made_titles,
             ports.connections,
             None,
             ports.clock,
@@ -151,7 +146,15 @@ class App:
         from baton.entry.sweep import Sweeper
 
         ports = self.ports
-        return Sweeper(ports.idle, ports.store, self.endings, self.controls, ports.episodes, self.sessions, ports.clock)
+        return Sweeper(
+            ports.idle,
+            ports.store,
+            self.sessions.endings,
+            self.controls,
+            ports.episodes,
+            self.sessions.sessions,
+            ports.clock,
+        )
 
     # Turns
 
@@ -167,7 +170,7 @@ class App:
         """Closes threads."""
         from baton.turns.closing import Closer
 
-        return Closer(self.turn_services, self.turns, self.endings, self.ports.audit)
+        return Closer(self.turn_services, self.turns, self.sessions.endings, self.ports.audit)
 
     @cached_property
     def branch_selection(self) -> BranchSelection:
@@ -192,45 +195,6 @@ class App:
         return CurrentLimits(ports.tenant_limits, ports.deployment_limits, ports.clock)
 
     @cached_property
-    def overviews(self) -> Overviews:
-        """Counts what has happened in a tenant's threads."""
-        from baton.sessions.overviews import Overviews
-
-        return Overviews(self.ports.store, self.ports.prices)
-
-    @cached_property
-    def titles(self) -> Titles:
-        """Names threads, as users ask for."""
-        from baton.sessions.titles import Titles
-
-        ports = self.ports
-        return Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
-
-    @cached_property
-    def made_titles(self) -> MadeTitles:
-        """Makes titles of threads that users have not named."""
-        from baton.sessions.made_titles import MadeTitles
-
-        ports = self.ports
-        return MadeTitles(
-            ports.store,
-            ports.model,
-            ports.light_model,
-            ports.files,
-            ports.pii_detector,
-            ports.title_source,
-            self.titles,
-        )
-
-    @cached_property
-    def ratings(self) -> Ratings:
-        """Takes feedback on answers."""
-        from baton.sessions.ratings import Ratings
-
-        ports = self.ports
-        return Ratings(ports.store, ports.feedback, ports.audit, ports.clock)
-
-    @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
         from baton.domain.title_source import TitleSource
@@ -243,7 +207,7 @@ class App:
             log=ports.log,
             live=ports.live,
             connections=ports.connections,
-            sessions=self.sessions,
+            sessions=self.sessions.sessions,
             conversations=self.conversations,
             forks=self.forks,
             approved_procedures=self.procedures.approved,
@@ -291,39 +255,7 @@ class App:
 
         return Approvals(self.ports.store, self.ports.audit)
 
-    # Sessions, handoffs and events
-
-    @cached_property
-    def importer(self) -> Importer:
-        """Imports sessions of other systems."""
-        from baton.sessions.importing import Importer
-
-        ports = self.ports
-        return Importer(ports.store, self.sessions, self.agents, ports.counter, ports.feedback, ports.audit)
-
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Ends sessions."""
-        from baton.sessions.sessions import Sessions
-
-        return Sessions(self.ports.episodes, self.ports.closings, self.ports.audit)
-
-    @cached_property
-    def endings(self) -> Endings:
-        """Ends the sessions of threads under a lease."""
-        from baton.sessions.endings import Endings
-
-        ports = self.ports
-        return Endings(
-            ports.store,
-            ports.log,
-            ports.live,
-            ports.connections,
-            self.sessions,
-            self.conversations,
-            ports.clock,
-            self.task_news,
-        )
+    # Agents, handoffs and events
 
     @cached_property
     def agents(self) -> AgentRegistry:

@@ -196,7 +196,7 @@ class TestThread:
         thread_id = await conversation(world, ADA)
         await world.harness.app.sweeper.sweep(seconds=5)
         lease = await world.stores.store.acquire(ADA, _request(thread_id))
-        await world.harness.app.endings.end(lease, _timeout())
+        await world.harness.app.sessions.endings.end(lease, _timeout())
         request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         for step in ClosingStep:
@@ -319,7 +319,7 @@ class TestRetention:
     async def test_old_audit_records_and_episodes_go_and_the_conversation_stays(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         lease = await world.stores.store.acquire(ADA, _request(thread_id))
-        await world.harness.app.endings.end(lease, _timeout())
+        await world.harness.app.sessions.endings.end(lease, _timeout())
         world.clock.advance(40 * 86400)
         await world.say(ADA, thread_id, "Still here")
         await world.ports.retentions.put(
@@ -336,7 +336,7 @@ class TestRetention:
     async def test_what_an_interrupted_sweep_left_of_an_episode_goes_with_the_next(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         lease = await world.stores.store.acquire(ADA, _request(thread_id))
-        await world.harness.app.endings.end(lease, _timeout())
+        await world.harness.app.sessions.endings.end(lease, _timeout())
         await index(world, ADA, thread_id, source_id=episode_id(thread_id, 1))
         world.clock.advance(40 * 86400)
         await world.ports.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=world.clock.now()))

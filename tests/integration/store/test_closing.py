@@ -52,10 +52,10 @@ async def test_an_imported_session_becomes_an_episode_however_often_it_is_sent(s
     harness = Harness(stores=stores, clock=stores.clock)
     texts = ["I am ada@example.com", "Hello Ada", "x" * 400_000, "Long."] + ["And?", "So."] * 20
     imported = session(harness, "s-1", texts)
-    refs = await asyncio.gather(*(harness.app.importer.run(harness.ada, imported) for _ in range(3)))
+    refs = await asyncio.gather(*(harness.app.sessions.importer.run(harness.ada, imported) for _ in range(3)))
     assert len({ref.id for ref in refs}) == 1
     with pytest.raises(ImportConflict):
-        await harness.app.importer.run(harness.ada, session(harness, "s-1", texts[:1]))
+        await harness.app.sessions.importer.run(harness.ada, session(harness, "s-1", texts[:1]))
     episode = await closed(harness, refs[0].thread_id)
     assert (episode.missing, episode.message_count, len(episode.facts)) == ((), 44, 1)
     redacted = await harness.episodes.redactions(harness.ada, refs[0].thread_id, first_ordinal=0, end_ordinal=44)
@@ -79,7 +79,7 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
 
     for at in range(1, 12):
         imported = session(harness, f"s-{at}", ["I am ada@example.com", "Hello", "Call +41 44 668 18 00", "No."])
-        ref = await harness.app.importer.run(harness.ada, imported)
+        ref = await harness.app.sessions.importer.run(harness.ada, imported)
         harness.model.otherwise = Answer((FACTS,))
         monkeypatch.setattr(Table, "_write", dying)
         left = at

@@ -110,7 +110,7 @@ async def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, mo
     assert first["nextCursor"]
     place = overviews.Place.decode(first["nextCursor"])
     assert [thread_id for thread_id, _ in place.unfinished] == [served.harness.thread_id]
-    counts, following = await served.harness.app.overviews.page(
+    counts, following = await served.harness.app.sessions.overviews.page(
         Scope("other", "eve", frozenset({READ_ALL})), overviews.Place(place.period, unfinished=place.unfinished)
     )
     assert counts.threads == 0

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from baton.composition import app, knowledge, memory, privacy, procedures
+from baton.composition import app, knowledge, memory, privacy, procedures, sessions
 from baton.composition.app import App, build
 from baton_testing.fakes.ports import FakePorts
 from tests.contracts.fake_stores import in_memory
 
 ROOT = Path(__file__).parents[3]
-WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, procedures)]
+WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, procedures, sessions)]
 PROGRAMS = ("shared", "functions", "baton_local", "baton_project", "baton_testing", "benchmarks", "tests")
 
 

@@ -433,14 +433,14 @@ async def a_title_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     harness.ports.title_source = TitleSource.MODEL
     await harness.say()
     harness.model.script(ModelRateLimited())
-    await harness.app.made_titles.make(ADA, harness.thread_id)
+    await harness.app.sessions.made_titles.make(ADA, harness.thread_id)
 
 
 async def _rated(rating: Rating) -> None:
     harness = Harness()
     await harness.say()
     [_, answer] = harness.store.committed("acme", harness.thread_id)
-    await harness.app.ratings.rate(ADA, harness.thread_id, answer.id, rating, None)
+    await harness.app.sessions.ratings.rate(ADA, harness.thread_id, answer.id, rating, None)
 
 
 @failure(Metric.ANSWERS_RATED_UP)

@@ -106,7 +106,7 @@ async def test_a_thread_whose_title_was_never_made_is_named_after_a_later_turn()
 async def test_a_title_of_the_users_is_never_replaced() -> None:
     harness = titled()
     await answered(harness)
-    await harness.app.titles.rename(harness.ada, harness.thread_id, "Mine")
+    await harness.app.sessions.titles.rename(harness.ada, harness.thread_id, "Mine")
     asked = len(harness.model.asked)
     await work(harness)
     assert (await title_of(harness), len(harness.model.asked)) == ("Mine", asked)
@@ -120,7 +120,7 @@ async def test_a_title_that_the_user_gives_while_the_model_writes_stays(monkeypa
     keep = harness.store.keep_made_title
 
     async def late(*args: Any, **kwargs: Any) -> Any:
-        await harness.app.titles.rename(harness.ada, harness.thread_id, "Mine")
+        await harness.app.sessions.titles.rename(harness.ada, harness.thread_id, "Mine")
         return await keep(*args, **kwargs)
 
     monkeypatch.setattr(harness.store, "keep_made_title", late)

@@ -1,0 +1,112 @@
+"""The use cases of ``sessions``, joined to ports.
+
+The methods contain their imports, like those of ``App``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baton.composition.ports import Ports
+    from baton.handoffs.agent_registry import AgentRegistry
+    from baton.handoffs.conversation_states import ConversationStates
+    from baton.outbox.task_news import TaskNews
+    from baton.sessions.endings import Endings
+    from baton.sessions.importing import Importer
+    from baton.sessions.made_titles import MadeTitles
+    from baton.sessions.overviews import Overviews
+    from baton.sessions.ratings import Ratings
+    from baton.sessions.sessions import Sessions
+    from baton.sessions.titles import Titles
+
+
+class SessionUseCases:
+    """Use cases that end and import sessions, name threads, and take ratings of answers."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        agents: Callable[[], AgentRegistry],
+        conversations: Callable[[], ConversationStates],
+        task_news: Callable[[], TaskNews],
+    ) -> None:
+        """``agents``, ``conversations`` and ``task_news`` return use cases; they are called when one here needs it."""
+        self.ports = ports
+        self._agents = agents
+        self._conversations = conversations
+        self._task_news = task_news
+
+    @cached_property
+    def importer(self) -> Importer:
+        """Imports sessions of other systems."""
+        from baton.sessions.importing import Importer
+
+        ports = self.ports
+        return Importer(ports.store, self.sessions, self._agents(), ports.counter, ports.feedback, ports.audit)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Ends sessions."""
+        from baton.sessions.sessions import Sessions
+
+        return Sessions(self.ports.episodes, self.ports.closings, self.ports.audit)
+
+    @cached_property
+    def endings(self) -> Endings:
+        """Ends the sessions of threads under a lease."""
+        from baton.sessions.endings import Endings
+
+        ports = self.ports
+        return Endings(
+            ports.store,
+            ports.log,
+            ports.live,
+            ports.connections,
+            self.sessions,
+            self._conversations(),
+            ports.clock,
+            self._task_news(),
+        )
+
+    @cached_property
+    def overviews(self) -> Overviews:
+        """Counts what has happened in a tenant's threads."""
+        from baton.sessions.overviews import Overviews
+
+        return Overviews(self.ports.store, self.ports.prices)
+
+    @cached_property
+    def titles(self) -> Titles:
+        """Names threads, as users ask for."""
+        from baton.sessions.titles import Titles
+
+        ports = self.ports
+        return Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
+
+    @cached_property
+    def made_titles(self) -> MadeTitles:
+        """Makes titles of threads that users have not named."""
+        from baton.sessions.made_titles import MadeTitles
+
+        ports = self.ports
+        return MadeTitles(
+            ports.store,
+            ports.model,
+            ports.light_model,
+            ports.files,
+            ports.pii_detector,
+            ports.title_source,
+            self.titles,
+        )
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """Takes feedback on answers."""
+        from baton.sessions.ratings import Ratings
+
+        ports = self.ports
+        return Ratings(ports.store, ports.feedback, ports.audit, ports.clock)
