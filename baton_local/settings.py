@@ -91,16 +91,15 @@ def check_function_settings() -> None:
 
     What is missing is not judged here: each function needs some of the variables only.
     """
-    from baton import settings
+    from baton.settings.families import all_families
 
-    for family in vars(settings).values():
-        if isinstance(family, type) and issubclass(family, BaseSettings) and family is not BaseSettings:
-            try:
-                family()
-            except ValidationError as problem:
-                wrong = [each for each in problem.errors(include_url=False) if each["type"] != "missing"]
-                if wrong:
-                    raise LocalCloudError(_told(wrong)) from problem
+    for family in all_families():
+        try:
+            family()
+        except ValidationError as problem:
+            wrong = [each for each in problem.errors(include_url=False) if each["type"] != "missing"]
+            if wrong:
+                raise LocalCloudError(_told(wrong)) from problem
 
 
 def _told(errors: Iterable[ErrorDetails]) -> str:

@@ -9,7 +9,11 @@ import pytest
 from pydantic import ValidationError
 from samcli.cli.types import CfnParameterOverridesType  # type: ignore[import-untyped]
 
-from baton.settings import ApiSettings, IdentitySettings, OutsideSettings, PrivacySettings, PushSettings
+from baton.settings.agents import OutsideSettings
+from baton.settings.api import ApiSettings
+from baton.settings.identity import IdentitySettings
+from baton.settings.memory import PrivacySettings
+from baton.settings.push import PushSettings
 from tests.infrastructure.stack import Stack, text
 
 LISTS = {

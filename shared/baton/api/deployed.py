@@ -9,7 +9,9 @@ from baton.api.counted import CountedRequests
 from baton.api.mcp.access import McpAccess
 from baton.api.services import ApiServices
 from baton.composition.preloading import HTTP_MODULES, preload
-from baton.settings import ApiSettings, IdentitySettings, PushSettings
+from baton.settings.api import ApiSettings
+from baton.settings.identity import IdentitySettings
+from baton.settings.push import PushSettings
 
 
 def deployed_app() -> CountedRequests:

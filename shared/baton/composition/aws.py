@@ -60,13 +60,14 @@ class AwsPorts(AwsAgentPorts):
 
     @cached_property
     def inspection_policy(self) -> InspectionPolicy:
-        from baton.settings import InspectorSettings
+        from baton.settings.memory import InspectorSettings
 
         return InspectorSettings().policy
 
     @cached_property
     def search(self) -> SearchIndex:
-        from baton.settings import EmbeddingSettings, SearchSettings
+        from baton.settings.models import EmbeddingSettings
+        from baton.settings.resources import SearchSettings
 
         url, dimensions = SearchSettings().url, EmbeddingSettings().dimensions
         if not url:
@@ -86,7 +87,7 @@ class AwsPorts(AwsAgentPorts):
     @cached_property
     def search_administration(self) -> SearchAdministration | None:
         """What makes and rebuilds the search indices; None for an engine that needs no such thing."""
-        from baton.settings import SearchSettings
+        from baton.settings.resources import SearchSettings
 
         if not SearchSettings().url.startswith("http"):
             return None
@@ -97,7 +98,7 @@ class AwsPorts(AwsAgentPorts):
     @cached_property
     def search_reindexing(self) -> Reindexing | None:
         """What rebuilds the search indices; None if search is off."""
-        from baton.settings import SearchSettings
+        from baton.settings.resources import SearchSettings
 
         url = SearchSettings().url
         if not url.startswith("sqlite:"):
@@ -112,7 +113,7 @@ class AwsPorts(AwsAgentPorts):
     def opensearch(self) -> Engine:
         """The OpenSearch of the settings. Its library is loaded with the first request."""
         from baton.adapters.opensearch.engine import Engine
-        from baton.settings import SearchSettings
+        from baton.settings.resources import SearchSettings
 
         return Engine(SearchSettings().url)
 
@@ -120,7 +121,7 @@ class AwsPorts(AwsAgentPorts):
     def search_layout(self) -> Layout:
         """How the indices of OpenSearch are named and spread."""
         from baton.adapters.opensearch.definitions import Layout
-        from baton.settings import SearchSettings
+        from baton.settings.resources import SearchSettings
 
         settings = SearchSettings()
         return Layout(settings.prefix.lower(), settings.shards, settings.replicas)
@@ -135,7 +136,7 @@ class AwsPorts(AwsAgentPorts):
     def deferred_embedder(self) -> DeferredEmbedder | None:
         """The embedder, whose library is loaded at the first use or by ``load``; None if embedding is off."""
         from baton.adapters.deferred_embedder import DeferredEmbedder
-        from baton.settings import EmbeddingSettings
+        from baton.settings.models import EmbeddingSettings
 
         settings = EmbeddingSettings()
         if settings.model is None:
@@ -153,7 +154,7 @@ class AwsPorts(AwsAgentPorts):
     @cached_property
     def pii_detector(self) -> PiiDetector:
         from baton.adapters.pii.in_process import InProcessPiiDetector
-        from baton.settings import PrivacySettings
+        from baton.settings.memory import PrivacySettings
 
         settings = PrivacySettings()
         in_process = InProcessPiiDetector(settings.regions)
@@ -166,13 +167,13 @@ class AwsPorts(AwsAgentPorts):
 
     @cached_property
     def with_episode_facts(self) -> bool:
-        from baton.settings import EpisodeSettings
+        from baton.settings.memory import EpisodeSettings
 
         return EpisodeSettings().facts
 
     @cached_property
     def title_source(self) -> TitleSource:
-        from baton.settings import TitleSettings
+        from baton.settings.threads import TitleSettings
 
         return TitleSettings().source
 
@@ -184,19 +185,19 @@ class AwsPorts(AwsAgentPorts):
 
     @cached_property
     def deployment_limits(self) -> DeploymentLimits:
-        from baton.settings import LimitSettings
+        from baton.settings.threads import LimitSettings
 
         return LimitSettings().tenants
 
     @cached_property
     def prices(self) -> Prices:
-        from baton.settings import PriceSettings
+        from baton.settings.models import PriceSettings
 
         return PriceSettings().prices
 
     @cached_property
     def recall_deadline(self) -> timedelta:
-        from baton.settings import RecallSettings
+        from baton.settings.memory import RecallSettings
 
         return RecallSettings().deadline
 
@@ -212,7 +213,7 @@ class AwsPorts(AwsAgentPorts):
     def captures(self) -> Captures:
         from baton.adapters.aws import client
         from baton.adapters.step_functions import StepFunctionsCaptures
-        from baton.settings import CaptureSettings
+        from baton.settings.pipelines import CaptureSettings
 
         return StepFunctionsCaptures(client("stepfunctions"), CaptureSettings().capture_procedure_arn)
 
@@ -220,13 +221,13 @@ class AwsPorts(AwsAgentPorts):
     def announcements(self) -> Announcements:
         from baton.adapters.aws import client
         from baton.adapters.event_bridge import EventBridgeAnnouncements
-        from baton.settings import AnnouncementSettings
+        from baton.settings.resources import AnnouncementSettings
 
         return EventBridgeAnnouncements(client("events"), AnnouncementSettings().event_bus)
 
     @cached_property
     def with_learning(self) -> bool:
-        from baton.settings import LearningSettings
+        from baton.settings.memory import LearningSettings
 
         return LearningSettings().learning
 
@@ -242,7 +243,7 @@ class AwsPorts(AwsAgentPorts):
     def objects(self) -> ObjectErasure:
         from baton.adapters.aws import client
         from baton.adapters.s3_erasure import S3Erasure
-        from baton.settings import StoreSettings
+        from baton.settings.resources import StoreSettings
 
         return S3Erasure(client("s3"), StoreSettings().bucket)
 
@@ -262,13 +263,13 @@ class AwsPorts(AwsAgentPorts):
     def forgettings(self) -> Forgettings:
         from baton.adapters.aws import client
         from baton.adapters.step_functions import StepFunctionsForgettings
-        from baton.settings import ForgettingSettings
+        from baton.settings.pipelines import ForgettingSettings
 
         return StepFunctionsForgettings(client("stepfunctions"), ForgettingSettings().forget_user_arn)
 
     @cached_property
     def forget_wait_seconds(self) -> float:
-        from baton.settings import ForgettingWaitSettings
+        from baton.settings.pipelines import ForgettingWaitSettings
 
         return ForgettingWaitSettings().wait_seconds
 
@@ -276,7 +277,7 @@ class AwsPorts(AwsAgentPorts):
 
     @cached_property
     def pipelines_since(self) -> datetime | None:
-        from baton.settings import PipelineSettings
+        from baton.settings.pipelines import PipelineSettings
 
         return PipelineSettings().since
 
@@ -284,14 +285,14 @@ class AwsPorts(AwsAgentPorts):
     def ingestions(self) -> Ingestions:
         from baton.adapters.aws import client
         from baton.adapters.step_functions import StepFunctionsIngestions
-        from baton.settings import IngestionSettings
+        from baton.settings.pipelines import IngestionSettings
 
         return StepFunctionsIngestions(client("stepfunctions"), IngestionSettings().ingest_document_arn)
 
     @cached_property
     def source_rules(self) -> SourceRules:
         from baton.domain.source_rules import SourceRules
-        from baton.settings import OutsideSettings, SourceSettings
+        from baton.settings.agents import OutsideSettings, SourceSettings
 
         return SourceRules(OutsideSettings().egress, SourceSettings().allowed_prefixes)
 
@@ -299,7 +300,7 @@ class AwsPorts(AwsAgentPorts):
     def web_pages(self) -> WebPages:
         from baton.adapters.egress import http_client
         from baton.adapters.web_pages import HttpPages
-        from baton.settings import OutsideSettings
+        from baton.settings.agents import OutsideSettings
 
         policy = OutsideSettings().egress
         return HttpPages(
@@ -319,7 +320,7 @@ class AwsPorts(AwsAgentPorts):
     def queue(self) -> TurnQueue:
         from baton.adapters.aws import QUICK, client
         from baton.adapters.sqs import SqsTurnQueue
-        from baton.settings import QueueSettings
+        from baton.settings.resources import QueueSettings
 
         return SqsTurnQueue(client("sqs", config=QUICK), QueueSettings().turns_queue_url)
 
@@ -327,7 +328,7 @@ class AwsPorts(AwsAgentPorts):
     def queue_records(self) -> QueueRecords | None:
         from baton.adapters.aws import client
         from baton.adapters.sqs import SqsRecords
-        from baton.settings import QueueSettings
+        from baton.settings.resources import QueueSettings
 
         return SqsRecords(client("sqs"), QueueSettings().turns_queue_url, self.lease_times)
 
@@ -335,7 +336,7 @@ class AwsPorts(AwsAgentPorts):
     def push_queue(self) -> PushQueue:
         from baton.adapters.aws import QUICK, client
         from baton.adapters.sqs_push import SqsPushQueue
-        from baton.settings import PushQueueSettings
+        from baton.settings.push import PushQueueSettings
 
         return SqsPushQueue(client("sqs", config=QUICK), PushQueueSettings().push_queue_url)
 
@@ -343,7 +344,7 @@ class AwsPorts(AwsAgentPorts):
     def webhooks(self) -> Webhooks:
         from baton.adapters.egress import http_client
         from baton.adapters.webhooks import HttpWebhooks
-        from baton.settings import PushSettings
+        from baton.settings.push import PushSettings
 
         policy = PushSettings().egress
         return HttpWebhooks(policy, lambda seconds: http_client(policy, timeout_seconds=seconds))
@@ -351,14 +352,14 @@ class AwsPorts(AwsAgentPorts):
     @cached_property
     def signing_key(self) -> SigningKey:
         from baton.adapters.signing_key import DerivedSigningKey
-        from baton.settings import PushKeySettings
+        from baton.settings.push import PushKeySettings
 
         settings = PushKeySettings()
         return DerivedSigningKey(self.secrets, settings.secret, accepts_short=settings.is_local)
 
     @cached_property
     def push_issuer(self) -> str:
-        from baton.settings import PushIssuerSettings
+        from baton.settings.push import PushIssuerSettings
 
         return PushIssuerSettings().issuer.rstrip("/")
 
@@ -366,7 +367,7 @@ class AwsPorts(AwsAgentPorts):
     def closings(self) -> Closings:
         from baton.adapters.aws import client
         from baton.adapters.step_functions import StepFunctionsClosings
-        from baton.settings import ClosingSettings
+        from baton.settings.pipelines import ClosingSettings
 
         return StepFunctionsClosings(client("stepfunctions"), ClosingSettings().close_session_arn)
 
@@ -374,6 +375,6 @@ class AwsPorts(AwsAgentPorts):
     def connections(self) -> Connections:
         from baton.adapters.api_gateway import ApiGatewayConnections
         from baton.adapters.aws import client
-        from baton.settings import SocketSettings
+        from baton.settings.resources import SocketSettings
 
         return ApiGatewayConnections(client("apigatewaymanagementapi", SocketSettings().connections_url))

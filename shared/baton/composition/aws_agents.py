@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from baton.ports.card_signer import CardSigner
     from baton.ports.chat_model import ChatModel
     from baton.ports.tools import Tools
-    from baton.settings import ModelSettings
+    from baton.settings.models import ModelSettings
 
 
 class AwsAgentPorts(AwsStorePorts):
@@ -32,7 +32,7 @@ class AwsAgentPorts(AwsStorePorts):
     def agent_files(self) -> AgentFiles:
         """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
         from baton.adapters.agent_files import AgentFiles
-        from baton.settings import AgentSettings
+        from baton.settings.agents import AgentSettings
 
         settings = AgentSettings()
         return AgentFiles.load(settings.agents_dir, settings.default_agent)
@@ -64,7 +64,7 @@ class AwsAgentPorts(AwsStorePorts):
     @cached_property
     def model_settings(self) -> ModelSettings:
         """The settings of the model endpoint."""
-        from baton.settings import ModelSettings
+        from baton.settings.models import ModelSettings
 
         return ModelSettings()
 
@@ -126,7 +126,7 @@ class AwsAgentPorts(AwsStorePorts):
     def verifier(self) -> JwtVerifier:
         from baton.adapters.tokens import EmbedKeys, JwtVerifier
         from baton.composition.preloading import preload
-        from baton.settings import IdentitySettings
+        from baton.settings.identity import IdentitySettings
 
         settings = IdentitySettings()
         keys = None
@@ -140,7 +140,7 @@ class AwsAgentPorts(AwsStorePorts):
     @cached_property
     def subject_tokens(self) -> SubjectTokens | None:
         """What seals users' tokens, in deployments with keys for it."""
-        from baton.settings import DelegationSettings
+        from baton.settings.identity import DelegationSettings
 
         settings = DelegationSettings()
         read: Callable[[], str]
@@ -158,7 +158,7 @@ class AwsAgentPorts(AwsStorePorts):
     def card_signer(self) -> CardSigner | None:
         """The signer of agent cards, in deployments with keys for it."""
         from baton.adapters.card_signer import JwkCardSigner
-        from baton.settings import CardSettings
+        from baton.settings.identity import CardSettings
 
         settings = CardSettings()
         if settings.keys is not None:

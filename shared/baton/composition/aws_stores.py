@@ -43,7 +43,7 @@ class AwsStorePorts:
     @cached_property
     def lease_times(self) -> LeaseTimes:
         """The lease times of the settings."""
-        from baton.settings import LeaseSettings
+        from baton.settings.threads import LeaseSettings
 
         return LeaseSettings().times
 
@@ -54,7 +54,7 @@ class AwsStorePorts:
         """The DynamoDB table of the deployment."""
         from baton.adapters.aws import QUICK, client
         from baton.adapters.dynamodb.table import Table
-        from baton.settings import StoreSettings
+        from baton.settings.resources import StoreSettings
 
         return Table.of(client("dynamodb", config=QUICK), StoreSettings().table)
 
@@ -63,7 +63,7 @@ class AwsStorePorts:
         """Bodies in S3 that are too large for the table."""
         from baton.adapters.aws import client
         from baton.adapters.s3_bodies import S3Bodies
-        from baton.settings import StoreSettings
+        from baton.settings.resources import StoreSettings
 
         return S3Bodies(client("s3"), StoreSettings().bucket)
 
@@ -160,7 +160,7 @@ class AwsStorePorts:
     @cached_property
     def files(self) -> Files:
         from baton.adapters.s3_files import S3Files, s3_client
-        from baton.settings import StoreSettings
+        from baton.settings.resources import StoreSettings
 
         return S3Files(s3_client(), StoreSettings().bucket, self.clock)
 
@@ -187,6 +187,6 @@ class AwsStorePorts:
     def document_files(self) -> DocumentFiles:
         from baton.adapters.s3_documents import S3Documents
         from baton.adapters.s3_files import s3_client
-        from baton.settings import StoreSettings
+        from baton.settings.resources import StoreSettings
 
         return S3Documents(s3_client(), StoreSettings().bucket, self.clock)

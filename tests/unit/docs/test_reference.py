@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
-from baton import settings as product_settings
 from baton.adapters.agent_files import AgentFiles, load_agent
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.emf import NAMESPACE
@@ -29,6 +27,7 @@ from baton.domain.secret import SecretReference
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
+from baton.settings.families import all_families
 from baton_local.environment import DEVELOPERS_CHOICE
 from baton_local.settings import LocalSettings
 from tests.unit.docs.pages import ROOT, blocks, table
@@ -116,7 +115,7 @@ def test_every_metric_is_listed_with_its_alarm(template: dict[str, Any]) -> None
 
 
 def test_every_setting_of_the_functions_is_listed_with_its_default(template: dict[str, Any]) -> None:
-    read = {name: _default(field) for family in _families() for name, field in _variables(family)}
+    read = {name: _default(field) for family in all_families() for name, field in _variables(family)}
     given = set(_variables_of(template)) - {name for name in _variables_of(template) if ADAPTERS_OWN.fullmatch(name)}
 
     listed = {name: row[0].strip("`") for name, row in table(SETTINGS, "variable").items()}
@@ -286,11 +285,6 @@ def test_every_kind_of_key_is_described() -> None:
     kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}
     kinds |= {"~" + listing.split("~")[1].split("#")[0] for listing in listings} | {"~THREAD#", "~CONN#", "~IDLE#"}
     assert [kind for kind in sorted(kinds) if kind not in page] == []
-
-
-def _families() -> list[type[BaseSettings]]:
-    classes = [value for _, value in inspect.getmembers(product_settings, inspect.isclass)]
-    return [cls for cls in classes if issubclass(cls, product_settings._Settings) and cls.model_fields]
 
 
 def _variables(family: type[BaseSettings]) -> Iterator[tuple[str, FieldInfo]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.settings import IdentitySettings
+from baton.settings.identity import IdentitySettings
 
 
 def test_without_issuers_none_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:

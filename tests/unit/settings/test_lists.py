@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from baton.settings import ApiSettings, IdentitySettings, OutsideSettings
+from baton.settings.agents import OutsideSettings
+from baton.settings.api import ApiSettings
+from baton.settings.identity import IdentitySettings
 
 LISTS = {
     "BATON_ALLOWED_HOSTS": ("api.example.com", "*.example.org", "api..example.com", "https://api.example.com"),

@@ -1,0 +1,67 @@
+"""Settings of what is remembered, and of personal data in it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
+from baton.settings.base import Settings
+from baton.settings.lists import Regions
+
+
+class RecallSettings(Settings):
+    """Retrieval before an answer."""
+
+    deadline_ms: int = Field(default=800, ge=50, le=10_000, validation_alias="BATON_RECALL_DEADLINE_MS")
+    """Milliseconds that a turn waits for what it recalls. It goes on without the rest."""
+
+    @property
+    def deadline(self) -> timedelta:
+        return timedelta(milliseconds=self.deadline_ms)
+
+
+class InspectorSettings(Settings):
+    """The Context Inspector."""
+
+    mode: InspectorMode = Field(default=InspectorMode.ALL, validation_alias="BATON_INSPECTOR")
+    """``all`` turns are recorded, a ``sample``, or none (``off``)."""
+    rate: float = Field(default=0.1, ge=0, le=1, validation_alias="BATON_INSPECTOR_RATE")
+    """The share of turns in a sample."""
+    redacts: bool = Field(default=False, validation_alias="BATON_INSPECTOR_REDACT")
+    """Whether personal data is removed from what is recorded."""
+
+    @property
+    def policy(self) -> InspectionPolicy:
+        return InspectionPolicy(self.mode, self.rate, self.redacts)
+
+
+class EpisodeSettings(Settings):
+    """What is made of ended sessions."""
+
+    facts: bool = Field(default=True, validation_alias="BATON_EPISODE_FACTS")
+    """Whether the light model writes a summary and key facts."""
+
+
+class LearningSettings(Settings):
+    """Whether procedures are captured."""
+
+    learning: bool = Field(default=True, validation_alias="BATON_LEARNING")
+    """Off: no agent's completed tasks become procedures. What was captured stays."""
+
+
+class PrivacySettings(Settings):
+    """How personal data is recognised."""
+
+    pii_detector: Literal["local", "comprehend"] = Field(default="local", validation_alias="BATON_PII_DETECTOR")
+    """``comprehend``: Amazon Comprehend in addition to the detector in the process."""
+    language: Literal["en", "es"] = Field(default="en", validation_alias="BATON_PII_LANGUAGE")
+    """The language that Amazon Comprehend reads texts in."""
+    phone_regions: Regions = Field(default="US,GB,DE,FR,CH", validation_alias="BATON_PHONE_REGIONS")
+    """Comma-separated countries whose phone numbers are known without their country code."""
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        return tuple(self.phone_regions.split(",")) if self.phone_regions else ()

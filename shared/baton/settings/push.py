@@ -1,0 +1,45 @@
+"""Settings of push notifications of A2A tasks."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from baton.domain.egress_policy import EgressPolicy
+from baton.settings.base import Name, Settings, Url
+from baton.settings.lists import Hosts
+
+
+class PushSettings(Settings):
+    """Push notifications of A2A tasks: where they may go."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
+    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``. Empty: nobody is notified."""
+
+    @property
+    def egress(self) -> EgressPolicy:
+        return EgressPolicy.of(self.hosts.split(","), allow_local=self.stage == "local")
+
+
+class PushQueueSettings(Settings):
+    """The queue of push notifications."""
+
+    push_queue_url: Url = Field(validation_alias="BATON_PUSH_QUEUE_URL")
+
+
+class PushKeySettings(Settings):
+    """The key that signs push notifications."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    secret: Name = Field(validation_alias="BATON_PUSH_KEY_SECRET")
+
+    @property
+    def is_local(self) -> bool:
+        return self.stage == "local"
+
+
+class PushIssuerSettings(Settings):
+    """Who push notifications say they are from."""
+
+    issuer: Url = Field(validation_alias="BATON_PUSH_ISSUER")
+    """The address of the API, below which ``/.well-known/jwks.json`` is."""
