@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -12,17 +11,15 @@ from typing import Any
 from baton.catalog.agent_belongings import AgentBelongings
 from baton.catalog.agent_changes import FieldChange, changes_between
 from baton.catalog.agent_directory import AgentDirectory
+from baton.catalog.agent_drafts import AgentDraft, drafted
 from baton.catalog.own_agents import OwnAgents
+from baton.catalog.tenant_agents import TenantAgents, check_permissions
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import Problem, checked, model_problems, reference_problems, tenant_problems
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import (
     AgentIdTaken,
     AgentInUse,
-    AgentLimitReached,
     AgentVersionMismatch,
-    FieldProblem,
-    InvalidAgent,
     InvalidRequest,
     StoreUnavailable,
     UnknownAgent,
@@ -36,12 +33,6 @@ from baton.ports.agent_definitions import AgentDefinitions, AgentsChanged
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 
-MAX_IDS = 1_000
-"""Ids that a tenant has ever used. Numbers of versions go on where a deleted agent is made again."""
-MAX_DEFINITION = 64 * 1024
-"""Characters of one definition as JSON."""
-MAX_DEFINITIONS = 512 * 1024
-"""Characters of all definitions of a tenant. Every worker that serves the tenant keeps them."""
 MAX_TRIES = 5
 """Attempts at a change while others change the tenant's agents too."""
 NOW = timedelta(0)
@@ -56,6 +47,14 @@ class Expected:
     """Its newest version; None: any."""
     exists: bool | None = None
     """Whether there is such an agent; None: either."""
+
+    def check(self, present: AgentVersion | None) -> None:
+        """Raise ``AgentVersionMismatch`` if the agent is something else. None: there is no such agent."""
+        if self.exists is not None and self.exists is not (present is not None):
+            raise AgentVersionMismatch("There is no such agent." if self.exists else "There is such an agent already.")
+        if self.version is not None and (present is None or present.number != self.version):
+            now = f"Its newest version is {present.number}" if present is not None else "There is no such agent"
+            raise AgentVersionMismatch(f"{now}, not version {self.version}: read it again and repeat your change.")
 
 
 ANYTHING = Expected()
@@ -74,42 +73,6 @@ class AgentChange:
     """Whether a version was made: not for a dry run, nor for what the agent was already."""
     changes: Sequence[FieldChange]
     warnings: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A definition that is about to be stored."""
-
-    definition: AgentDefinition
-    values: Mapping[str, Any]
-    size: int
-    """Characters of ``values`` as JSON."""
-
-    @classmethod
-    def of(cls, definition: AgentDefinition) -> _Draft:
-        """Return the definition as it will be read again. Raises ``ValueError`` for what is no JSON."""
-        values = definition.model_dump(mode="json", exclude_unset=True)
-        if values.get("workflow", ...) is None:  # as it is served; in a file it is a mistake
-            del values["workflow"]
-        return cls(AgentDefinition.model_validate(values), values, len(json.dumps(values, ensure_ascii=False)))
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """The tenant's agents when a change is tried."""
-
-    listed: AgentList
-    directory: AgentDirectory
-    own: Mapping[str, AgentDefinition]
-    newest: AgentVersion | None
-    """The newest version of the agent in question, a deletion too."""
-    deleted: AgentVersion | None = None
-    """What was deleted, if the newest version is a deletion."""
-
-    @property
-    def present(self) -> AgentVersion | None:
-        """The newest version, unless the agent is deleted."""
-        return self.newest if self.newest is not None and self.newest.values is not None else None
 
 
 class AgentEditing:
@@ -157,7 +120,7 @@ class AgentEditing:
         ``AgentVersionMismatch``, ``AgentLimitReached`` and ``StoreUnavailable``.
         """
         self._check_not_shipped(agent_id)
-        draft = await off_loop(LARGE, self._checked, agent_id, values, as_served=as_served)
+        draft = await off_loop(LARGE, drafted, agent_id, values, as_served=as_served, models=self._models)
         return await self._store_version(
             scope, draft, expected, comment=comment, restores=None, is_dry=is_dry, outcome=None
         )
@@ -173,7 +136,7 @@ class AgentEditing:
         old = await self.version(scope, agent_id, number)
         if old.values is None:
             raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
-        draft = await off_loop(LARGE, self._checked, agent_id, old.values, as_served=False)
+        draft = await off_loop(LARGE, drafted, agent_id, old.values, as_served=False, models=self._models)
         return await self._store_version(
             scope, draft, expected, comment=comment, restores=number, is_dry=False, outcome="restored"
         )
@@ -194,12 +157,11 @@ class AgentEditing:
             if newest.values is None:
                 await self._note(scope, newest, "deleted")
                 return
-            _check_permissions(scope, newest)
-            _check_expected(expected, newest)
-            users = [other.id for other in state.own.values() if other.id != agent_id and _refers(other, agent_id)]
-            if users:
-                known = [each for each in users if not _is_hidden(scope, state.own[each])] or ["another agent"]
-                raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(known)}: change that first.")
+            check_permissions(scope, newest)
+            expected.check(newest)
+            referring = state.referring_to(scope, agent_id)
+            if referring:
+                raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(referring)}: change that first.")
             left = await self._belongings.of(scope, agent_id)
             if left:
                 raise AgentInUse(f"First {', '.join(left)}.")
@@ -217,11 +179,11 @@ class AgentEditing:
         state = await self._state(scope, agent_id)
         if state.newest is None:
             raise UnknownAgent
-        _check_permissions(scope, state.newest)
+        check_permissions(scope, state.newest)
         found = await self._store.read(scope, [(agent_id, number)]) if 1 <= number <= state.newest.number else []
         if not found:
             raise UnknownAgentVersion
-        _check_permissions(scope, found[0])
+        check_permissions(scope, found[0])
         return found[0]
 
     async def versions(
@@ -231,7 +193,7 @@ class AgentEditing:
         state = await self._state(scope, agent_id)
         if state.newest is None:
             raise UnknownAgent
-        _check_permissions(scope, state.newest)
+        check_permissions(scope, state.newest)
         found = await self._store.versions(scope, agent_id, limit=limit, before=before)
         following = found[-1].number if len(found) == limit and found[-1].number > 1 else None
         return found, following
@@ -239,7 +201,7 @@ class AgentEditing:
     async def _store_version(
         self,
         scope: Scope,
-        draft: _Draft,
+        draft: AgentDraft,
         expected: Expected,
         *,
         comment: str | None,
@@ -254,7 +216,7 @@ class AgentEditing:
             present, before = state.present, state.own.get(definition.id)
             # What belongs to a deleted agent, such as its documents, is its successor's.
             for former in filter(None, (state.newest, state.deleted)):
-                _check_permissions(scope, former)
+                check_permissions(scope, former)
             changes = changes_between(before, definition)
             number = state.newest.number if state.newest is not None else 0
             is_same = before is not None and present is not None and not changes
@@ -262,10 +224,10 @@ class AgentEditing:
                 await self._note(scope, present, outcome or ("created" if number == 1 else "changed"))
             if is_same:
                 return AgentChange(definition, number, is_new=False, is_stored=False, changes=(), warnings=())
-            _check_expected(expected, present)
-            _check_limits(state.listed, definition.id, size, (await self._limits.current(scope)).agents)
-            self._check_references(scope, definition, state)
-            warnings = tuple(_warnings(definition, state, scope))
+            expected.check(present)
+            state.check_limits(definition.id, size, (await self._limits.current(scope)).agents)
+            state.check_references(scope, definition)
+            warnings = tuple(state.warnings(scope, definition))
             change = AgentChange(
                 definition, number + 1, is_new=present is None, is_stored=not is_dry, changes=changes, warnings=warnings
             )
@@ -288,7 +250,7 @@ class AgentEditing:
             self._own.forget(scope)
         return True
 
-    async def _state(self, scope: Scope, agent_id: str) -> _State:
+    async def _state(self, scope: Scope, agent_id: str) -> TenantAgents:
         listed = await self._store.list(scope)
         entry = listed.entries.get(agent_id)
         found = await self._store.read(scope, [(agent_id, entry.number)]) if entry is not None else []
@@ -298,40 +260,11 @@ class AgentEditing:
         if newest is not None and newest.values is None:
             deleted = await self._store.read(scope, [(agent_id, newest.number - 1)])
         directory = AgentDirectory(self._shipped, own)
-        return _State(listed, directory, own, newest, deleted[0] if deleted else None)
+        return TenantAgents(listed, directory, own, newest, deleted[0] if deleted else None)
 
     def _check_not_shipped(self, agent_id: str) -> None:
         if self._shipped.get(agent_id) is not None:
             raise AgentIdTaken
-
-    def _checked(self, agent_id: str, values: Mapping[str, Any], *, as_served: bool) -> _Draft:
-        """Return the definition as it would be stored. Raises ``InvalidAgent`` with all its own problems."""
-        try:
-            text = json.dumps(values, ensure_ascii=False, allow_nan=False, default=str)
-            text.encode()
-            if len(text) > MAX_DEFINITION:
-                raise invalid([Problem((), f"it is longer than {MAX_DEFINITION // 1024} KB")])
-            definition, problems = checked({"id": agent_id, **values}, as_served=as_served)
-            draft = _Draft.of(definition) if definition is not None else None
-        except RecursionError:
-            raise invalid([Problem((), "it is nested too deeply")]) from None
-        except ValueError:  # infinities, and halves of surrogate pairs
-            raise invalid([Problem((), "it holds a number or a text that JSON does not know")]) from None
-        if definition is not None:
-            if definition.id != agent_id:
-                problems.append(Problem(("id",), f"must be {agent_id!r}, as in the address"))
-            problems += tenant_problems(definition)
-            problems += model_problems(definition, self._models())
-        if draft is None or problems:
-            raise invalid(problems)
-        return draft
-
-    def _check_references(self, scope: Scope, definition: AgentDefinition, state: _State) -> None:
-        """Raise ``InvalidAgent`` for references to agents that the caller may not talk to, as to none."""
-        known = {agent.id: agent for agent in state.directory.visible(scope)} | {definition.id: definition}
-        problems = list(reference_problems(definition, known))
-        if problems:
-            raise invalid(problems)
 
     async def _note(self, scope: Scope, version: AgentVersion, outcome: str) -> None:
         """Audit a change, once, without what the definition says."""
@@ -342,65 +275,3 @@ class AgentEditing:
         by = replace(scope, user_id=version.created_by)
         once = Once(str(key), version.created_at)
         await self._audit.record(by, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)
-
-
-def invalid(problems: Sequence[Problem]) -> InvalidAgent:
-    """Return the error with all problems, each with its field."""
-    return InvalidAgent([FieldProblem(_field(each.place), each.what, place=each.place) for each in problems])
-
-
-def _field(place: Sequence[str | int]) -> str:
-    return ".".join(str(part) for part in place if part != "[key]")
-
-
-def _required(version: AgentVersion) -> list[str]:
-    """Return the permissions of a version, which may be no valid definition any more."""
-    required = (version.values or {}).get("required_permissions", ())
-    return [str(permission) for permission in required] if isinstance(required, list | tuple) else []
-
-
-def _check_permissions(scope: Scope, version: AgentVersion) -> None:
-    for permission in _required(version):
-        if not scope.has(permission):
-            raise UnknownAgent(permission=permission)
-
-
-def _check_expected(expected: Expected, present: AgentVersion | None) -> None:
-    if expected.exists is not None and expected.exists is not (present is not None):
-        raise AgentVersionMismatch("There is no such agent." if expected.exists else "There is such an agent already.")
-    if expected.version is not None and (present is None or present.number != expected.version):
-        now = f"Its newest version is {present.number}" if present is not None else "There is no such agent"
-        raise AgentVersionMismatch(f"{now}, not version {expected.version}: read it again and repeat your change.")
-
-
-def _check_limits(listed: AgentList, agent_id: str, size: int, most: int) -> None:
-    """Raise ``AgentLimitReached`` if the agent would be one too many; one that is there may be changed."""
-    others = {each: entry for each, entry in listed.present.items() if each != agent_id}
-    if (agent_id not in listed.present and len(others) >= most) or (
-        agent_id not in listed.entries and len(listed.entries) >= MAX_IDS
-    ):
-        raise AgentLimitReached(f"A tenant has at most {most} agents, and uses {MAX_IDS} ids over time.")
-    if sum(entry.size for entry in others.values()) + size > MAX_DEFINITIONS:
-        kilobytes = MAX_DEFINITIONS // 1024
-        raise AgentLimitReached(f"The definitions of a tenant's agents are at most {kilobytes} KB together.")
-
-
-def _warnings(definition: AgentDefinition, state: _State, scope: Scope) -> Iterator[str]:
-    """Yield what may surprise the author, though it is allowed."""
-    missing = [name for name in definition.required_permissions if not scope.has(name)]
-    if missing:
-        yield f"required_permissions: you lack {', '.join(missing)}, so the agent will not exist for you."
-    agents = {agent.id: agent for agent in state.directory.all()} | {definition.id: definition}
-    for other in state.own.values():
-        if other.id == definition.id or _is_hidden(scope, other) or not _refers(other, definition.id):
-            continue
-        for problem in reference_problems(other, agents):
-            yield f"{other.id}: {_field(problem.place)}: {problem.what}."
-
-
-def _refers(agent: AgentDefinition, agent_id: str) -> bool:
-    return agent_id in agent.sub_agents or any(handoff.agent == agent_id for handoff in agent.handoffs)
-
-
-def _is_hidden(scope: Scope, agent: AgentDefinition) -> bool:
-    return not all(map(scope.has, agent.required_permissions))

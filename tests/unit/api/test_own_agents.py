@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.catalog import agent_editing
+from baton.catalog import tenant_agents
 from baton.domain.agent import AgentDefinition
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, draft_from
 from baton.domain.tenant_limits import TenantLimits
@@ -442,7 +442,7 @@ async def test_a_tenant_has_so_many_agents_and_so_much_text(authors: Authors, mo
     await harness.ports.tenant_limits.put(harness.ada, TenantLimits(agents=2, revision=1))
     assert [(await authors.put(f"tutor-{n}", TUTOR)).status_code for n in range(3)] == [201, 201, 409]
     assert (await authors.put("tutor-1", TUTOR | {"name": "Other"})).status_code == 200
-    monkeypatch.setattr(agent_editing, "MAX_DEFINITIONS", 1_000)
+    monkeypatch.setattr(tenant_agents, "MAX_DEFINITIONS", 1_000)
     refused = await authors.put("tutor-1", TUTOR | {"systemPrompt": "x" * 1_000})
     assert refused.json()["code"] == "agent_limit_reached"
 

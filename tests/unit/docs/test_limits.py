@@ -10,7 +10,7 @@ from baton.adapters.extraction import pdf
 from baton.agents import agent_loop, remote_answers, tool_calls
 from baton.api import audit, body_limit
 from baton.api.runs import TURN_SECONDS
-from baton.catalog import agent_editing
+from baton.catalog import agent_drafts, tenant_agents
 from baton.domain import (
     agent_checks,
     branches,
@@ -59,8 +59,8 @@ LIMITS: dict[str, tuple[int, str]] = {
     "files of a remote agent's answer": (remote_answers.MAX_FILES, ""),
     "sources of an answer": (agent_loop.MAX_SOURCES, ""),
     "tools of an agent": (agent_checks.MAX_TOOLS, ""),
-    "an agent's definition": (agent_editing.MAX_DEFINITION, "bytes"),
-    "a tenant's definitions together": (agent_editing.MAX_DEFINITIONS, "bytes"),
+    "an agent's definition": (agent_drafts.MAX_DEFINITION, "bytes"),
+    "a tenant's definitions together": (tenant_agents.MAX_DEFINITIONS, "bytes"),
     "a tenant's own agents": (tenant_limits.MAX_AGENTS, ""),
     "a workflow's collected data": (workflow_moves.MAX_DATA, "bytes"),
     "a handoff's summary": (handoff.MAX_SUMMARY, "characters"),

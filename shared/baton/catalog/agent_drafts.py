@@ -1,0 +1,71 @@
+"""Definitions of a tenant's own agents before they are stored: read, checked on their own, and measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_checks import Problem, checked, model_problems, tenant_problems
+from baton.domain.errors import FieldProblem, InvalidAgent
+
+MAX_DEFINITION = 64 * 1024
+"""Characters of one definition as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDraft:
+    """A definition that is about to be stored."""
+
+    definition: AgentDefinition
+    values: Mapping[str, Any]
+    size: int
+    """Characters of ``values`` as JSON."""
+
+    @classmethod
+    def of(cls, definition: AgentDefinition) -> AgentDraft:
+        """Return the definition as it will be read again. Raises ``ValueError`` for what is no JSON."""
+        values = definition.model_dump(mode="json", exclude_unset=True)
+        if values.get("workflow", ...) is None:  # as it is served; in a file it is a mistake
+            del values["workflow"]
+        return cls(AgentDefinition.model_validate(values), values, len(json.dumps(values, ensure_ascii=False)))
+
+
+def drafted(
+    agent_id: str, values: Mapping[str, Any], *, as_served: bool, models: Callable[[], Collection[str]]
+) -> AgentDraft:
+    """Return the definition as it would be stored. Raises ``InvalidAgent`` with all its own problems.
+
+    ``as_served``: fields may have the names that the API serves. ``models`` returns those that it may name.
+    """
+    try:
+        text = json.dumps(values, ensure_ascii=False, allow_nan=False, default=str)
+        text.encode()
+        if len(text) > MAX_DEFINITION:
+            raise invalid([Problem((), f"it is longer than {MAX_DEFINITION // 1024} KB")])
+        definition, problems = checked({"id": agent_id, **values}, as_served=as_served)
+        draft = AgentDraft.of(definition) if definition is not None else None
+    except RecursionError:
+        raise invalid([Problem((), "it is nested too deeply")]) from None
+    except ValueError:  # infinities, and halves of surrogate pairs
+        raise invalid([Problem((), "it holds a number or a text that JSON does not know")]) from None
+    if definition is not None:
+        if definition.id != agent_id:
+            problems.append(Problem(("id",), f"must be {agent_id!r}, as in the address"))
+        problems += tenant_problems(definition)
+        problems += model_problems(definition, models())
+    if draft is None or problems:
+        raise invalid(problems)
+    return draft
+
+
+def invalid(problems: Sequence[Problem]) -> InvalidAgent:
+    """Return the error with all problems, each with its field."""
+    return InvalidAgent([FieldProblem(field_named(each.place), each.what, place=each.place) for each in problems])
+
+
+def field_named(place: Sequence[str | int]) -> str:
+    """Return a field's name, as in ``handoffs.0.agent``."""
+    return ".".join(str(part) for part in place if part != "[key]")
