@@ -4,8 +4,7 @@ import asyncio
 import logging
 import os
 import queue
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -13,16 +12,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from baton_local import environment, resources, web
+from baton_local.cloud_engines import CloudEngines
 from baton_local.demo_model import weights
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.stored_vectors import StoredVectors
 from baton_local.documentation import Documentation
-from baton_local.engines import Engine, state_machines
+from baton_local.engines import state_machines
 from baton_local.engines.clients import client
-from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
-from baton_local.engines.opensearch import OpenSearch
-from baton_local.engines.queues import Queues
 from baton_local.errors import LocalCloudError
 from baton_local.execution import AGENTS_LAYER, as_deployed
 from baton_local.functions import Function, load_web_app
@@ -34,13 +31,12 @@ from baton_local.gateway.websocket import SocketGateway
 from baton_local.object_events import ObjectEvents
 from baton_local.pressure import Pressure
 from baton_local.project_tools import importable, packages_in
-from baton_local.run_folders import RunFolder
 from baton_local.schedules import Scheduler
 from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
 from baton_local.settings import check_function_settings, read_settings
-from baton_local.signals import receive, wait_for_all
+from baton_local.signals import receive
 from baton_local.stack import FunctionDefinition, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
@@ -71,7 +67,6 @@ class LocalCloud:
         self._workers: list[Worker] = []
         self._worker_processes: WorkerProcesses | None = None
         self._functions: dict[str, Function] = {}
-        self._moto: MotoServer | None = None
         self._schedulers: dict[str, Scheduler] = {}
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         given = self.settings.embed_keys
@@ -155,20 +150,27 @@ class LocalCloud:
         subscriber = claim(settings.port)
         self._running.callback(subscriber.close)
         self.url = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
-        queues, table, moto, search = self._start_engines()
-        files = settings.files_endpoint or moto
+        engines = CloudEngines(
+            settings,
+            self._progress,
+            weights=self._weights if environment.embeds_by_itself() else None,
+            table_restarted=self._restore_table,
+            given_up=self._failures.put,
+        )
+        self._running.callback(engines.stop)
+        urls = engines.start()
         endpoints = Endpoints(
-            gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=queues
+            gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=urls.queues
         )
         self.stack = read_stack(settings.template.resolve(), {"Stage": "local"}, endpoints, settings.cache_dir)
         self.environment = environment.variables(
             self.stack.functions,
             gateway=self.url,
-            table_endpoint=table,
-            files_endpoint=files,
-            queues_endpoint=queues,
-            other_endpoint=moto,
-            search_url=search,
+            table_endpoint=urls.table,
+            files_endpoint=settings.files_endpoint or urls.moto,
+            queues_endpoint=urls.queues,
+            other_endpoint=urls.moto,
+            search_url=urls.search,
         )
         self._running.enter_context(importable(settings.tools_dir))
         here = self.environment
@@ -186,7 +188,7 @@ class LocalCloud:
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
         self._functions = functions
-        self._prepare_state_machines(moto)
+        self._prepare_state_machines(engines.moto, urls.moto)
         server = self._server = Server(self._application(functions, web_apps), subscriber)
         self._running.callback(server.stop)
         server.start()
@@ -195,7 +197,7 @@ class LocalCloud:
         if settings.workers:
             self.start_workers()
         self._start_schedules()
-        self._start_object_events()
+        self._start_object_events(engines.moto)
         self._follow_files()
         if settings.documentation:
             documentation = Documentation(self._encoder, self._progress)
@@ -232,57 +234,6 @@ class LocalCloud:
         for problem in event_loop.run(checks.problems()):
             logger.warning("%s", problem)
 
-    def _start_engines(self) -> tuple[str, str, str, str]:
-        """Return the endpoints of queue, table, everything else and search."""
-        settings = self.settings
-        data_dir = settings.data_dir
-        queue_engine = Queues(data_dir and data_dir / "queues")
-        table_engine = DynamoDBLocal(
-            settings.cache_dir,
-            data_dir and data_dir / "table",
-            self._progress,
-            restarted=self._restore_table,
-            given_up=self._failures.put,
-        )
-        moto_engine = self._moto = MotoServer(data_dir and data_dir / "objects", given_up=self._failures.put)
-        moto_engine.announced = self._progress
-        self._progress("Starting the engines ...")
-        engines: tuple[Engine, ...] = (queue_engine, table_engine, moto_engine)
-        search_engine = None
-        if settings.engines == "real" and not settings.search_endpoint:
-            search_engine = OpenSearch(
-                settings.cache_dir, data_dir and data_dir / "opensearch", self._progress, given_up=self._failures.put
-            )
-            engines = (*engines, search_engine)
-        self._running.callback(_stop_together, engines)
-        starts: dict[str, Callable[[], object]] = {"queues": queue_engine.start, "moto": moto_engine.start}
-        if not settings.table_endpoint:
-            starts["table"] = table_engine.start
-        if search_engine:
-            starts["search"] = search_engine.start
-        if environment.embeds_by_itself():
-            starts["model"] = self._weights
-        pool = ThreadPoolExecutor(len(starts))
-        try:
-            started = {name: pool.submit(start) for name, start in starts.items()}
-            wait_for_all(started.values())
-        finally:
-            pool.shutdown(wait=False)  # after Ctrl-C a download may last; starting children end with this process
-        urls = {name: str(future.result()) for name, future in started.items()}
-        return (
-            urls["queues"],
-            urls.get("table") or str(settings.table_endpoint),
-            urls["moto"],
-            urls.get("search") or self._given_search(),
-        )
-
-    def _given_search(self) -> str:
-        """Return the URL of search that needs no start: the embedded index, or an OpenSearch that runs already."""
-        settings = self.settings
-        if settings.engines == "real" and settings.search_endpoint:
-            return settings.search_endpoint
-        return f"sqlite:///{self._search_folder()}"
-
     def _make_indices(self) -> None:
         """Make the search indices as a deployment does. Raises ``LocalCloudError``."""
         from baton.composition import checks, event_loop
@@ -293,14 +244,6 @@ class LocalCloud:
                 logger.warning("%s", line)
         except SearchUnavailable as problem:
             raise LocalCloudError(f"The search indices cannot be made: {problem}") from problem
-
-    def _search_folder(self) -> Path:
-        """Return the folder of the search index, which goes with the run unless there is a data folder."""
-        if self.settings.data_dir:
-            return self.settings.data_dir.absolute() / "search"
-        folder = RunFolder("search")
-        self._running.callback(folder.remove)
-        return folder.path
 
     def _restore_table(self) -> None:
         """Create the table again after its engine was restarted."""
@@ -326,7 +269,7 @@ class LocalCloud:
         for name in {*self.stack.secrets, *values} - {""}:
             resources.put_secret(secrets, name, values.get(name, "{}"))
 
-    def _prepare_state_machines(self, endpoint: str) -> None:
+    def _prepare_state_machines(self, moto: MotoServer, endpoint: str) -> None:
         """Read the definitions now, so that an unreadable one stops the start, and create the machines at first use."""
         definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
 
@@ -335,8 +278,7 @@ class LocalCloud:
             for machine, definition in definitions:
                 resources.create_state_machine(machines, machine, definition)
 
-        if self._moto is not None:
-            self._moto.create_state_machines = create
+        moto.create_state_machines = create
 
     def _load_functions(self) -> tuple[dict[str, Function], dict[str, tuple[FunctionDefinition, AsgiApp]]]:
         functions: dict[str, Function] = {}
@@ -381,20 +323,14 @@ class LocalCloud:
                 self._running.callback(scheduler.stop)
                 scheduler.start()
 
-    def _start_object_events(self) -> None:
+    def _start_object_events(self, moto: MotoServer) -> None:
         events = ObjectEvents(self.stack.object_rules, self._invoke)
         self._running.callback(events.stop)
-        if self._moto is not None:
-            self._moto.created = events.created
+        moto.created = events.created
 
     def _invoke(self, name: str, event: Any) -> Any:
         """Invoke the function with ``event`` and return its result. Raises its exceptions."""
         return self._functions[name].invoke(event).result()
-
-
-def _stop_together(engines: Iterable[Engine]) -> None:
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda engine: engine.stop(), engines))
 
 
 def _demo_model(encoder: SentenceEncoder) -> AsgiApp:

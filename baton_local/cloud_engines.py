@@ -1,0 +1,123 @@
+"""The engines of one local cloud, started and stopped together."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton_local.engines import Engine
+from baton_local.engines.dynamodb import DynamoDBLocal
+from baton_local.engines.moto import MotoServer
+from baton_local.engines.opensearch import OpenSearch
+from baton_local.engines.queues import Queues
+from baton_local.errors import LocalCloudError
+from baton_local.run_folders import RunFolder
+from baton_local.settings import LocalSettings
+from baton_local.signals import wait_for_all
+
+
+@dataclass(frozen=True)
+class EngineUrls:
+    """Where engines are reached."""
+
+    queues: str
+    table: str
+    moto: str
+    """Every other service of AWS."""
+    search: str
+    """The search engine, or the folder of the embedded index."""
+
+
+class CloudEngines:
+    """The engines that the settings ask for. What is given by address there is not started."""
+
+    def __init__(
+        self,
+        settings: LocalSettings,
+        progress: Callable[[str], None],
+        *,
+        weights: Callable[[], object] | None,
+        table_restarted: Callable[[], None],
+        given_up: Callable[[LocalCloudError], None],
+    ) -> None:
+        """``weights`` loads those of the embedding model meanwhile; None: another model makes vectors.
+
+        ``table_restarted`` is called when the table's engine was started again, which may have lost what it held.
+        ``given_up`` is told of an engine that keeps ending.
+        """
+        self._settings = settings
+        self._progress = progress
+        self._weights = weights
+        self._table_restarted = table_restarted
+        self._given_up = given_up
+        self._running = ExitStack()
+        data_dir = settings.data_dir
+        self.moto = MotoServer(data_dir and data_dir / "objects", given_up=given_up)
+        self.moto.announced = progress
+
+    def start(self) -> EngineUrls:
+        """Start all at the same time and return where they are. Raises ``EngineFailed``."""
+        settings = self._settings
+        data_dir = settings.data_dir
+        queue_engine = Queues(data_dir and data_dir / "queues")
+        table_engine = DynamoDBLocal(
+            settings.cache_dir,
+            data_dir and data_dir / "table",
+            self._progress,
+            restarted=self._table_restarted,
+            given_up=self._given_up,
+        )
+        self._progress("Starting the engines ...")
+        engines: tuple[Engine, ...] = (queue_engine, table_engine, self.moto)
+        search_engine = None
+        if settings.engines == "real" and not settings.search_endpoint:
+            search_engine = OpenSearch(
+                settings.cache_dir, data_dir and data_dir / "opensearch", self._progress, given_up=self._given_up
+            )
+            engines = (*engines, search_engine)
+        self._running.callback(_stop_together, engines)
+        starts: dict[str, Callable[[], object]] = {"queues": queue_engine.start, "moto": self.moto.start}
+        if not settings.table_endpoint:
+            starts["table"] = table_engine.start
+        if search_engine:
+            starts["search"] = search_engine.start
+        if self._weights is not None:
+            starts["model"] = self._weights
+        pool = ThreadPoolExecutor(len(starts))
+        try:
+            started = {name: pool.submit(start) for name, start in starts.items()}
+            wait_for_all(started.values())
+        finally:
+            pool.shutdown(wait=False)  # after Ctrl-C a download may last; starting children end with this process
+        urls = {name: str(future.result()) for name, future in started.items()}
+        return EngineUrls(
+            queues=urls["queues"],
+            table=urls.get("table") or str(settings.table_endpoint),
+            moto=urls["moto"],
+            search=urls.get("search") or self._given_search(),
+        )
+
+    def stop(self) -> None:
+        """Stop all at the same time. A repetition is no error."""
+        self._running.close()
+
+    def _given_search(self) -> str:
+        """Return the URL of search that needs no start: the embedded index, or an OpenSearch that runs already."""
+        settings = self._settings
+        if settings.engines == "real" and settings.search_endpoint:
+            return settings.search_endpoint
+        return f"sqlite:///{self._search_folder()}"
+
+    def _search_folder(self) -> Path:
+        """Return the folder of the search index, which goes with the run unless there is a data folder."""
+        if self._settings.data_dir:
+            return self._settings.data_dir.absolute() / "search"
+        folder = RunFolder("search")
+        self._running.callback(folder.remove)
+        return folder.path
+
+
+def _stop_together(engines: Iterable[Engine]) -> None:
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda engine: engine.stop(), engines))
