@@ -1,0 +1,126 @@
+"""What a turn has cost, and tables of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.capacity import Request, by_operation
+from benchmarks.report import table
+
+BEGINNING = frozenset({"~CONN", "~THREAD"})
+"""Items written when a conversation begins: its attached connection, and the owner of its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCost:
+    """The requests of one turn, the frames of its client, and its time."""
+
+    turn: int
+    requests: tuple[Request, ...]
+    s3_requests: int
+    frames: int
+    seconds: float
+    cpu_seconds: float
+    """CPU seconds of this process with its threads, including the fake model's."""
+    model_cpu_seconds: float
+    """The fake model's part of ``cpu_seconds``, measured by reading the same stream alone right after the turn."""
+
+    @property
+    def own_cpu_seconds(self) -> float:
+        """Return Baton's own part of ``cpu_seconds``."""
+        return self.cpu_seconds - self.model_cpu_seconds
+
+    @property
+    def write_units(self) -> float:
+        return sum(request.write_units for request in self.requests)
+
+    @property
+    def read_units(self) -> float:
+        return sum(request.read_units for request in self.requests)
+
+    @property
+    def read_requests(self) -> int:
+        return sum(request.attempts for request in self.requests if request.reads)
+
+    @property
+    def beginning_units(self) -> float:
+        """Return the write units that only a new conversation or connection costs, including indexes."""
+        return sum(
+            request.write_units if _begins(request) else request.index_units
+            for request in self.requests
+            if not request.reads
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "write_units": self.write_units,
+            "beginning_write_units": self.beginning_units,
+            "read_units": self.read_units,
+            "read_requests": self.read_requests,
+            "own_cpu_seconds": self.own_cpu_seconds,
+            "operations": by_operation(self.requests),
+        }
+
+
+def summary(costs: Iterable[TurnCost]) -> str:
+    """Return a table with one column per turn."""
+    costs = list(costs)
+    operations = sorted({name for cost in costs for name in by_operation(cost.requests)})
+    rows: list[tuple[str, Sequence[object]]] = [
+        ("write units", [cost.write_units for cost in costs]),
+        ("- of these, for beginning the thread", [cost.beginning_units for cost in costs]),
+        ("- the turn itself", [cost.write_units - cost.beginning_units for cost in costs]),
+        ("read units", [cost.read_units for cost in costs]),
+        ("read requests", [cost.read_requests for cost in costs]),
+        *((name, [by_operation(cost.requests).get(name, 0) for cost in costs]) for name in operations),
+        ("requests in all", [sum(by_operation(cost.requests).values()) for cost in costs]),
+        ("refused writes", [sum(request.refused for request in cost.requests) for cost in costs]),
+        ("S3 requests", [cost.s3_requests for cost in costs]),
+        ("WebSocket frames", [cost.frames for cost in costs]),
+        ("seconds", [cost.seconds for cost in costs]),
+        ("CPU, ms", [cost.own_cpu_seconds * 1000 for cost in costs]),
+        ("- ratio to the model's stand-in", [f"{cost.own_cpu_seconds / cost.model_cpu_seconds:.2f}" for cost in costs]),
+    ]
+    return table(["", *(f"turn {cost.turn:,}" for cost in costs)], [(name, *cells) for name, cells in rows])
+
+
+def beginning(first: TurnCost, new_hour: TurnCost) -> str:
+    """Return a table of what a conversation costs besides its turns."""
+    writes = [request for request in first.requests if not request.reads]
+    owner = sum(request.write_units for request in writes if request.target == "~THREAD")
+    attached = sum(
+        r.write_units for r in writes if r.target == "~CONN" or (r.target, r.operation) == ("LIVE", "PutItem")
+    )
+    indexes = sum(request.index_units for request in writes if request.target == "THREAD")
+    moved = sum(request.index_units for request in new_hour.requests if request.target == "THREAD")
+    return table(
+        ["once", "write units"],
+        [
+            ("a thread: whose its id is, with the tenant's listing", owner),
+            ("a thread: its entries in the user's listing and the idle index", indexes),
+            ("a connection to a thread: attached in both directions", attached),
+            ("an hour of activity: the thread moves up in the listing", moved),
+        ],
+    )
+
+
+def requests_table(requests: Sequence[Request]) -> str:
+    """Return a table of requests, in order."""
+    rows = [
+        (
+            f"{number} {request.operation} {request.target}" + (" (refused)" if request.refused else ""),
+            request.write_units or "",
+            request.read_units or "",
+            request.index_units or "",
+            request.item_bytes or "",
+        )
+        for number, request in enumerate(requests, start=1)
+    ]
+    return table(["request", "write units", "read units", "in indexes", "item bytes"], rows)
+
+
+def _begins(request: Request) -> bool:
+    return request.target in BEGINNING or (request.target, request.operation) == ("LIVE", "PutItem")
