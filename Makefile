@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types faults grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types faults properties grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ types: setup ## Types, strictly
 
 faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest $(FAULTS) $(TESTS)
+
+properties: setup ## Rules as properties, with ten times the examples that `make test` generates
+	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit -m hypothesis -n 2 $(TESTS)
 
 grants: ## Judge the calls that `make test` recorded by the roles: make grants RECORDINGS=folder
 	@echo "== grants"

@@ -25,9 +25,7 @@ from tests.e2e.problems import check_any_problem
 from tests.e2e.sockets import PATIENCE_SECONDS, SUBPROTOCOL
 
 TENANT = f"t-{uuid.uuid4().hex}"
-EXAMPLES = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+EXAMPLES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 # Text as JSON allows it: every code point, halves of surrogate pairs included.
 any_text = st.text(st.characters(), max_size=40)

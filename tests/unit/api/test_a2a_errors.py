@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.api.a2a.access import A2AAccess
@@ -321,7 +321,6 @@ ANYTHING_SERVED = A2AServed()
 """One for all examples: it takes a while to build."""
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(BODIES)
 def test_any_body_gets_a_response_of_json_rpc(body: bytes) -> None:
     served = ANYTHING_SERVED

@@ -291,7 +291,7 @@ def test_anything_gets_an_answer() -> None:
     with asyncio.Runner() as runner:
         served = McpServed.over()
 
-        @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(suppress_health_check=list(HealthCheck))
         @given(
             method=METHODS | ANYTHING,
             request_id=st.integers() | st.text(max_size=5) | ANYTHING,

@@ -262,7 +262,6 @@ def test_a_file_with_any_bytes_changed_is_read_or_refused(content_type: str, see
 
 
 @given(st.binary(max_size=3_000), st.sampled_from(sorted(MEDIA_TYPES)))
-@settings(max_examples=100, deadline=None)
 def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
     extractor = Extractor()
     with contextlib.suppress(DocumentUnreadable):

@@ -253,7 +253,6 @@ STEPS = st.sampled_from(["check", "extract", "chunk", "index", "activate", "clea
     st.sampled_from(["replace", "delete", "nothing"]),
     st.integers(0, 2**32),
 )
-@settings(max_examples=150, deadline=None)
 async def test_steps_in_any_order_and_number_never_leave_anything_half_done(
     steps: list[tuple[str, int, int]], moment: int, event: str, seed: int
 ) -> None:
