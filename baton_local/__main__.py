@@ -41,7 +41,9 @@ def main(**settings: Any) -> int:
             running = True
             cloud.wait()
         except KeyboardInterrupt:
-            logging.disable(logging.CRITICAL)  # interrupted calls fail now, and need no log
+            # Interrupted calls fail now, and need neither log nor count.
+            logging.disable(logging.CRITICAL)
+            os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
             _say("\nStopping ...")
         finally:
             cloud.stop()
