@@ -35,7 +35,6 @@ from benchmarks.workload import ANSWER, QUESTION
 TURNS = 200
 THREADS = 10
 WARM_UP = 2
-"""Turns on each thread before the measured ones."""
 MODEL = "benchmark"
 KEY = "no-key"
 TENANT, USER = "benchmark", "ada"
@@ -234,16 +233,19 @@ async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
         }
 
 
-async def measure(turns: int, threads: int = THREADS) -> dict[str, list[Timing]]:
-    """Run ``turns`` turns each way, alternating, after the warm-up. Return the timings by the way's name."""
+async def measure(turns: int, threads: int = THREADS, warm_up: int = WARM_UP) -> dict[str, list[Timing]]:
+    """Run ``turns`` turns each way, alternating, after the warm-up. Return the timings by the way's name.
+
+    ``warm_up`` is the number of turns on each thread before the measured ones.
+    """
     async with _ways(threads) as ways:
         timings: dict[str, list[Timing]] = {name: [] for name in ways}
         names = list(ways)
-        for number in range(WARM_UP * threads + turns):
+        for number in range(warm_up * threads + turns):
             # Rotate the order, so that each way comes first equally often.
             for name in (*names[number % len(names) :], *names[: number % len(names)]):
                 timing = await ways[name].turn(number % threads)
-                if number >= WARM_UP * threads:
+                if number >= warm_up * threads:
                     timings[name].append(timing)
         return timings
 
@@ -313,10 +315,14 @@ def main() -> None:
     """Measure and print the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_latency", description=__doc__)
     parser.add_argument("--turns", type=int, default=TURNS, help="measured turns each way (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=THREADS, help="conversations each way (default: %(default)s)")
+    parser.add_argument(
+        "--warm-up", type=int, default=WARM_UP, help="turns on each before the measured ones (default: %(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print every timing, in seconds, as JSON instead")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
-    timings = asyncio.run(measure(arguments.turns))
+    timings = asyncio.run(measure(arguments.turns, arguments.threads, arguments.warm_up))
     if arguments.json:
         values = {
             name: [{"started": t.started, "firstToken": t.first_token, "whole": t.whole} for t in of_way]
@@ -325,7 +331,9 @@ def main() -> None:
         print(json.dumps({"machine": machine(), "load": load, "turns": values}, indent=2))
         return
     print(f"Measured on {machine()}; load average before it {load:.1f}.")
-    print(f"{arguments.turns} turns each way on {THREADS} warm threads.\n")
+    print(
+        f"{arguments.turns} turns each way on {arguments.threads} threads, after {arguments.warm_up} turns on each.\n"
+    )
     print(summary(timings))
     print("\nBaton's own time (less that of the direct call):\n")
     print(own_time(timings))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 
-@pytest.fixture(params=["in_memory", "moto_table", "dynamodb_local_table"])
+@pytest.fixture(params=["in_memory", "dynamodb_local_table"])
 def forgotten(request: pytest.FixtureRequest) -> Iterator[Forgotten]:
     clock = FakeClock()
     if request.param == "in_memory":
@@ -81,7 +81,7 @@ def bucket(new_bucket: Callable[[], str]) -> str:
     return new_bucket()
 
 
-@pytest.fixture(params=["in_memory", "moto_table", "dynamodb_local_table"])
+@pytest.fixture(params=["in_memory", "dynamodb_local_table"])
 def erasing(request: pytest.FixtureRequest, objects_client: S3Client, bucket: str) -> Iterator[Erasing]:
     if request.param == "in_memory":
         yield in_memory()
