@@ -31,6 +31,8 @@ def main(**settings: Any) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    # The local cloud sets it for as long as it runs. Calls that are interrupted at its stop end after that.
+    os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     try:
         from baton_local.cloud import LocalCloud  # this takes a second; Ctrl-C is handled from here on
 
@@ -41,9 +43,7 @@ def main(**settings: Any) -> int:
             running = True
             cloud.wait()
         except KeyboardInterrupt:
-            # Interrupted calls fail now, and need neither log nor count.
-            logging.disable(logging.CRITICAL)
-            os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
+            logging.disable(logging.CRITICAL)  # interrupted calls fail now, and need no log
             _say("\nStopping ...")
         finally:
             cloud.stop()

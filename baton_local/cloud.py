@@ -50,7 +50,7 @@ PAGE = Path(__file__).parent / "page"
 
 SWITCH_SECONDS = 0.001
 """How long a thread may keep the interpreter while others wait. What are separate machines in a deployment are threads
-here, and a frame passes through several of them: with Python's 5 ms each, the first word came a quarter later."""
+here, and a frame passes through several of them: with Python's 5 ms each, the first word came a third later."""
 
 
 class LocalCloud:
@@ -127,6 +127,7 @@ class LocalCloud:
 
     def start(self) -> Self:
         """Start everything and return when requests are served. Stops everything if it raises ``LocalCloudError``."""
+        self._running.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_SECONDS)
         try:
             with without_collection():
