@@ -91,7 +91,7 @@ faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten 
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest $(FAULTS) $(TESTS)
 
 properties: setup ## Rules as properties, with ten times the examples that `make test` generates
-	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit -m hypothesis -n 2 $(TESTS)
+	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit tests/e2e/test_fuzz.py -m hypothesis -n 2 $(TESTS)
 
 grants: ## Judge the calls that `make test` recorded by the roles: make grants RECORDINGS=folder
 	@echo "== grants"

@@ -41,7 +41,7 @@ class CloudEngines:
         table_restarted: Callable[[], None],
         given_up: Callable[[LocalCloudError], None],
     ) -> None:
-        """``weights`` loads those of the embedding model meanwhile; None: another model makes vectors.
+        """``weights`` loads the weights of the embedding model beside the engines; None: another model makes vectors.
 
         ``table_restarted`` is called when the table's engine was started again, which may have lost what it held.
         ``given_up`` is told of an engine that keeps ending.

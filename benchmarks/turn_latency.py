@@ -35,6 +35,7 @@ from benchmarks.workload import ANSWER, QUESTION
 TURNS = 200
 THREADS = 10
 WARM_UP = 2
+"""Turns on each thread before the measured ones."""
 MODEL = "benchmark"
 KEY = "no-key"
 TENANT, USER = "benchmark", "ada"

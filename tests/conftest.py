@@ -11,18 +11,13 @@ from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from baton_local.garbage import without_collection
+from tests.examples import EXAMPLES
 
 # Local clouds of tests have only the documents that tests give them.
 os.environ.setdefault("BATON_LOCAL_DOCS", "0")
 
-# Machines are busy: how long an example takes says nothing about the code. With 100 examples each, properties took most
-# of the time of the unit tests: `make properties` generates as many and more.
-settings.register_profile(
-    "baton",
-    max_examples=int(os.environ.get("BATON_EXAMPLES", "40")),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# Machines are busy: how long an example takes says nothing about the code.
+settings.register_profile("baton", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("baton")
 
 # The checks that tests share explain themselves as tests do.

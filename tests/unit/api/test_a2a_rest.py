@@ -34,6 +34,7 @@ from baton.api.a2a.envelope import MAX_VALUES
 from baton.domain.errors import RateLimited
 from baton_testing.fakes.chat_model import Answer
 from tests.a2a_schema import check_message
+from tests.examples import examples
 from tests.unit.api.a2a_client import A2AServed, Json
 
 CURRENT = {"A2A-Version": "1.0"}
@@ -284,7 +285,7 @@ ANYTHING = st.recursive(
 
 
 @given(body=ANYTHING, version=st.sampled_from(["1.0", "0.3"]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_body_is_refused_without_a_fault(http: httpx.AsyncClient, body: Any, version: str) -> None:
     answer = await send(http, body, **{"A2A-Version": version})
     assert 400 <= answer.status_code < 500

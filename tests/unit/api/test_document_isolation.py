@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.egress_policy import EgressPolicy
@@ -125,7 +125,6 @@ class World:
             assert files["original"].decode().startswith(f"{tenant} "), agent
 
 
-@settings(max_examples=40, deadline=None)
 @given(actions)
 def test_everybody_sees_and_changes_exactly_their_own(played: list[Action]) -> None:
     async def run() -> None:

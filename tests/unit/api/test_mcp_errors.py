@@ -287,6 +287,7 @@ METHODS = st.sampled_from(
 )
 
 
+@pytest.mark.hypothesis  # so that `make properties` finds it
 def test_anything_gets_an_answer() -> None:
     with asyncio.Runner() as runner:
         served = McpServed.over()

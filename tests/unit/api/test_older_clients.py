@@ -26,7 +26,6 @@ from tests.unit.domain.strategies import json_values
 __all__ = ["clients_folder", "running_clients"]
 
 
-@settings(max_examples=40)
 @pytest.mark.parametrize("version", OLDER)
 @given(emitted=st.lists(events, min_size=1, max_size=25))
 async def test_an_older_client_takes_whatever_baton_can_emit(

@@ -18,6 +18,7 @@ from baton.domain.tenant_limits import TenantLimits
 from baton_testing.fakes.agent_catalog import agent
 from tests.contracts.documents import new_document
 from tests.contracts.sources import new_source
+from tests.examples import examples
 from tests.harness.harness import Harness
 from tests.unit.api.authors import TUTOR, WRITE, Authors
 from tests.unit.api.served import Served
@@ -465,7 +466,7 @@ TENANTS = ("acme", "globex", "initech")
 IDS = ("tutor", "maths", "physics")
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     changes=st.lists(
         st.tuples(

@@ -17,6 +17,7 @@ from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall
 from baton_testing.fakes.chat_model import Answer
+from tests.examples import examples
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember
@@ -105,7 +106,7 @@ async def test_a_turn_is_answered_again_from_the_history_before_it(served: Rerun
     assert ran["context"]["runId"] == harness.request("m2").run_id
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     turns=st.integers(1, 3),
     about=st.integers(1, 3),

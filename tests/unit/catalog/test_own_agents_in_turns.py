@@ -22,6 +22,7 @@ from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.ports import FakePorts
 from tests.contracts.fake_stores import in_memory
+from tests.examples import examples
 from tests.harness.harness import Harness
 
 ADA = Scope("acme", "ada")
@@ -249,7 +250,7 @@ IDS = ("tutor", "maths", "physics")
 TENANTS = ("acme", "globex", "initech")
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     changes=st.lists(
         st.tuples(st.sampled_from(TENANTS), st.sampled_from(IDS), st.booleans()),

@@ -8,22 +8,25 @@ import pytest
 
 from tests.unit.docs.pages import ROOT
 
-CODE = ("baton_local", "baton_project", "baton_testing", "benchmarks", "examples", "functions", "shared")
-BELOW_NOTHING = re.compile(r'(?:\n\n|\n[^\n]*\bimport\b[^\n]*\n)"""[^\n]+')
+CODE = ("baton_local", "baton_project", "baton_testing", "benchmarks", "examples", "functions", "shared", "tests")
+BELOW_NOTHING = re.compile(r'(?:\n\n|\n[^\n]*\bimport\b[^\n]*\n(?:(?: [^\n]*\n)+\)\n)?)"""[^\n]+')
 
 
 @pytest.mark.parametrize("folder", CODE)
 def test_no_docstring_has_lost_the_constant_that_it_documents(folder: str) -> None:
     # Linters take a text on a line of its own for a comment.
+    modules = list((ROOT / folder).rglob("*.py"))
     lost = {
-        str(file.relative_to(ROOT)): found.group().strip()
-        for file in (ROOT / folder).rglob("*.py")
-        for found in BELOW_NOTHING.finditer(file.read_text())
+        str(module.relative_to(ROOT)): found.group().strip()
+        for module in modules
+        for found in BELOW_NOTHING.finditer(module.read_text())
     }
+    assert modules
     assert not lost
 
 
 def test_a_docstring_below_nothing_is_seen() -> None:
     assert BELOW_NOTHING.search('from a import b\n\n"""Seconds."""\nC = 1\n')
     assert BELOW_NOTHING.search('\nfrom a import b\n"""Seconds."""\n')
+    assert BELOW_NOTHING.search('\nfrom a import (\n    b,\n)\n"""Seconds."""\n')
     assert not BELOW_NOTHING.search('"""A module."""\n\nA = 1\n"""Seconds."""\n')

@@ -17,6 +17,7 @@ from baton.adapters.extraction.extractor import Extractor
 from baton.domain.document import MEDIA_TYPES, DocumentFormat
 from baton.domain.errors import DocumentUnreadable
 from tests import documents
+from tests.examples import examples
 
 WORD = documents.word(("Normal", "Text."))
 SLIDES = documents.presentation(("Title", ["Text."]))
@@ -248,7 +249,7 @@ FILES = {documents.DOCX: WORD, documents.PPTX: SLIDES, documents.XLSX: SHEETS, d
 
 
 @given(st.sampled_from(sorted(FILES)), st.integers())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_file_with_any_bytes_changed_is_read_or_refused(content_type: str, seed: int) -> None:
     body = bytearray(FILES[content_type])
     chance = random.Random(seed)  # noqa: S311 - a test's choice

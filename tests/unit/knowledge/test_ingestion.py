@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.document import MAX_ATTEMPTS, STEP_WAIT, UPLOAD_WAIT, IngestionStep, VersionStatus
@@ -510,7 +510,6 @@ async def test_a_document_that_cannot_be_resumed_does_not_stop_the_others(pipeli
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["ingest", "delete", "fail"])), max_size=12))
-@settings(max_examples=40, deadline=None)
 async def test_tenants_with_the_same_ids_never_touch_each_others_documents(doings: list[tuple[int, str]]) -> None:
     first = Pipeline("acme")
     tenants = [first, Pipeline("globex", shared=first), Pipeline("acme-2", shared=first)]

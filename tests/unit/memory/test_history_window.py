@@ -29,6 +29,7 @@ from baton.ports.chat_model import Prompt
 from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.token_counter import WordCounter
+from tests.examples import examples
 
 COUNTER = WordCounter()
 AGENT = "assistant"
@@ -166,7 +167,7 @@ def test_the_window_moves_forward_only_and_a_stride_makes_room(
             assert history.tokens <= DUE_SHARE * history.rules.room
 
 
-@settings(max_examples=30)  # each is two conversations with some ten strides
+@settings(max_examples=examples(30))  # each is two conversations with some ten strides
 @given(st.lists(st.builds(Turn, st.integers(5, 8), st.just(()), st.integers(5, 8)), min_size=100, max_size=150))
 def test_strides_are_rare(said: list[Turn]) -> None:
     """A turn takes up to 27 of about 560 tokens: a stride frees a third of them, for a dozen turns at least."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.episode import EndReason
@@ -436,7 +436,6 @@ requests = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(requests)
 async def test_whatever_is_repeated_each_id_is_answered_once_and_only_wishes_branch(
     sent: list[tuple[int, str, int]],
