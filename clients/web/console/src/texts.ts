@@ -145,7 +145,7 @@ export const texts = {
     days: (days: number) => (days === 1 ? "the last day" : `the last ${days} days`),
     covers: (threads: number) =>
       `Covers ${threads.toLocaleString("en")} ${threads === 1 ? "conversation" : "conversations"}.`,
-    all: "These are all.",
+    all: "These are all; forks are not counted.",
     stop: "Stop",
     goOn: "Count more",
     turns: "Turns",
