@@ -34,7 +34,8 @@ async def test_an_administrator_sees_what_happened_and_goes_on_to_the_conversati
     console = Console(page, cloud.url)
     await console.open()
     await console.sign_in(tenant)
-    await expect(console.main.get_by_role("status").first).to_contain_text("Covers 1 conversation. These are all; forks are not counted.")
+    covered = "Covers 1 conversation. These are all; forks are not counted."
+    await expect(console.main.get_by_role("status").first).to_contain_text(covered)
     await expect(console.main.locator("dl")).to_contain_text("Turns2")
     agents = console.main.get_by_role("table", name="By agent")
     await expect(agents.locator("tbody tr")).to_have_count(1)
