@@ -41,11 +41,11 @@ wheels: web ## Build both distributions, server and client, into dist/
 run: setup web ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m baton_local
 
-check: setup ## Lint, types and unit tests: the daily loop, under 90 seconds on two cores
+check: setup ## Lint, types and unit tests: the daily loop, about three minutes on two cores
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== unit tests"; \
-	$(BIN)/pytest tests/unit -n 2 $(TESTS) || failed+=("unit tests"); \
+	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 2 $(TESTS) || failed+=("unit tests"); \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi
 
 # Files are taken in the order of their names: those that start a local cloud first, and the many short ones of the unit
@@ -55,7 +55,7 @@ check: setup ## Lint, types and unit tests: the daily loop, under 90 seconds on 
 # generates a small, fixed number of cases.
 FAULTS := tests/faults -n 2
 
-test: setup ## Check everything: lint, types, every test; a quarter of an hour on two cores
+test: setup ## Check everything: lint, types, every test; 20 to 25 minutes on two cores
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== tests"; \
