@@ -112,11 +112,8 @@ def acquisition_update(
 def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     """Return the update that makes a run's messages visible and releases the lease."""
     values: Item = {
-        ":fence": lease.fence,
-        ":owner": lease.owner,
+        **_ending_values(lease, commit.last_seq),
         ":ordinal": commit.next_ordinal,
-        ":next": commit.last_seq + 1,
-        ":last": commit.last_seq,
         ":input": commit.usage.input_tokens,
         ":output": commit.usage.output_tokens,
         ":stored": commit.tokens,
@@ -172,13 +169,7 @@ def closing_update(
     lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow], now: datetime
 ) -> ThreadUpdate:
     """Return the update that closes the thread and releases the lease."""
-    values: Item = {
-        ":fence": lease.fence,
-        ":owner": lease.owner,
-        ":next": last_seq + 1,
-        ":last": last_seq,
-        ":closed": ThreadStatus.CLOSED.value,
-    }
+    values: Item = {**_ending_values(lease, last_seq), ":closed": ThreadStatus.CLOSED.value}
     expression = (
         "SET thread_status = :closed, next_seq = :next, last_seq = :last, committed_fence = :fence, "
         "active_agent_id = agent_id"
@@ -201,10 +192,7 @@ def selection_update(
 ) -> ThreadUpdate:
     """Return the update that selects the lease's branch and releases the lease."""
     values: Item = {
-        ":fence": lease.fence,
-        ":owner": lease.owner,
-        ":next": last_seq + 1,
-        ":last": last_seq,
+        **_ending_values(lease, last_seq),
         ":segments": segments_as_item(lease.thread.segments),
         ":windows": windows_as_item(windows),
     }
@@ -214,6 +202,11 @@ def selection_update(
     )
     assigned, removed, packed = _of_conversation(conversation)
     return ThreadUpdate(expression + assigned + END_RUN + removed, values | packed)
+
+
+def _ending_values(lease: Lease, last_seq: int) -> Item:
+    """Return the values of ``MINE``, and of the sequence numbers that an update which ends the lease assigns."""
+    return {":fence": lease.fence, ":owner": lease.owner, ":next": last_seq + 1, ":last": last_seq}
 
 
 def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:

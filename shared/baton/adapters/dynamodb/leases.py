@@ -24,11 +24,7 @@ from baton.adapters.dynamodb.lease_updates import (
 from baton.adapters.dynamodb.own_thread import update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.adapters.dynamodb.thread_item import (
-    lease_mark,
-    tenant_listed_at,
-    thread_from_item,
-)
+from baton.adapters.dynamodb.thread_item import lease_mark, tenant_listed_at, thread_from_item
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
