@@ -189,9 +189,13 @@ def local_cloud(model_url: str) -> Iterator[str]:
     """Start the local cloud with the model at ``model_url``, and yield its URL."""
 
     def command(port: int) -> list[str]:
-        # While the local cloud reads Baton's own documentation, everything else has to wait for its embeddings.
-        settings = {"PORT": port, "OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": KEY, "BATON_CHAT_MODEL": MODEL}
-        settings["BATON_LOCAL_DOCS"] = 0
+        settings = {
+            "PORT": port,
+            "OPENAI_BASE_URL": model_url,
+            "OPENAI_API_KEY": KEY,
+            "BATON_CHAT_MODEL": MODEL,
+            "BATON_LOCAL_DOCS": 0,  # reading Baton's own documentation slows turns down for minutes
+        }
         return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "baton_local"]
 
     child, port = start_on_free_port(

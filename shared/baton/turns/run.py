@@ -123,7 +123,7 @@ class RunExecution:
             if known is not None and (left is not None or known.digest != self._request.digest):
                 return await self._finish_earlier(known, left, find_outcome)
             begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
-            # The reads first: the model waits for them, and what is written has the model's time.
+            # Begin the reads first: the model waits for them, but not for the writes.
             begun.append(reading := asyncio.ensure_future(self._read(watchers)))
             begun.append(opening := asyncio.ensure_future(self._write_opening(known, watchers)))
             snapshot = await reading

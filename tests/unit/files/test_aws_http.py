@@ -79,7 +79,7 @@ def serving(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
                 self.wfile.write(server.answers.pop(0) if server.answers else answer())
                 if number in server.closed_after:
                     break
-            # To close it would wait for the files that read and write it, which are closed when this has returned.
+            # Closing it has no effect before its files are closed, after this method.
             with contextlib.suppress(OSError):  # the client was faster
                 self.connection.shutdown(socket.SHUT_RDWR)
             server.closed.set()
