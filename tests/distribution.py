@@ -1,0 +1,69 @@
+"""How tests are spread over processes, as a pytest plugin: what shares a slow fixture stays together.
+
+Marks for groups would say the same, but pytest-xdist 3.8 does not see them under pytest 9.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
+
+UNITS = {
+    r"tests/e2e/consulting/(?!test_demo_research)": "the cloud of consulting",
+    r"tests/e2e/(handoff/|test_memory_journey)|tests/browser/test_((handoff|research)_in_|examples_of)": "the demo cloud",
+    r"tests/e2e/(test_|a2a/|command/)": "the scripted cloud",
+    r"tests/browser/": "the browsed cloud",
+    r"tests/faults/processes/": "the killable cloud",
+    r"(tests/integration/local/test_engines.py)": r"\1",
+    # Moto's servers in a process share their state.
+    r"(tests/integration/\w+)/": r"\1",
+    # Each of these generates cases of its own.
+    r"(tests/faults/.*)": r"\1",
+    r"([^:]+)": r"\1",
+}
+"""Patterns of test ids, and the unit that each belongs to: its tests run in one process, in their order."""
+FIRST = (
+    "the scripted cloud",
+    "the browsed cloud",
+    "tests/integration/make_run",
+    "the cloud of consulting",
+    "tests/integration/privacy",
+    "tests/integration/store",
+    "the demo cloud",
+    "the killable cloud",
+    "tests/integration/search",
+    "tests/integration/local",
+    "tests/integration/local/test_engines.py",
+)
+"""The longest units. Begun last, one of them would keep one process busy when the others have ended."""
+LAST = "tests/unit/"
+"""Many short ones, so that all processes end at the same time."""
+
+
+class UnitByUnit(LoadScopeScheduling):  # type: ignore[misc]
+    """Under pytest-xdist: spreads whole units, the long ones first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        for pattern, unit in UNITS.items():
+            if found := re.match(pattern, nodeid):
+                return found.expand(unit)
+        raise AssertionError(f"No unit for {nodeid}")
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(min(self.workqueue, key=_rank), last=False)
+        super()._assign_work_unit(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Used for every run with ``-n``."""
+    return UnitByUnit(config, log)
+
+
+def _rank(unit: str) -> int:
+    """Return when a unit's turn comes; among equals it is their order."""
+    return FIRST.index(unit) if unit in FIRST else len(FIRST) + unit.startswith(LAST)
