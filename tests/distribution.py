@@ -14,7 +14,8 @@ from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 UNITS = {
     r"tests/e2e/consulting/(?!test_demo_research)": "the cloud of consulting",
-    r"tests/e2e/(handoff/|test_memory_journey)|tests/browser/test_((handoff|research)_in_|examples_of)": "the demo cloud",
+    r"tests/e2e/(handoff/|test_memory_journey)": "the demo cloud",
+    r"tests/browser/test_((handoff|research)_in_|examples_of)": "the demo cloud",
     r"tests/e2e/(test_|a2a/|command/)": "the scripted cloud",
     r"tests/browser/": "the browsed cloud",
     r"tests/faults/processes/": "the killable cloud",

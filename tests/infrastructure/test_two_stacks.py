@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
-
 from baton_local.intrinsics import Intrinsics
 from tests.infrastructure.stack import Stack
 
@@ -80,6 +78,8 @@ def identities(template: dict[str, Any], stack_name: str) -> dict[Identity, str]
 
 def identifying(resource_type: str) -> set[str]:
     """The properties that a resource cannot change without being another one, and its name."""
+    from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # takes seconds, which every process would spend
+
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema
     pointers = {*schema.get("primaryIdentifier", ()), *schema.get("createOnlyProperties", ())}
     pointers.update(*schema.get("additionalIdentifiers", ()))

@@ -32,13 +32,13 @@ from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Lease, TurnRecord
-from baton.requests.turn_requests import AnswerRequest, MessageRequest
+from baton.requests.turn_requests import AnswerRequest
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import brought_results, calls_before, dated_as_before, opening_message, remote_tasks_before
+from baton.turns.opening import brought_results, calls_before, opening_message, remote_tasks_before
 from baton.turns.reading import ThreadSnapshot, read_thread
-from baton.turns.recovery import adoptable
+from baton.turns.run_opening import RunOpening
 from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices
 
@@ -98,9 +98,17 @@ class RunExecution:
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
         self._left = branch.point.left if branch is not None else None
-        self._question = opening_message(self._request, lease.thread, run, services, self._answered)
-        if branch is not None:
-            self._question = replace(self._question, branch=branch.start)
+        question = opening_message(self._request, lease.thread, run, services, self._answered)
+        self._opening = RunOpening(
+            services=services,
+            holder=self._holder,
+            run=run,
+            call=call,
+            scope=scope,
+            delivery=delivery,
+            answered=self._answered,
+            question=question if branch is None else replace(question, branch=branch.start),
+        )
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
         self._remote_tasks = RemoteTasks({})
@@ -119,24 +127,24 @@ class RunExecution:
         begun: list[asyncio.Future[Any]] = []
         lease = self._holder.lease
         try:
-            known, left = await self._find_earlier_attempt() if self._run.attempt > 1 else (None, None)
+            known, left = await self._opening.earlier_attempt() if self._run.attempt > 1 else (None, None)
             if known is not None and (left is not None or known.digest != self._request.digest):
                 return await self._finish_earlier(known, left, find_outcome)
             begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
             # Begin the reads first: the model waits for them, but not for the writes.
             begun.append(reading := asyncio.ensure_future(self._read(watchers)))
-            begun.append(opening := asyncio.ensure_future(self._write_opening(known, watchers)))
+            begun.append(writing := asyncio.ensure_future(self._opening.write(known, watchers)))
             snapshot = await reading
-            result = await self._answer(snapshot, opening) if self._may_answer_early(snapshot) else None
-            known = await opening
+            result = await self._answer(snapshot, writing) if self._opening.may_answer_early(snapshot.history) else None
+            known = await writing
             if known is not None:
                 earlier = await self._earlier_outcome(known, find_outcome)
                 if earlier is not None:
                     return earlier
-                await self._services.store.reopen_turn(self._holder.lease, self._turn)
+                await self._services.store.reopen_turn(self._holder.lease, self._opening.turn)
             if result is None:
                 result = await self._answer(snapshot)
-            assert result is not None  # noqa: S101 - without an opening to wait for, it always begins
+            assert result is not None  # noqa: S101 - without a question to wait for, it always begins
             finished = await self._committing().commit(result)
             await self._services.inspector.keep(lease.scope, lease.thread_id, self._run.run_id, self._inspection)
             return RunOutcome(finished, was_told=True)
@@ -146,23 +154,6 @@ class RunExecution:
             for step in begun:
                 step.cancel()
             await asyncio.gather(*begun, return_exceptions=True)
-
-    # Open: store the question and read the thread concurrently
-
-    async def _find_earlier_attempt(self) -> tuple[TurnRecord | None, tuple[StoredMessage, ...] | None]:
-        """Return the record of an earlier attempt, and its complete answer if only its commit is missing.
-
-        This comes first, because an earlier attempt's question may be stored at the ordinal of this one, and another
-        text must not replace it.
-        """
-        store, lease = self._services.store, self._holder.lease
-        known = await store.open_turn(lease, self._turn)
-        if known is None or known.digest != self._request.digest:
-            return known, None
-        left = await adoptable(store, lease, known)
-        if left is None:
-            self._question = await dated_as_before(store, lease, known, self._question)
-        return known, left
 
     async def _finish_earlier(
         self, known: TurnRecord, left: tuple[StoredMessage, ...] | None, find_outcome: FindOutcome
@@ -193,35 +184,6 @@ class RunExecution:
         if self._holder.lease.fence > 1:
             await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
 
-    async def _attach_caller(self, watchers: asyncio.Future[None]) -> None:
-        """Attach the connection that the message came by, unless it is among the ``watchers``."""
-        await asyncio.shield(watchers)
-        subscriber = self._call.subscriber
-        if subscriber is not None:
-            await self._outbox.delivery.join(subscriber.connection_id, subscriber.token_expires_at)
-
-    async def _write_opening(self, known: TurnRecord | None, watchers: asyncio.Future[None]) -> TurnRecord | None:
-        """Store the question and attach the caller; return the record of an earlier attempt, or None.
-
-        If the run does not begin, the stored question stays beyond the thread's pointer. It is never read there, and
-        the next turn overwrites it.
-        """
-        store, lease = self._services.store, self._holder.lease
-        opened, _, _, _ = await gather_all(
-            _nothing() if self._run.attempt > 1 else store.open_turn(lease, self._turn),
-            store.put_message(lease, self._question),
-            self._attach_caller(watchers),
-            self._tell_task() if lease.thread.notifies else _nothing(),
-        )
-        found: TurnRecord | None = known or opened
-        return found
-
-    async def _tell_task(self) -> None:
-        """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
-        if self._question.a2a_task is not None or self._answered is not None:
-            news, root = self._services.task_news, self._question.a2a_task
-            await news.run_began(self._holder.lease, self._run.run_id, root)
-
     async def _read(self, watchers: asyncio.Future[None]) -> ThreadSnapshot:
         snapshot: ThreadSnapshot
         services, lease = self._services, self._holder.lease
@@ -237,7 +199,7 @@ class RunExecution:
                 self._scope,
                 self._thread,
                 self._agent,
-                self._question,
+                self._opening.question,
                 self._unfinished,
                 recalls=not self._is_given_up,
                 left=self._left,
@@ -249,41 +211,14 @@ class RunExecution:
         self._remote_tasks = RemoteTasks(remote_tasks)
         return snapshot
 
-    @property
-    def _turn(self) -> TurnRecord:
-        return TurnRecord(
-            message_id=self._request.message_id,
-            run_id=self._run.run_id,
-            digest=self._request.digest,
-            first_ordinal=self._question.ordinal,
-            fence=self._holder.lease.fence,
-            permissions=tuple(sorted(self._scope.permissions)),
-            client=self._request.client,
-        )
-
-    def _may_answer_early(self, snapshot: ThreadSnapshot) -> bool:
-        """Return whether to call the model before the question is stored, so that the user waits for the reads alone.
-
-        No event is sent and no tool is called before the question is stored. A message that has probably been answered
-        already is excluded, because a model call costs money. So is one that begins a branch: the history before it
-        does not tell whether it has been answered.
-        """
-        is_first = self._run.attempt == 1 and isinstance(self._request, MessageRequest) and not self._call.gives_up
-        begins_branch = self._question.branch is not None
-        return (
-            is_first
-            and not begins_branch
-            and all(message.id != self._request.message_id for message in snapshot.history.messages)
-        )
-
     # Answer
 
     async def _answer(
-        self, snapshot: ThreadSnapshot, opening: asyncio.Future[TurnRecord | None] | None = None
+        self, snapshot: ThreadSnapshot, writing: asyncio.Future[TurnRecord | None] | None = None
     ) -> DialogueResult | None:
         """Publish the dialogue's events and return its result.
 
-        Returns None if ``opening`` finds the record of an earlier attempt.
+        Returns None if ``writing`` finds the record of an earlier attempt.
         """
         stop, opened = asyncio.Event(), asyncio.Event()
         self._writes, self._inspection, self._first_token_ms = Writes(), Inspection(), None
@@ -299,7 +234,7 @@ class RunExecution:
             times=self._services.lease_times,
         )
 
-        beginning = asyncio.ensure_future(self._begin(opening, stop, opened))
+        beginning = asyncio.ensure_future(self._begin(writing, stop, opened))
         try:
             async with keeper:
                 error = await self._publish(dialogue)
@@ -315,15 +250,15 @@ class RunExecution:
         return dialogue.finish(error)
 
     async def _begin(
-        self, opening: asyncio.Future[TurnRecord | None] | None, stop: asyncio.Event, opened: asyncio.Event
+        self, writing: asyncio.Future[TurnRecord | None] | None, stop: asyncio.Event, opened: asyncio.Event
     ) -> bool:
         """Release the waiting events and writes once the question is stored; otherwise stop the dialogue.
 
-        Returns whether the run has begun. ``opening`` is None if the question is stored already.
+        Returns whether the run has begun. ``writing`` is None if the question is stored already.
         """
         is_new = False
         try:
-            is_new = opening is None or await asyncio.shield(opening) is None
+            is_new = writing is None or await asyncio.shield(writing) is None
             if is_new:
                 self._writes.begin()
                 self._outbox.open()
@@ -357,7 +292,7 @@ class RunExecution:
     def _dialogue_input(self, snapshot: ThreadSnapshot, stop: asyncio.Event, opened: asyncio.Event) -> DialogueInput:
         agent, services, loop = self._agent, self._services, asyncio.get_running_loop()
         deadline = min(self._call.deadline, loop.time() + agent.timeouts.turn_seconds)
-        is_from_user = self._question.role is Role.USER
+        is_from_user = self._opening.question.role is Role.USER
         context = RunContext(
             services=services.agents,
             agents=self._agents,
@@ -384,13 +319,13 @@ class RunExecution:
             tracker=ConversationTracker(snapshot.conversation),
             request=self._request,
             found=snapshot.found,
-            opening=self._question,
+            opening=self._opening.question,
             history=snapshot.history,
             unfinished=self._unfinished,
             transcript=Transcript(
                 self._thread.id,
                 self._run,
-                first_ordinal=self._question.ordinal + (1 if is_from_user else 0),
+                first_ordinal=self._opening.question.ordinal + (1 if is_from_user else 0),
                 clock=services.agents.clock,
                 counter=services.agents.counter,
                 first_id=None if is_from_user else self._request.message_id,
@@ -426,7 +361,7 @@ class RunExecution:
             holder=self._holder,
             outbox=self._outbox,
             writes=self._writes,
-            question=self._question,
+            question=self._opening.question,
             answered=self._answered,
             agent=self._agent,
             journal=self._journal,
@@ -439,7 +374,7 @@ class RunExecution:
 
     def _milliseconds_since_question(self) -> int:
         now = self._services.agents.clock.now()
-        return max(0, to_millis(now) - to_millis(self._question.timestamp))
+        return max(0, to_millis(now) - to_millis(self._opening.question.timestamp))
 
     @property
     def _offered_by(self) -> str | None:
@@ -447,10 +382,6 @@ class RunExecution:
         if self._request.client is not None:
             return self._run.message_id
         return self._answered.offered_by if self._answered is not None else None
-
-
-async def _nothing() -> None:
-    """Do nothing, in place of a step that is not needed."""
 
 
 def _leased_run(lease: Lease) -> Run:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from aws_lambda_powertools import Logger
+
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.api_gateway import ApiGatewayConnections
 from baton.adapters.sqs import SqsRecords, SqsTurnQueue
 from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
+from baton.entry import queued_turns
 from baton.ports.chat_model import ChatModel
 from baton_local.root import ROOT
 from baton_testing.fakes.embedder import FakeEmbedder
@@ -20,6 +23,9 @@ from tests.faults.generated.monitor import Watched
 
 if TYPE_CHECKING:
     from tests.faults.generated.case import Case
+
+# A function's own logger, which carries the keys of its turns. What ran before in this process named the service.
+Logger(service=queued_turns.logger.service)
 
 QUEUE_URL = "http://queue.test/turns.fifo"
 

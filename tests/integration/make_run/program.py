@@ -35,7 +35,8 @@ def running(
     ) as process:
         try:
             assert process.stdout
-            line = next(line for line in process.stdout if line.startswith(until))
+            line = next((line for line in process.stdout if line.startswith(until)), None)
+            assert line, f"It has ended: {process.communicate()[1]}"
             yield process, line.removeprefix(until).split(" ")[0].strip()
         finally:
             process.kill()

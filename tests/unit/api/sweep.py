@@ -41,6 +41,8 @@ ROLE_CHOICES = [",".join(some) for count in (1, 2, 3) for some in itertools.comb
 WRONG_ROLES = ("", ",", "system", "context", "user,", "User", "user,nobody", "tool," * 20 + "tool", "\x00")
 WRONG_CURSORS = ("garbage", "e30", "x" * 512, "x" * 513, "bnVsbA", "\U0001f600", "MTIz", "-1")
 TEXTS = ("nothing-like-it", "\U0001f600", "'\"#%", "")
+EVERY = 6
+"""One in so many of what is there is asked for in every way. All of it is asked for in one way."""
 CALLERS: dict[str, tuple[str, tuple[str, ...]] | None] = {
     "the user": ("ada", ()),
     "the user, who may do everything": ("ada", tuple(Permission)),
@@ -78,22 +80,35 @@ class Sweep:
         return [route.path for route in routes if not route.include_in_schema]
 
     async def ask_everything(self) -> None:
-        """Ask every route for everything, as whoever may see most: with every right value of each parameter, and for
-        what is there first also with every wrong one."""
+        """Ask every route for everything, as whoever may see most. What is there first is asked for with every value
+        of each parameter, some more of it with every right value."""
         async with self._client("the user, who may do everything") as client:
             for route in self.routes:
                 for number, path in enumerate(await self._paths(client, route, wrong=False)):
-                    queries = [*self._queries(route, wrong=False), *self._queries(route, wrong=True)]
-                    for query, headers in queries if number == 0 else self._queries(route, wrong=False):
+                    queries: list[tuple[Query, dict[str, str]]] = [({}, {})]
+                    if number % EVERY == 0:
+                        queries = list(self._queries(route, wrong=False))
+                    if number == 0:
+                        queries += self._queries(route, wrong=True)
+                    for query, headers in queries:
                         await self._ask(client, route, path, query, headers)
 
-    async def ask_as(self, caller: str, *, wrong: bool = True) -> None:
-        """Ask every route for everything as somebody else, and with ``wrong`` also for what is not there."""
+    async def ask_as(self, caller: str) -> None:
+        """Ask every route as somebody else: for some of what is there, and for what is not there."""
         async with self._client("the user, who may do everything") as client:
-            paths = {route: await self._paths(client, route, wrong=wrong) for route in self.routes}
+            paths = {route: await self._paths(client, route) for route in self.routes}
+            there = {route: set(await self._paths(client, route, wrong=False)) for route in self.routes}
         async with self._client(caller) as client:
             for route, found in paths.items():
-                for path in found:
+                some = [path for path in found if path in there[route]][::EVERY]
+                for path in [*some, *(path for path in found if path not in there[route])]:
+                    await self._ask(client, route, path, {}, {})
+
+    async def ask_once(self) -> None:
+        """Ask every route for everything that is there, as whoever may see most, without parameters."""
+        async with self._client("the user, who may do everything") as client:
+            for route in self.routes:
+                for path in await self._paths(client, route, wrong=False):
                     await self._ask(client, route, path, {}, {})
 
     async def page_through(self, limit: int) -> None:
@@ -182,8 +197,10 @@ class Sweep:
                 known = ["tutor", "left", *(each.id for each in self.harness.catalog.all())]
                 values = [(each,) for each in [*known, *others]]
             case ["agent_id", "number"]:
-                numbers = ["1", "2", "3", *(["0", "-1", "x", "9" * 20] if wrong else [])]
-                values = [(agent_id, each) for agent_id in ("tutor", "left", "assistant", *others) for each in numbers]
+                values = [(agent_id, each) for agent_id in ("tutor", "left", "assistant") for each in ("1", "2", "3")]
+                if wrong:
+                    values += [(each, "1") for each in others]
+                    values += [("tutor", each) for each in ("0", "-1", "x", "9" * 20)]
             case ["agent_id", "document_id"]:
                 values = [("assistant", each) for each in [*self.harness.documents_made, *others]]
             case ["agent_id", "source_id"]:
@@ -198,15 +215,18 @@ class Sweep:
                 for thread_id in self.harness.threads.values():
                     listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/turns", params={"limit": 100})
                     runs = [turn["runId"] for turn in listed.json().get("items", [])]
-                    values += [(thread_id, each) for each in [*runs, *others]]
+                    values += [(thread_id, each) for each in runs]
+                values += [(thread_id, each) for each in others]
             case ["thread_id", "branch_id"]:
-                values = [(thread_id, each) for thread_id in self.harness.threads.values() for each in ("b0", *others)]
+                values = [(each, "b0") for each in self.harness.threads.values()]
+                values += [(next(iter(self.harness.threads.values())), each) for each in others]
             case ["thread_id", "task_id"]:
                 values = []
                 for thread_id in self.harness.threads.values():
                     listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/tasks", params={"limit": 100})
                     tasks = [task["taskId"] for task in listed.json().get("items", [])]
-                    values += [(thread_id, each) for each in [*tasks, *others]]
+                    values += [(thread_id, each) for each in tasks]
+                values += [(thread_id, each) for each in others]
             case _:
                 raise AssertionError(f"{route} has a path parameter of a new kind: tell the sweep its values.")
         return [_filled(route, dict(zip(names, each, strict=True))) for each in values]
