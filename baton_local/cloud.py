@@ -86,6 +86,8 @@ class LocalCloud:
         """The functions' variables. ``python -m baton_local.worker`` needs them in its environment."""
         self.about: dict[str, Any] = {}
         """What pages are told: the default model, and why files are not in use as they are now."""
+        self.aliases: dict[str, str] = {}
+        """Names of resources that stand for the template's, as roles are concerned: see ``baton_local.roles``."""
         self.stack: Stack
 
     @property
@@ -169,7 +171,7 @@ class LocalCloud:
         endpoints = Endpoints(
             gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=urls.queues
         )
-        self.stack = read_stack(settings.template.resolve(), {"Stage": "local"}, endpoints, settings.cache_dir)
+        self.stack = self._read_stack(endpoints)
         self.environment = environment.variables(
             self.stack.functions,
             gateway=self.url,
@@ -191,7 +193,7 @@ class LocalCloud:
         check_function_settings()
         self._read_agents()
         self._make_indices()
-        self._running.enter_context(as_deployed(self.stack, settings))
+        self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
         self._progress("Loading the functions ...")
         functions, web_apps = self._load_functions()
         self._functions = functions
@@ -210,6 +212,10 @@ class LocalCloud:
             documentation = Documentation(self._encoder, self._progress)
             self._running.callback(documentation.stop)
             documentation.start()
+
+    def _read_stack(self, endpoints: Endpoints) -> Stack:
+        """Return what the template declares. Raises ``TemplateProblem``."""
+        return read_stack(self.settings.template.resolve(), {"Stage": "local"}, endpoints, self.settings.cache_dir)
 
     def _read_agents(self) -> None:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""

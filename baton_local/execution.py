@@ -95,12 +95,15 @@ def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
 
 
 @contextmanager
-def as_deployed(stack: Stack, settings: LocalSettings) -> Iterator[None]:
-    """Give each function of this process its own variables, layer files and role during the block."""
+def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Give each function of this process its own variables, layer files and role during the block.
+
+    ``aliases`` are names of resources that stand for the template's.
+    """
     before = os.environ
     os.environ = Variables(before, views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy
     try:
-        with guarded(guard_of(stack, settings.recordings, settings.template.resolve())):
+        with guarded(guard_of(stack, settings.recordings, settings.template.resolve(), aliases)):
             yield
     finally:
         os.environ = before  # noqa: B003

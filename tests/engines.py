@@ -1,6 +1,6 @@
 """Real engines for tests, as a pytest plugin: each starts on first use and ends with the session.
 
-Under pytest-xdist every worker process has engines of its own: nothing is shared, so tests need no locks. Tables and
+Under pytest-xdist every worker process has engines of its own, but for one DynamoDB Local, which they share. Tables and
 queues come from the product's template, under fresh names.
 """
 
@@ -22,6 +22,9 @@ from baton_local.settings import default_cache_dir
 from baton_local.stack import Stack, read_stack
 from baton_local.template import Endpoints
 
+SHARED_DYNAMODB = "BATON_TEST_DYNAMODB"
+"""Names the endpoint of a DynamoDB Local that the processes of a test run share."""
+
 
 @dataclass(frozen=True)
 class TableAt:
@@ -38,6 +41,15 @@ class QueueAt:
     endpoint: str
     url: str
     dead_letters_url: str
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start what the processes of a run share, in the one that spreads the tests. Unit tests need no engine."""
+    spreads = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if spreads and not all("tests/unit" in argument for argument in config.args):
+        engine = DynamoDBLocal(default_cache_dir())
+        os.environ[SHARED_DYNAMODB] = engine.start()
+        config.add_cleanup(engine.stop)
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +79,10 @@ def product_stack() -> Stack:
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
     """The endpoint of a DynamoDB Local in memory."""
+    shared = os.environ.get(SHARED_DYNAMODB)
+    if shared:
+        yield shared
+        return
     engine = DynamoDBLocal(default_cache_dir())
     yield engine.start()
     engine.stop()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,8 +14,10 @@ import jwt
 from boto3.dynamodb.types import TypeDeserializer
 
 from baton_local.engines.clients import client
-from baton_local.root import ROOT
+from tests.e2e.serving import serve
+from tests.engines import SHARED_DYNAMODB
 from tests.fault_model import LIGHT_MODEL
+from tests.forked import Forked
 
 Json = dict[str, Any]
 
@@ -49,23 +49,17 @@ class RunningCloud:
         if self.model_url is not None:
             # What Baton asks by itself uses up none of the answers that tests have scripted for agents.
             model |= {"BATON_CHAT_MODEL": "fault-1", "BATON_LIGHT_MODEL": LIGHT_MODEL, "BATON_THREAD_TITLES": "none"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.serving", str(self.agents)],
-            cwd=ROOT,
-            env={**os.environ, **model, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        ready = json.loads(self._answer() or "{}")
-        assert ready, "The local cloud did not start; its standard error says why."
-        self.url, self.socket_url, self.environment = ready["url"], ready["socketUrl"], ready["environment"]
+        shared = os.environ.get(SHARED_DYNAMODB)
+        table = {"AWS_ENDPOINT_URL_DYNAMODB": shared} if shared else {}
+        environment = {**os.environ, **model, **table, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"}
+        self._process = Forked(serve, environment, self.agents)
+        self.url, self.socket_url, self.environment = self._process.receive()
         self._table = client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"])
         return self
 
     def __exit__(self, *_: object) -> None:
         self._table.close()
-        self._process.communicate(timeout=30)
+        self._process.end()
 
     def throttle(self, posts: int) -> None:
         """Have the next ``posts`` posts to WebSocket connections refused with 429."""
@@ -143,14 +137,7 @@ class RunningCloud:
         return [{k: _deserialize(v) for k, v in item.items()} for page in pages for item in page["Items"]]
 
     def _command(self, name: str, argument: Any = None) -> Any:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{name} {json.dumps(argument)}\n")
-        self._process.stdin.flush()
-        return json.loads(self._answer())
-
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
+        return self._process.ask((name, argument))
 
 
 def _is_owned(item: Json, tenant: str) -> bool:

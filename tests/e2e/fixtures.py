@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import httpx
 import pytest
 
+from tests.e2e import streams_process
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient
 from tests.e2e.users import User
 from tests.fault_model import FaultModel, fault_model, fault_model_server
+from tests.forked import Forked
 from tests.unit.docs.pages import ROOT, block
 
 __all__ = ["fault_model", "fault_model_server"]
@@ -53,14 +53,11 @@ async def http_client(cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-def killable_streams(cloud: RunningCloud) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def killable_streams(cloud: RunningCloud) -> Iterator[tuple[str, Forked]]:
     """Another process that serves streams, at an address of its own, to be killed."""
-    command = [sys.executable, "-m", "tests.e2e.streams_process"]
-    process = subprocess.Popen(command, env=cloud.environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    yield process.stdout.readline().strip(), process
+    process = Forked(streams_process.serve, cloud.environment)
+    yield process.receive(), process
     process.kill()
-    process.communicate()
 
 
 @pytest.fixture

@@ -1,49 +1,58 @@
-"""The product in a process of its own, for the end-to-end tests: ``python -m tests.e2e.serving AGENTS_FOLDER``.
+"""The product in a process of its own, for the end-to-end tests."""
 
-It writes one line of JSON to standard output when it serves requests. Then it takes commands on standard input, one a
-line: ``NAME ARGUMENT`` with the argument as JSON. Each is answered by a line of JSON. It ends when standard input is
-closed.
-"""
-
-import json
-import os
 import shutil
-import sys
 import tempfile
 import time
 import uuid
+from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from baton_local.root import ROOT
+from baton_local.stack import Stack
+from baton_local.template import Endpoints
 from tests.driven_cloud import DrivenCloud
 
 
 class _CloudWithAgents(DrivenCloud):
-    """The local cloud with the shipped agents and others beside them."""
+    """The local cloud with the shipped agents and others beside them, and a table whose engine it may share."""
 
     agents: Path
 
+    def _read_stack(self, endpoints: Endpoints) -> Stack:
+        stack = super()._read_stack(endpoints)
+        if self.settings.worker_processes:  # they take the template's names
+            return stack
+        name, table = f"test-{uuid.uuid4()}", stack.table
+        self.aliases[name] = table["TableName"]
+        return replace(stack, table={**table, "TableName": name})
+
     def _create_resources(self) -> None:
+        self.environment["BATON_TABLE"] = self.stack.table["TableName"]
         self.environment["BATON_AGENTS_DIR"] = str(self.agents)
         self.environment["BATON_DEFAULT_AGENT"] = "assistant"
         super()._create_resources()
 
 
-def main(more_agents: Path) -> None:
-    """Serve until standard input is closed."""
-    with tempfile.TemporaryDirectory() as folder, os.fdopen(os.dup(1), "w", buffering=1) as answers:
-        os.dup2(2, 1)  # what the functions log goes to standard error
+def serve(connection: Connection, more_agents: Path) -> None:
+    """Say where requests are served, and carry out commands until the connection is closed.
+
+    A command is its name and its argument.
+    """
+    with tempfile.TemporaryDirectory() as folder:
         for file in (*(ROOT / "agents").glob("*.yaml"), *more_agents.glob("*.yaml")):
             shutil.copy(file, folder)
         cloud = _CloudWithAgents(port=0, data_dir=None)
         cloud.agents = Path(folder)
         cloud.start()
-        ready = {"url": cloud.url, "socketUrl": cloud.socket_url, "environment": cloud.environment}
-        answers.write(json.dumps(ready) + "\n")
-        for line in sys.stdin:
-            command, _, argument = line.strip().partition(" ")
-            answers.write(json.dumps(_do(cloud, command, json.loads(argument))) + "\n")
+        connection.send((cloud.url, cloud.socket_url, cloud.environment))
+        while True:
+            try:
+                command, argument = connection.recv()
+            except EOFError:
+                break
+            connection.send(_do(cloud, command, argument))
         cloud.stop()
 
 
@@ -82,9 +91,3 @@ def _sqs_event(body: str) -> dict[str, Any]:
         "awsRegion": "us-east-1",
     }
     return {"Records": [record]}
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
-    sys.stdout.flush()
-    os._exit(0)  # a handler may still be inside a call; the engines are down already

@@ -1,13 +1,12 @@
-"""The function ``streams`` in a process of its own, which a test may kill: ``python -m tests.e2e.streams_process``.
+"""The function ``streams`` in a process of its own, which a test may kill.
 
-It runs in the environment of a running local cloud, as another execution environment of the function does. Its first
-line on standard output is its address.
+It runs in the environment of a running local cloud, as another execution environment of the function does.
 """
 
 from __future__ import annotations
 
 import socket
-import sys
+from multiprocessing.connection import Connection
 
 import uvicorn
 
@@ -15,17 +14,12 @@ from baton_local.functions import load_module
 from baton_local.root import ROOT
 
 
-def main() -> None:
-    """Serve until killed."""
+def serve(connection: Connection) -> None:
+    """Say where it serves, and serve until killed."""
     module = load_module(ROOT / "functions" / "streams" / "app.py")
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        sys.stdout.write(f"http://127.0.0.1:{listener.getsockname()[1]}\n")
-        sys.stdout.flush()
+        connection.send(f"http://127.0.0.1:{listener.getsockname()[1]}")
         server = uvicorn.Server(uvicorn.Config(module.app, log_level="warning"))
         server.run(sockets=[listener])
-
-
-if __name__ == "__main__":
-    main()

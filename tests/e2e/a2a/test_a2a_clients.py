@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
 from collections.abc import AsyncIterator
 
 import httpx
@@ -14,6 +13,7 @@ from tests.e2e.a2a.clients import A2AClient, ClientFailed
 from tests.e2e.fixtures import NewUser
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
+from tests.forked import Forked
 
 CONNECTING = "Connecting you with Skill Creation Assistant..."
 
@@ -102,7 +102,7 @@ async def test_the_extended_card_shows_what_the_caller_may_see(client: A2AClient
 
 
 async def test_a_stream_goes_on_when_its_server_is_killed(
-    client: A2AClient, alice: User, model: FaultModel, killable_streams: tuple[str, subprocess.Popen[str]]
+    client: A2AClient, alice: User, model: FaultModel, killable_streams: tuple[str, Forked]
 ) -> None:
     url, process = killable_streams
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))
@@ -110,7 +110,7 @@ async def test_a_stream_goes_on_when_its_server_is_killed(
     with contextlib.suppress(ClientFailed):  # some clients take a broken stream for its end
         async for event in client.events(alice, "say", text="Tell me", url=url):
             heard.append(event)
-            if event["kind"] == "artifact-update" and process.poll() is None:
+            if event["kind"] == "artifact-update":
                 process.kill()
     assert heard[-1]["state"] == "working"
     task_id = heard[-1]["taskId"]

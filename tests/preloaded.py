@@ -1,0 +1,18 @@
+"""Imports what processes of ``tests.forked`` would import one after the other."""
+
+from importlib import import_module
+from pkgutil import walk_packages
+
+import baton
+import baton_local.cloud
+from baton_local.engines.clients import client
+
+for package in (baton, baton_local):
+    for module in walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+import_module("moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_utils")
+for service in ("s3", "secretsmanager", "ssm", "stepfunctions", "sts"):
+    import_module(f"moto.{service}.responses")
+for each in ("dynamodb", "s3", "secretsmanager", "sqs"):
+    client(each, "http://127.0.0.1:9").close()  # reads the descriptions of the services
