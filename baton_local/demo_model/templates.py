@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from jinja2 import ChainableUndefined, TemplateError, TemplateSyntaxError, Undefined, meta
@@ -26,6 +27,11 @@ class _Unknown(ChainableUndefined):
     """What a request does not tell: empty in a text, false in a condition, and so is everything below it."""
 
 
+_kept = lru_cache(maxsize=1024)
+"""A process may read a script several times. To compile its templates takes half a second."""
+
+
+@_kept
 def text(source: str) -> Render:
     """A text with ``{{ ... }}`` and ``{% ... %}`` in it. Raises ``TemplateProblem``, as does what is returned."""
     return _guarded(lambda: _env.from_string(source).render)
@@ -37,15 +43,17 @@ def value(source: str) -> Render:
     return condition(whole[1]) if whole else text(source)
 
 
+@_kept
 def condition(source: str) -> Render:
     """A bare expression."""
     return _guarded(lambda: _env.compile_expression(source.strip()))
 
 
-def variables_in(source: str) -> set[str]:
+@_kept
+def variables_in(source: str) -> frozenset[str]:
     """The names that a template uses and does not set. Raises ``TemplateProblem``."""
     try:
-        return meta.find_undeclared_variables(_env.parse(source))
+        return frozenset(meta.find_undeclared_variables(_env.parse(source)))
     except TemplateSyntaxError as error:
         raise TemplateProblem(str(error)) from None
 

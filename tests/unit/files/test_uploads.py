@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -33,17 +34,18 @@ class Noon:
         return "01234567-89ab-cdef-0123-456789abcdef"
 
 
-@pytest.fixture
-def files(monkeypatch: pytest.MonkeyPatch) -> S3Files:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-a-real-key")
-    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    # boto3's default session keeps the credentials of the test that first made a client in this process.
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
-    return S3Files(s3_client(), "baton-files", Noon())
+@pytest.fixture(scope="module")
+def files() -> Iterator[S3Files]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", "not-a-real-key")
+        patched.delenv("AWS_SESSION_TOKEN", raising=False)
+        patched.delenv("AWS_ENDPOINT_URL", raising=False)
+        patched.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+        patched.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+        # boto3's default session keeps the credentials of the test that first made a client in this process.
+        patched.setattr(boto3, "DEFAULT_SESSION", None)
+        yield S3Files(s3_client(), "baton-files", Noon())
 
 
 def s3_would_take(method: str, url: str, headers: dict[str, str]) -> bool:
