@@ -48,13 +48,7 @@ check: setup ## Lint, types and unit tests: the daily loop, about three minutes 
 	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 2 $(TESTS) || failed+=("unit tests"); \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi
 
-# Files are taken in the order of their names: those that start a local cloud first, and the many short ones of the unit
-# tests last, so that all processes end at the same time. They are more than the cores, because they often wait.
-# Integration tests keep the tests of a folder together, for moto's servers in a process share their state. The fault suite
-# has both cores to itself: its generated cases are spread over them, and those that kill workers share one cloud. Here it
-# generates a small, fixed number of cases.
-FAULTS := tests/faults -n 2
-
+# Processes are more than the cores, because tests often wait for each other's. tests/distribution.py spreads the tests.
 test: setup ## Check everything: lint, types, every test; 20 to 25 minutes on two cores
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
@@ -64,9 +58,7 @@ test: setup ## Check everything: lint, types, every test; 20 to 25 minutes on tw
 		echo "Roles are not judged: that takes a run of all tests."; \
 	else \
 		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
-		$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --ignore tests/integration --ignore tests/faults --ignore tests/grants/test_grants.py || failed+=(tests); \
-		$(BIN)/pytest $(FAULTS) || failed+=(faults); \
-		$(BIN)/pytest tests/integration -n 3 || failed+=("integration tests"); \
+		$(BIN)/pytest -n 4 --ignore tests/grants/test_grants.py || failed+=(tests); \
 		$(MAKE) --no-print-directory grants RECORDINGS=$$BATON_LOCAL_RECORDINGS || failed+=(grants); \
 		rm -r $$BATON_LOCAL_RECORDINGS; \
 	fi; \
@@ -88,7 +80,7 @@ types: setup ## Types, strictly
 	@$(BIN)/python -m baton_local.web types
 
 faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
-	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest $(FAULTS) $(TESTS)
+	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest tests/faults -n 2 $(TESTS)
 
 properties: setup ## Rules as properties, with ten times the examples that `make test` generates
 	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit tests/e2e/test_fuzz.py -m hypothesis -n 2 $(TESTS)

@@ -50,7 +50,7 @@ def test_forgetting_touches_nobody_else(new_world: Callable[[], World], subject:
     world = new_world()
     loop = asyncio.new_event_loop()
 
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(conversations, st.data())
     def holds(talks: list[tuple[Scope, int]], data: st.DataObject) -> None:
         loop.run_until_complete(check(talks, data))

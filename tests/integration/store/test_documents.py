@@ -16,17 +16,15 @@ from tests.contracts.documents import DocumentFilesContract, DocumentRooms, Docu
 from tests.integration.store.conftest import BUCKET, Engine
 
 
-@pytest.fixture(params=["on_moto", "on_dynamodb_local"])
-def rooms(request: pytest.FixtureRequest, documents_in_s3: S3Documents) -> DocumentRooms:
-    engine: Engine = request.getfixturevalue(request.param)
-
+@pytest.fixture
+def rooms(on_dynamodb_local: Engine, documents_in_s3: S3Documents) -> DocumentRooms:
     async def upload(to: Upload, body: bytes) -> bool:
         async with httpx.AsyncClient(trust_env=False) as http:
             answer = await http.request(to.method, to.url, headers=to.headers, content=body)
         assert answer.status_code in (200, 400, 403, 412)
         return answer.status_code == 200
 
-    return DocumentRooms(DynamoDocuments(engine.table), documents_in_s3, upload)
+    return DocumentRooms(DynamoDocuments(on_dynamodb_local.table), documents_in_s3, upload)
 
 
 @pytest.fixture

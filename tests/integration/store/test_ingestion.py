@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,9 @@ class World(Pipeline):
         return {each.source_id async for each in self.real_index.list(self.scope, IndexName.KNOWLEDGE, chosen)}
 
 
-@pytest.fixture(params=["on_moto", "on_dynamodb_local"])
-async def new_world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Callable[[], World]]:
-    engine: Engine = request.getfixturevalue(request.param)
-    return lambda: World(engine, tmp_path)
+@pytest.fixture
+def new_world(on_dynamodb_local: Engine, tmp_path: Path) -> Callable[[], World]:
+    return lambda: World(on_dynamodb_local, tmp_path)
 
 
 async def replaced(world: World) -> Any:
