@@ -1,7 +1,6 @@
 """Fixtures for every test."""
 
 import gc
-import os
 from collections.abc import Generator
 
 import pytest
@@ -9,9 +8,6 @@ from hypothesis import HealthCheck, settings
 
 from baton_local.garbage import without_collection
 from tests.examples import EXAMPLES
-
-# Local clouds of tests have only the documents that tests give them.
-os.environ.setdefault("BATON_LOCAL_DOCS", "0")
 
 # Machines are busy: how long an example takes says nothing about the code.
 settings.register_profile("baton", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])

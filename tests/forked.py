@@ -9,6 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
@@ -29,6 +30,7 @@ class Forked:
         self, target: Callable[..., None], environment: Mapping[str, str], *arguments: Any, patience: float = 60.0
     ) -> None:
         self._patience = patience
+        self._asking = threading.Lock()
         self._connection, theirs = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(target=_run, args=(target, dict(environment), theirs, *arguments), daemon=True)
         with contextlib.chdir(ROOT):  # where the process that others are forked from finds the tests
@@ -40,9 +42,10 @@ class Forked:
         return self._connection.recv()
 
     def ask(self, request: Any) -> Any:
-        """Send an object and return the one that it answers."""
-        self._connection.send(request)
-        return self.receive()
+        """Send an object and return the one that it answers. Threads that ask take turns."""
+        with self._asking:
+            self._connection.send(request)
+            return self.receive()
 
     def end(self) -> None:
         """Have it end by itself, and wait for that."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from boto3.dynamodb.types import TypeDeserializer
 from baton_local.engines.clients import client
 from tests.e2e.serving import serve
 from tests.engines import SHARED_DYNAMODB
+from tests.environment import AT_START
 from tests.fault_model import LIGHT_MODEL
 from tests.forked import Forked
 
@@ -49,9 +49,9 @@ class RunningCloud:
         if self.model_url is not None:
             # What Baton asks by itself uses up none of the answers that tests have scripted for agents.
             model |= {"BATON_CHAT_MODEL": "fault-1", "BATON_LIGHT_MODEL": LIGHT_MODEL, "BATON_THREAD_TITLES": "none"}
-        shared = os.environ.get(SHARED_DYNAMODB)
+        shared = AT_START.get(SHARED_DYNAMODB)
         table = {"AWS_ENDPOINT_URL_DYNAMODB": shared} if shared else {}
-        environment = {**os.environ, **model, **table, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"}
+        environment = {**AT_START, **model, **table, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"}
         self._process = Forked(serve, environment, self.agents)
         self.url, self.socket_url, self.environment = self._process.receive()
         self._table = client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"])
