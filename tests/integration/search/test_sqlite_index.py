@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import sqlite3
+import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,18 @@ async def test_processes_may_write_at_the_same_time(index: SqliteIndex, tmp_path
     assert [writer.exitcode for writer in writers] == [0, 0, 0]
     assert await index.count(ada, KNOWLEDGE, EVERYTHING) == 61
     assert len(ids(await index.search(ada, KNOWLEDGE, query("green")))) == 60
+
+
+def test_a_new_file_can_be_opened_while_somebody_else_makes_it(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "new", isolation_level=None, check_same_thread=False)) as maker:
+        maker.execute("BEGIN IMMEDIATE")
+        maker.execute("CREATE TABLE half_made (x)")
+        end = threading.Timer(0.1, maker.execute, ["ROLLBACK"])
+        end.start()
+        opened = OwnerFile(tmp_path / "new")
+        end.join()
+    assert opened.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    opened.connection.close()
 
 
 async def test_what_was_deleted_or_replaced_is_in_no_file(index: SqliteIndex, tmp_path: Path) -> None:

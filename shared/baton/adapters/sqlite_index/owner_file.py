@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from baton.domain.times import from_millis, to_millis
 
 BUSY_SECONDS = 5.0
 """How long a write waits for another one, of this process or another."""
+
+PAUSE_SECONDS = 0.01
+"""Between two attempts to open a file that somebody else is making."""
 
 # Rows of documents have growing numbers, which are never used again: what was added since a number is known by it.
 # "version" grows when a row is changed or deleted. Each view has a number of its own, and two tables of that number.
@@ -72,7 +76,7 @@ class OwnerFile:
         self.connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             run = self.connection.execute
-            run("PRAGMA journal_mode = WAL")
+            _write_ahead(self.connection)
             run("PRAGMA synchronous = NORMAL")
             # What is deleted is overwritten.
             run("PRAGMA secure_delete = ON")
@@ -284,6 +288,23 @@ def where(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tu
         conditions.append("(required_permission IS NULL OR required_permission IN (SELECT value FROM json_each(?)))")
         values.append(json.dumps(sorted(permissions)))
     return " AND ".join(conditions), values
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Have writes go into a log beside the file. Raises ``sqlite3.OperationalError`` if others write for long.
+
+    SQLite refuses the change at once while somebody else writes, whatever the connection's timeout is, as when several
+    open a new file at the same time.
+    """
+    gives_up_at = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as refused:
+            if refused.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > gives_up_at:
+                raise
+            time.sleep(PAUSE_SECONDS)
 
 
 _COLUMNS = "id, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields"
