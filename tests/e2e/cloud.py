@@ -103,7 +103,14 @@ class RunningCloud:
 
     def items(self, tenant: str) -> list[Json]:
         """Everything the table holds for a tenant, its claims to thread ids included, in the order of keys."""
-        items = [item for item in self._scan() if item["PK"].startswith(f"{tenant}#") or _is_owned(item, tenant)]
+        items = self._scan(
+            FilterExpression="begins_with(PK, :partition) OR (begins_with(PK, :owner) AND tenant_id = :tenant)",
+            ExpressionAttributeValues={
+                ":partition": {"S": f"{tenant}#"},
+                ":owner": {"S": "~THREAD#"},
+                ":tenant": {"S": tenant},
+            },
+        )
         return sorted(items, key=lambda item: (item["PK"], item["SK"]))
 
     def everything(self) -> list[Json]:
@@ -130,15 +137,11 @@ class RunningCloud:
         key: str = json.loads(text)[KEY_ID]["key"]
         return key
 
-    def _scan(self) -> list[Json]:
+    def _scan(self, **choice: Any) -> list[Json]:
         pages = self._table.get_paginator("scan").paginate(
-            TableName=self.environment["BATON_TABLE"], ConsistentRead=True
+            TableName=self.environment["BATON_TABLE"], ConsistentRead=True, **choice
         )
         return [{k: _deserialize(v) for k, v in item.items()} for page in pages for item in page["Items"]]
 
     def _command(self, name: str, argument: Any = None) -> Any:
         return self._process.ask((name, argument))
-
-
-def _is_owned(item: Json, tenant: str) -> bool:
-    return item["PK"].startswith("~THREAD#") and tenant in item.values()

@@ -111,8 +111,8 @@ class Sweep:
                 for path in await self._paths(client, route, wrong=False):
                     await self._ask(client, route, path, {}, {})
 
-    async def page_through(self, limit: int) -> None:
-        """Follow every list from page to page to its end, for each choice of what it lists."""
+    async def page_through(self, limit: int, *, every: int = 1) -> None:
+        """Follow one in ``every`` lists of a route from page to page to its end, for each choice of what it lists."""
         async with self._client("the user, who may do everything") as client:
             for route in self.routes:
                 names = {parameter["name"] for parameter in self._parameters(route)}
@@ -121,7 +121,8 @@ class Sweep:
                 choices: list[Query] = [{}]
                 choices += [{"roles": roles} for roles in ("tool", ",".join(ROLES))] if "roles" in names else []
                 choices += [{"scope": "tenant"}] if "scope" in names else []
-                for path, choice in itertools.product(await self._paths(client, route, wrong=False), choices):
+                paths = await self._paths(client, route, wrong=False)
+                for path, choice in itertools.product(paths[::every], choices):
                     await self._page_through(client, route, path, {**choice, "limit": str(limit)})
 
     async def _page_through(self, client: httpx.AsyncClient, route: str, path: str, query: Query) -> None:
