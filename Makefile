@@ -41,15 +41,15 @@ wheels: web ## Build both distributions, server and client, into dist/
 run: setup web ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m baton_local
 
-check: setup ## Lint, types and unit tests: the daily loop, about three minutes on two cores
+check: setup ## Lint, types and unit tests: the daily loop, a minute and a half on two cores
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== unit tests"; \
 	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 2 $(TESTS) || failed+=("unit tests"); \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi
 
-# Processes are more than the cores, because tests often wait for each other's. tests/distribution.py spreads the tests.
-test: setup ## Check everything: lint, types, every test; 20 to 25 minutes on two cores
+# There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
+test: setup ## Check everything: lint, types, every test; about twelve minutes on two cores
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== tests"; \

@@ -19,10 +19,11 @@ UNITS = {
     r"tests/e2e/(test_|a2a/|command/)": "the scripted cloud",
     r"tests/browser/": "the browsed cloud",
     r"tests/faults/processes/": "the killable cloud",
-    r"(tests/integration/local/test_engines.py)": r"\1",
+    # It takes long, and shares nothing with the rest of its folder.
+    r"(tests/integration/local/test_engines\.py)": r"\1",
     # Moto's servers in a process share their state.
     r"(tests/integration/\w+)/": r"\1",
-    # Each of these generates cases of its own.
+    # Each of these takes long, and shares nothing with the others.
     r"(tests/faults/.*)": r"\1",
     r"([^:]+)": r"\1",
 }
@@ -45,8 +46,8 @@ LAST = "tests/unit/"
 """Many short ones, so that all processes end at the same time."""
 
 
-class UnitByUnit(LoadScopeScheduling):  # type: ignore[misc]
-    """Under pytest-xdist: spreads whole units, the long ones first."""
+class LongUnitsFirst(LoadScopeScheduling):  # type: ignore[misc]
+    """Under pytest-xdist: spreads whole units."""
 
     def _split_scope(self, nodeid: str) -> str:
         for pattern, unit in UNITS.items():
@@ -60,11 +61,11 @@ class UnitByUnit(LoadScopeScheduling):  # type: ignore[misc]
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Used for every run with ``-n``."""
-    return UnitByUnit(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Used for every run with ``-n``, unless ``--dist`` asks for another way."""
+    return LongUnitsFirst(config, log) if config.getvalue("dist") == "load" else None
 
 
 def _rank(unit: str) -> int:
-    """Return when a unit's turn comes; among equals it is their order."""
+    """Return when a unit's turn comes. Among equals, pytest-xdist has put those of many tests first."""
     return FIRST.index(unit) if unit in FIRST else len(FIRST) + unit.startswith(LAST)

@@ -1,10 +1,11 @@
 """Real engines for tests, as a pytest plugin: each starts on first use and ends with the session.
 
-Under pytest-xdist every worker process has engines of its own, but for one DynamoDB Local, which they share. Tables and
-queues come from the product's template, under fresh names.
+Under pytest-xdist every worker process has engines of its own, but for one DynamoDB Local, which starts with the run
+and which they share. Tables and queues come from the product's template, under fresh names.
 """
 
 import os
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -46,10 +47,15 @@ class QueueAt:
 def pytest_configure(config: pytest.Config) -> None:
     """Start what the processes of a run share, in the one that spreads the tests. Unit tests need no engine."""
     spreads = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
-    if spreads and not all("tests/unit" in argument for argument in config.args):
-        engine = DynamoDBLocal(default_cache_dir())
+    only_units = all("tests/unit" in argument for argument in config.args)
+    if spreads and not only_units and not config.option.collectonly:
+        engine = DynamoDBLocal(default_cache_dir(), restarted=_tell_of_restart)
         os.environ[SHARED_DYNAMODB] = engine.start()
         config.add_cleanup(engine.stop)
+
+
+def _tell_of_restart() -> None:
+    sys.stderr.write("DynamoDB Local ended and was started again, without its tables: tests fail from here on.\n")
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
-"""The environment of a test process as it began: a local cloud in this process changes that of the process."""
+"""The environment for programs that tests start. That of the process may have been changed by a local cloud in it."""
 
 import os
 
 # Local clouds of tests have only the documents that tests give them.
 os.environ.setdefault("BATON_LOCAL_DOCS", "0")
 
-AT_START = dict(os.environ)
-"""For programs that tests start."""
+INITIAL_ENVIRONMENT = dict(os.environ)
+"""The variables with which the test process began, and those above."""

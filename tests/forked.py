@@ -10,53 +10,55 @@ import multiprocessing
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
 from baton_local.root import ROOT
 
+PATIENCE_SECONDS = 120.0
+
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
-class Forked:
-    """A process that runs ``target(connection, *arguments)`` in ``environment`` and ends when the connection does.
+class ForkedProcess:
+    """A process that runs ``target(connection, *arguments)`` in ``environment``. What it prints goes to standard error.
 
-    ``target`` is a function of a module. What it prints goes to standard error.
+    ``target`` is a function of a module. It ends by itself when it reads from the connection and finds it closed.
     """
 
-    def __init__(
-        self, target: Callable[..., None], environment: Mapping[str, str], *arguments: Any, patience: float = 60.0
-    ) -> None:
-        self._patience = patience
-        self._asking = threading.Lock()
-        self._connection, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_run, args=(target, dict(environment), theirs, *arguments), daemon=True)
+    def __init__(self, target: Callable[..., None], environment: Mapping[str, str], *arguments: Any) -> None:
+        self._lock = threading.Lock()
+        self._connection, child_connection = _CONTEXT.Pipe()
+        arguments = (target, dict(environment), child_connection, *arguments)
+        self._process = _CONTEXT.Process(target=_run, args=arguments, daemon=True)
         with contextlib.chdir(ROOT):  # where the process that others are forked from finds the tests
             self._process.start()
-        theirs.close()
+        child_connection.close()
 
     def receive(self) -> Any:
         """Return the next object that it sends. Raises ``EOFError`` when it has ended; its standard error says why."""
+        assert self._connection.poll(PATIENCE_SECONDS), "It says nothing."
         return self._connection.recv()
 
     def ask(self, request: Any) -> Any:
         """Send an object and return the one that it answers. Threads that ask take turns."""
-        with self._asking:
+        with self._lock:
             self._connection.send(request)
             return self.receive()
 
     def end(self) -> None:
         """Have it end by itself, and wait for that."""
         self._connection.close()
-        self._process.join(self._patience)
-        assert self._process.exitcode is not None, "It does not end."
+        self._process.join(PATIENCE_SECONDS)
+        assert self._process.exitcode == 0, f"It ended with {self._process.exitcode}; its standard error says why."
 
     def kill(self) -> None:
         """End it as ``kill -9`` does."""
         self._process.kill()
-        self._process.join(self._patience)
+        self._process.join(PATIENCE_SECONDS)
         self._connection.close()
 
 
@@ -64,9 +66,13 @@ def _run(target: Callable[..., None], environment: dict[str, str], connection: C
     os.environ.clear()
     os.environ.update(environment)
     os.dup2(2, 1)
+    code = 0
     try:
         target(connection, *arguments)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(0)  # a thread may still be inside a call; what it needs is down already
+    except BaseException:  # noqa: BLE001  told by the exit code, as threads that hang must not keep it from ending
+        traceback.print_exc()
+        code = 1
+    connection.close()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # a thread may still be inside a call; what it needs is down already

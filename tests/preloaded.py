@@ -1,7 +1,11 @@
 """Imports what processes of ``tests.forked`` would import one after the other."""
 
+import os
 from importlib import import_module
 from pkgutil import walk_packages
+
+# Libraries read these when they are imported. The values are those of a local cloud.
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "POWERTOOLS_SERVICE_NAME": "baton", "POWERTOOLS_LOG_LEVEL": "WARNING"}
 
 import baton
 import baton_local.cloud
@@ -11,8 +15,8 @@ for package in (baton, baton_local):
     for module in walk_packages(package.__path__, f"{package.__name__}."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-import_module("moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_utils")
 for service in ("s3", "secretsmanager", "ssm", "stepfunctions", "sts"):
-    import_module(f"moto.{service}.responses")
+    import_module(f"moto.{service}.responses")  # moto imports a service with its first request
+import_module("moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_utils")  # for state machines
 for each in ("dynamodb", "s3", "secretsmanager", "sqs"):
     client(each, "http://127.0.0.1:9").close()  # reads the descriptions of the services

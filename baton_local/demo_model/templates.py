@@ -27,11 +27,11 @@ class _Unknown(ChainableUndefined):
     """What a request does not tell: empty in a text, false in a condition, and so is everything below it."""
 
 
-_kept = lru_cache(maxsize=1024)
-"""A process may read a script several times. To compile its templates takes half a second."""
+_cached = lru_cache(maxsize=1024)
+"""Keeps what a source compiles to. A process may read a script several times, and its templates take half a second."""
 
 
-@_kept
+@_cached
 def text(source: str) -> Render:
     """A text with ``{{ ... }}`` and ``{% ... %}`` in it. Raises ``TemplateProblem``, as does what is returned."""
     return _guarded(lambda: _env.from_string(source).render)
@@ -43,13 +43,13 @@ def value(source: str) -> Render:
     return condition(whole[1]) if whole else text(source)
 
 
-@_kept
+@_cached
 def condition(source: str) -> Render:
     """A bare expression."""
     return _guarded(lambda: _env.compile_expression(source.strip()))
 
 
-@_kept
+@_cached
 def variables_in(source: str) -> frozenset[str]:
     """The names that a template uses and does not set. Raises ``TemplateProblem``."""
     try:

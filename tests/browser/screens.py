@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import uuid
@@ -19,6 +18,7 @@ from playwright.async_api import Locator, Page, WebSocket, expect
 from baton_local.engines.process import free_port
 from tests.e2e.fixtures import EMBED_GUIDE
 from tests.e2e.gates import Gate
+from tests.environment import INITIAL_ENVIRONMENT
 from tests.fault_model import FaultModel
 from tests.unit.docs.pages import block
 
@@ -115,7 +115,7 @@ def serving_guide(folder: Path, product: str, files: Mapping[str, str]) -> Itera
         file.write_text(text.replace(WRITTEN, address).replace("order-4711", session_id))
     port = free_port()
     key = json.loads(block(EMBED_GUIDE, "embed_keys"))["acme-1"]["key"]
-    environment = {**os.environ, "BATON_EMBED_KEY": key, "HOST_PORT": str(port)}
+    environment = {**INITIAL_ENVIRONMENT, "BATON_EMBED_KEY": key, "HOST_PORT": str(port)}
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(
         [sys.executable, "server.py"], cwd=folder, env=environment, stderr=subprocess.DEVNULL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from baton_local.root import ROOT
+from tests.environment import INITIAL_ENVIRONMENT
 
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?(https?:)?//"
@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", configuration, "--site-dir", folder],
         check=True,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        env={**INITIAL_ENVIRONMENT, "NO_MKDOCS_2_WARNING": "1"},
     )
     return folder
 

@@ -15,9 +15,9 @@ from boto3.dynamodb.types import TypeDeserializer
 from baton_local.engines.clients import client
 from tests.e2e.serving import serve
 from tests.engines import SHARED_DYNAMODB
-from tests.environment import AT_START
+from tests.environment import INITIAL_ENVIRONMENT
 from tests.fault_model import LIGHT_MODEL
-from tests.forked import Forked
+from tests.forked import ForkedProcess
 
 Json = dict[str, Any]
 
@@ -49,10 +49,13 @@ class RunningCloud:
         if self.model_url is not None:
             # What Baton asks by itself uses up none of the answers that tests have scripted for agents.
             model |= {"BATON_CHAT_MODEL": "fault-1", "BATON_LIGHT_MODEL": LIGHT_MODEL, "BATON_THREAD_TITLES": "none"}
-        shared = AT_START.get(SHARED_DYNAMODB)
-        table = {"AWS_ENDPOINT_URL_DYNAMODB": shared} if shared else {}
-        environment = {**AT_START, **model, **table, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"}
-        self._process = Forked(serve, environment, self.agents)
+        shared = INITIAL_ENVIRONMENT.get(SHARED_DYNAMODB)
+        # Worker processes take the template's name of the table, which another cloud would share.
+        shares = shared is not None and "BATON_LOCAL_WORKER_PROCESSES" not in self.settings
+        engine = {"AWS_ENDPOINT_URL_DYNAMODB": str(shared)} if shares else {}
+        settings = {**engine, **self.settings, "OPENAI_API_KEY": "sk-very-secret-key"}
+        environment = {**INITIAL_ENVIRONMENT, **model, **settings}
+        self._process = ForkedProcess(serve, environment, self.agents)
         self.url, self.socket_url, self.environment = self._process.receive()
         self._table = client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"])
         return self

@@ -13,7 +13,7 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient
 from tests.e2e.users import User
 from tests.fault_model import FaultModel, fault_model, fault_model_server
-from tests.forked import Forked
+from tests.forked import ForkedProcess
 from tests.unit.docs.pages import ROOT, block
 
 __all__ = ["fault_model", "fault_model_server"]
@@ -53,11 +53,13 @@ async def http_client(cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-def killable_streams(cloud: RunningCloud) -> Iterator[tuple[str, Forked]]:
+def killable_streams(cloud: RunningCloud) -> Iterator[tuple[str, ForkedProcess]]:
     """Another process that serves streams, at an address of its own, to be killed."""
-    process = Forked(streams_process.serve, cloud.environment)
-    yield process.receive(), process
-    process.kill()
+    process = ForkedProcess(streams_process.serve, cloud.environment)
+    try:
+        yield process.receive(), process
+    finally:
+        process.kill()
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ class _CloudWithAgents(DrivenCloud):
 def serve(connection: Connection, more_agents: Path) -> None:
     """Say where requests are served, and carry out commands until the connection is closed.
 
-    A command is its name and its argument.
+    A command is a tuple of a name and an argument. Each gets one answer.
     """
     with tempfile.TemporaryDirectory() as folder:
         for file in (*(ROOT / "agents").glob("*.yaml"), *more_agents.glob("*.yaml")):
@@ -46,14 +46,15 @@ def serve(connection: Connection, more_agents: Path) -> None:
         cloud = _CloudWithAgents(port=0, data_dir=None)
         cloud.agents = Path(folder)
         cloud.start()
-        connection.send((cloud.url, cloud.socket_url, cloud.environment))
-        while True:
-            try:
+        try:
+            connection.send((cloud.url, cloud.socket_url, cloud.environment))
+            while True:
                 command, argument = connection.recv()
-            except EOFError:
-                break
-            connection.send(_do(cloud, command, argument))
-        cloud.stop()
+                connection.send(_do(cloud, command, argument))
+        except EOFError:
+            return
+        finally:
+            cloud.stop()
 
 
 def _do(cloud: _CloudWithAgents, command: str, argument: Any) -> Any:

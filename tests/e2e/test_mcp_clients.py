@@ -18,7 +18,7 @@ from baton.domain.tool import IDEMPOTENCY_KEY
 from tests.e2e.fixtures import NewUser
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
-from tests.forked import Forked
+from tests.forked import ForkedProcess
 
 LINES = ("2026-07-28", "legacy")
 
@@ -142,7 +142,7 @@ async def test_two_tenants_do_not_see_each_others_conversations_and_agents(
 
 
 async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
-    line: str, alice: User, model: FaultModel, killable_streams: tuple[str, Forked]
+    line: str, alice: User, model: FaultModel, killable_streams: tuple[str, ForkedProcess]
 ) -> None:
     url, process = killable_streams
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))
@@ -163,7 +163,7 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
 
 
 async def test_a_cancellation_reaches_the_run_from_another_process(
-    alice: User, model: FaultModel, killable_streams: tuple[str, Forked]
+    alice: User, model: FaultModel, killable_streams: tuple[str, ForkedProcess]
 ) -> None:
     url, _ = killable_streams
     model.script(answers(" ".join(["word"] * 600), delay=0.05))

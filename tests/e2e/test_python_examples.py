@@ -1,17 +1,17 @@
 """The examples of the Python client, run as a developer would."""
 
-import os
 import subprocess
 import sys
 
 from baton_local.root import ROOT
 from tests.e2e.cloud import RunningCloud
+from tests.environment import INITIAL_ENVIRONMENT
 
 
 def test_agents_are_asked_in_parallel_and_each_of_them_can_be_read(demo_cloud: RunningCloud) -> None:
     finished = subprocess.run(
         [sys.executable, ROOT / "examples" / "python" / "research.py"],
-        env={**os.environ, "BATON_URL": demo_cloud.url, "BATON_TOKEN": demo_cloud.token("demo", "researcher")},
+        env={**INITIAL_ENVIRONMENT, "BATON_URL": demo_cloud.url, "BATON_TOKEN": demo_cloud.token("demo", "researcher")},
         capture_output=True,
         text=True,
         timeout=120,

@@ -38,7 +38,7 @@ from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.opening import brought_results, calls_before, opening_message, remote_tasks_before
 from baton.turns.reading import ThreadSnapshot, read_thread
-from baton.turns.run_opening import RunOpening
+from baton.turns.run_question import RunQuestion
 from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices
 
@@ -98,8 +98,8 @@ class RunExecution:
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
         self._left = branch.point.left if branch is not None else None
-        question = opening_message(self._request, lease.thread, run, services, self._answered)
-        self._opening = RunOpening(
+        message = opening_message(self._request, lease.thread, run, services, self._answered)
+        self._question = RunQuestion(
             services=services,
             holder=self._holder,
             run=run,
@@ -107,7 +107,7 @@ class RunExecution:
             scope=scope,
             delivery=delivery,
             answered=self._answered,
-            question=question if branch is None else replace(question, branch=branch.start),
+            message=message if branch is None else replace(message, branch=branch.start),
         )
         self._writes = Writes()
         self._journal: Mapping[str, ToolCallRecord] = {}
@@ -127,21 +127,23 @@ class RunExecution:
         begun: list[asyncio.Future[Any]] = []
         lease = self._holder.lease
         try:
-            known, left = await self._opening.earlier_attempt() if self._run.attempt > 1 else (None, None)
+            known, left = await self._question.find_earlier_attempt() if self._run.attempt > 1 else (None, None)
             if known is not None and (left is not None or known.digest != self._request.digest):
                 return await self._finish_earlier(known, left, find_outcome)
             begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
             # Begin the reads first: the model waits for them, but not for the writes.
             begun.append(reading := asyncio.ensure_future(self._read(watchers)))
-            begun.append(writing := asyncio.ensure_future(self._opening.write(known, watchers)))
+            begun.append(writing := asyncio.ensure_future(self._question.write(known, watchers)))
             snapshot = await reading
-            result = await self._answer(snapshot, writing) if self._opening.may_answer_early(snapshot.history) else None
+            result = (
+                await self._answer(snapshot, writing) if self._question.may_answer_early(snapshot.history) else None
+            )
             known = await writing
             if known is not None:
                 earlier = await self._earlier_outcome(known, find_outcome)
                 if earlier is not None:
                     return earlier
-                await self._services.store.reopen_turn(self._holder.lease, self._opening.turn)
+                await self._services.store.reopen_turn(self._holder.lease, self._question.turn)
             if result is None:
                 result = await self._answer(snapshot)
             assert result is not None  # noqa: S101 - without a question to wait for, it always begins
@@ -199,7 +201,7 @@ class RunExecution:
                 self._scope,
                 self._thread,
                 self._agent,
-                self._opening.question,
+                self._question.message,
                 self._unfinished,
                 recalls=not self._is_given_up,
                 left=self._left,
@@ -292,7 +294,7 @@ class RunExecution:
     def _dialogue_input(self, snapshot: ThreadSnapshot, stop: asyncio.Event, opened: asyncio.Event) -> DialogueInput:
         agent, services, loop = self._agent, self._services, asyncio.get_running_loop()
         deadline = min(self._call.deadline, loop.time() + agent.timeouts.turn_seconds)
-        is_from_user = self._opening.question.role is Role.USER
+        is_from_user = self._question.message.role is Role.USER
         context = RunContext(
             services=services.agents,
             agents=self._agents,
@@ -319,13 +321,13 @@ class RunExecution:
             tracker=ConversationTracker(snapshot.conversation),
             request=self._request,
             found=snapshot.found,
-            opening=self._opening.question,
+            opening=self._question.message,
             history=snapshot.history,
             unfinished=self._unfinished,
             transcript=Transcript(
                 self._thread.id,
                 self._run,
-                first_ordinal=self._opening.question.ordinal + (1 if is_from_user else 0),
+                first_ordinal=self._question.message.ordinal + (1 if is_from_user else 0),
                 clock=services.agents.clock,
                 counter=services.agents.counter,
                 first_id=None if is_from_user else self._request.message_id,
@@ -361,7 +363,7 @@ class RunExecution:
             holder=self._holder,
             outbox=self._outbox,
             writes=self._writes,
-            question=self._opening.question,
+            question=self._question.message,
             answered=self._answered,
             agent=self._agent,
             journal=self._journal,
@@ -374,7 +376,7 @@ class RunExecution:
 
     def _milliseconds_since_question(self) -> int:
         now = self._services.agents.clock.now()
-        return max(0, to_millis(now) - to_millis(self._opening.question.timestamp))
+        return max(0, to_millis(now) - to_millis(self._question.message.timestamp))
 
     @property
     def _offered_by(self) -> str | None:

@@ -13,7 +13,7 @@ from tests.e2e.a2a.clients import A2AClient, ClientFailed
 from tests.e2e.fixtures import NewUser
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
-from tests.forked import Forked
+from tests.forked import ForkedProcess
 
 CONNECTING = "Connecting you with Skill Creation Assistant..."
 
@@ -102,7 +102,7 @@ async def test_the_extended_card_shows_what_the_caller_may_see(client: A2AClient
 
 
 async def test_a_stream_goes_on_when_its_server_is_killed(
-    client: A2AClient, alice: User, model: FaultModel, killable_streams: tuple[str, Forked]
+    client: A2AClient, alice: User, model: FaultModel, killable_streams: tuple[str, ForkedProcess]
 ) -> None:
     url, process = killable_streams
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from tests.environment import INITIAL_ENVIRONMENT
+
 PATIENCE_SECONDS = 30
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]")
 
@@ -27,7 +29,7 @@ class Terminal:
     def __enter__(self) -> Self:
         self._keyboard, self._screen = pty.openpty()
         self._before = self._modes()
-        environment = {**os.environ, **self._environment, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
+        environment = {**INITIAL_ENVIRONMENT, **self._environment, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
         self._process = subprocess.Popen(
             self._command,
             env=environment,

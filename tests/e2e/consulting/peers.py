@@ -15,6 +15,7 @@ from pathlib import Path
 
 from baton_local.root import ROOT
 from tests.e2e.sockets import PATIENCE_SECONDS
+from tests.environment import INITIAL_ENVIRONMENT
 
 EXAMPLE_URL = "http://127.0.0.1:8765/mcp"
 """Where the example's agents look for its server."""
@@ -87,7 +88,7 @@ def _listens(port: int) -> bool:
 def _started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     path = os.pathsep.join([str(ROOT / "shared"), str(ROOT)])
     command: Sequence[str] = [sys.executable, *arguments]
-    environment = {**os.environ, "PYTHONPATH": path}
+    environment = {**INITIAL_ENVIRONMENT, "PYTHONPATH": path}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
         try:
             yield process

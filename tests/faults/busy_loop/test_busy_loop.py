@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import json
 import os
 import time
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +22,8 @@ from tests.fault_model import Behaviour, FaultModel
 from tests.faults import counts
 from tests.faults.busy_loop.heavy_requests import Heavy, run_input
 from tests.faults.busy_loop.watchdog import watching
+
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 MEGABYTE = 1_000_000
 LISTS: list[Any] = [[[[[]]]]]
@@ -49,6 +53,8 @@ async def heavy(moto_table: TableAt, moto_server: str, model: FaultModel) -> Asy
         await heavy.watched_turn(thread, "Hello", "warm")
     yield heavy
     await heavy.model.aclose()
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()  # connections of streams that were given up: see ``test_answers``
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,8 @@ from tests.faults.generated.monitor import Watched
 if TYPE_CHECKING:
     from tests.faults.generated.case import Case
 
-# A function's own logger, which carries the keys of its turns. What ran before in this process named the service.
+# The module of queued turns adds keys to its log lines. Powertools refuses them without a logger of the module's service,
+# whose name is that which the first import of the module has met, in a local cloud for example.
 Logger(service=queued_turns.logger.service)
 
 QUEUE_URL = "http://queue.test/turns.fifo"

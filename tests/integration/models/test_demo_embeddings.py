@@ -11,7 +11,7 @@ import pytest
 from baton.adapters.openai.embedder import OpenAIEmbedder
 from baton.domain.search import Vector
 from baton_local.demo_model.app import create_app
-from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, PARALLEL_BATCHES
 from baton_testing.fakes.token_counter import WordCounter
 from tests.fault_model import ThreadedServer
 
@@ -58,11 +58,12 @@ async def test_what_lies_beyond_256_tokens_is_cut(embedder: OpenAIEmbedder) -> N
 
 async def test_a_question_does_not_wait_for_a_large_request(embedder: OpenAIEmbedder) -> None:
     await embedder.embed(["loads the model"])
-    large = asyncio.create_task(embedder.embed([f"{number} sentences of some words " * 20 for number in range(48)]))
+    count = 24 * PARALLEL_BATCHES  # several times what is embedded at once
+    large = asyncio.create_task(embedder.embed([f"{number} sentences of some words " * 20 for number in range(count)]))
     await asyncio.sleep(0.1)
     await embedder.embed(["a question"])
     assert not large.done()
-    assert len(await large) == 48
+    assert len(await large) == count
 
 
 @pytest.mark.parametrize(

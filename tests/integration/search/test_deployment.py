@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from baton.adapters.opensearch.engine import Engine
 from baton.composition import environment, event_loop, search_commands
 from baton.domain.search import IndexName
 from baton_local.root import ROOT
+from tests.environment import INITIAL_ENVIRONMENT
 
 EVENT = {
     "RequestType": "Create",
@@ -122,7 +122,7 @@ def test_the_command_migrates_and_reindexes(deployment: dict[str, str], layout: 
     def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "baton.admin", "search", *arguments],
-            env={**os.environ, **deployment, **more},
+            env={**INITIAL_ENVIRONMENT, **deployment, **more},
             capture_output=True,
             text=True,
             check=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.integration.store.conftest import Engine
 from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served
-from tests.unit.api.sweep import EVERY, Sweep
+from tests.unit.api.sweep import ONE_IN, Sweep
 from tests.unit.api.test_every_read import AT_ONCE
 
 
@@ -13,8 +13,8 @@ async def test_every_route_answers_as_described_over_dynamodb(on_dynamodb_local:
     harness = RecordedHarness(on_dynamodb_local.stores())
     await harness.everything()
     sweep = Sweep(Served(harness, AT_ONCE))
-    await sweep.page_through(20, every=EVERY)
-    await sweep.ask_once()
+    assert await sweep.page_through(5, one_in=ONE_IN) > 0
+    await sweep.ask_without_parameters()
     keys = {"/.well-known/agent-card-keys.json", "/.well-known/jwks.json"}  # this deployment has none
     for route in sweep.routes.keys() - keys:
         assert sweep.statuses[route, 200] > 0, f"nothing was found at {route}"

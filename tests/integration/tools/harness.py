@@ -29,6 +29,7 @@ from baton.domain.errors import NotFound
 from baton.domain.identity import Scope
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.ports.tools import CallContext, ToolResult
+from tests.environment import INITIAL_ENVIRONMENT
 from tests.unit.identity.signing import Monotonic
 
 ROOT = Path(__file__).parents[3]
@@ -129,7 +130,7 @@ def mcp_server(name: str = "files") -> Iterator[int]:
     command = [sys.executable, "-m", "tests.integration.tools.mcp_server", name]
     path = os.pathsep.join([str(ROOT / "shared"), str(ROOT)])
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}
+        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**INITIAL_ENVIRONMENT, "PYTHONPATH": path}
     ) as process:
         assert process.stdout is not None
         try:

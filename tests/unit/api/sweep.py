@@ -1,4 +1,4 @@
-"""Every GET route of the API, asked for everything there is, with every value of every parameter, right and wrong.
+"""Every GET route of the API, asked for everything there is, and for a part of it with every value of every parameter.
 
 The routes and their parameters come from the application itself: one that is new is asked too, and a parameter that
 the sweep has no values for is an error that says so.
@@ -36,13 +36,14 @@ NOT_BEGUN = "6b1f0c7e-1111-5222-8333-444455556666"
 """A UUID of the version that begins no conversation."""
 WRONG_TIMES = ["", "x", "2026-01-01", "2026-01-01T00:00:00", "0001-01-01T00:00:00+14:00", "1969-12-31T23:59:59Z"]
 WRONG_IDS = (UNKNOWN_ID, NOT_BEGUN, "never-begun", "x" * 257, "\x01", "\U0001f600", "~", "..x", "null")
+WRONG_NUMBERS = ("0", "-1", "x", "9" * 20)
 ROLES = ("user", "assistant", "tool")
 ROLE_CHOICES = [",".join(some) for count in (1, 2, 3) for some in itertools.combinations(ROLES, count)]
 WRONG_ROLES = ("", ",", "system", "context", "user,", "User", "user,nobody", "tool," * 20 + "tool", "\x00")
 WRONG_CURSORS = ("garbage", "e30", "x" * 512, "x" * 513, "bnVsbA", "\U0001f600", "MTIz", "-1")
 TEXTS = ("nothing-like-it", "\U0001f600", "'\"#%", "")
-EVERY = 6
-"""One in so many of what is there is asked for in every way. All of it is asked for in one way."""
+ONE_IN = 6
+"""Of what is there, one in so many is asked for in every way. The first one differs from route to route."""
 CALLERS: dict[str, tuple[str, tuple[str, ...]] | None] = {
     "the user": ("ada", ()),
     "the user, who may do everything": ("ada", tuple(Permission)),
@@ -80,59 +81,64 @@ class Sweep:
         return [route.path for route in routes if not route.include_in_schema]
 
     async def ask_everything(self) -> None:
-        """Ask every route for everything, as whoever may see most. What is there first is asked for with every value
-        of each parameter, some more of it with every right value."""
+        """Ask every route for everything, as whoever may see most, and for some of it with all values of parameters."""
         async with self._client("the user, who may do everything") as client:
-            for route in self.routes:
-                for number, path in enumerate(await self._paths(client, route, wrong=False)):
-                    queries: list[tuple[Query, dict[str, str]]] = [({}, {})]
-                    if number % EVERY == 0:
-                        queries = list(self._queries(route, wrong=False))
-                    if number == 0:
-                        queries += self._queries(route, wrong=True)
-                    for query, headers in queries:
+            for number, route in enumerate(self.routes):
+                right, wrong = list(self._queries(route, wrong=False)), list(self._queries(route, wrong=True))
+                there, _ = await self._paths(client, route)
+                some = _one_in(ONE_IN, number, there)
+                for path in there:
+                    queries: list[tuple[Query, dict[str, str]]] = right if path in some else [({}, {})]
+                    for query, headers in [*queries, *(wrong if path == there[0] else [])]:
                         await self._ask(client, route, path, query, headers)
 
     async def ask_as(self, caller: str) -> None:
         """Ask every route as somebody else: for some of what is there, and for what is not there."""
         async with self._client("the user, who may do everything") as client:
             paths = {route: await self._paths(client, route) for route in self.routes}
-            there = {route: set(await self._paths(client, route, wrong=False)) for route in self.routes}
         async with self._client(caller) as client:
-            for route, found in paths.items():
-                some = [path for path in found if path in there[route]][::EVERY]
-                for path in [*some, *(path for path in found if path not in there[route])]:
+            for number, (route, (there, others)) in enumerate(paths.items()):
+                for path in [*_one_in(ONE_IN, number, there), *others]:
                     await self._ask(client, route, path, {}, {})
 
-    async def ask_once(self) -> None:
-        """Ask every route for everything that is there, as whoever may see most, without parameters."""
+    async def ask_without_parameters(self) -> None:
+        """Ask every route for everything that is there, as whoever may see most."""
         async with self._client("the user, who may do everything") as client:
             for route in self.routes:
-                for path in await self._paths(client, route, wrong=False):
+                for path in (await self._paths(client, route))[0]:
                     await self._ask(client, route, path, {}, {})
 
-    async def page_through(self, limit: int, *, every: int = 1) -> None:
-        """Follow one in ``every`` lists of a route from page to page to its end, for each choice of what it lists."""
+    async def page_through(self, limit: int, *, one_in: int = 1) -> int:
+        """Follow one in ``one_in`` lists of a route from page to page to its end, for each choice of what it lists.
+
+        Returns how many lists of conversations had a second page.
+        """
+        long = 0
         async with self._client("the user, who may do everything") as client:
-            for route in self.routes:
+            for number, route in enumerate(self.routes):
                 names = {parameter["name"] for parameter in self._parameters(route)}
                 if "cursor" not in names or route.endswith(("/export", "/overview")):
                     continue  # an export says itself where to continue, and an overview has no items
                 choices: list[Query] = [{}]
                 choices += [{"roles": roles} for roles in ("tool", ",".join(ROLES))] if "roles" in names else []
                 choices += [{"scope": "tenant"}] if "scope" in names else []
-                paths = await self._paths(client, route, wrong=False)
-                for path, choice in itertools.product(paths[::every], choices):
-                    await self._page_through(client, route, path, {**choice, "limit": str(limit)})
+                there, _ = await self._paths(client, route)
+                for path, choice in itertools.product(_one_in(one_in, number, there), choices):
+                    pages = await self._page_through(client, route, path, {**choice, "limit": str(limit)})
+                    long += pages > 1 and "{thread_id}" in route
+        return long
 
-    async def _page_through(self, client: httpx.AsyncClient, route: str, path: str, query: Query) -> None:
+    async def _page_through(self, client: httpx.AsyncClient, route: str, path: str, query: Query) -> int:
+        """Return the number of pages."""
+        pages = 0
         seen: list[str] = []
         whole = await self._ask(client, route, path, {**query, "limit": "100"}, {})
         cursor: str | None = ""
         while cursor is not None:
             answer = await self._ask(client, route, path, query | ({"cursor": cursor} if cursor else {}), {})
             if answer.status_code != 200:
-                return
+                return pages
+            pages += 1
             page = [_id(item) for item in _listed(answer)]
             seen = page + seen if route.endswith(("/messages", "/episodes/{episode_id}")) else seen + page
             cursor = answer.json()["nextCursor"]
@@ -142,6 +148,7 @@ class Sweep:
                 assert set(listed) <= set(seen), (path, query)
             else:
                 assert seen == listed, (path, query)
+        return pages
 
     async def _ask(
         self, client: httpx.AsyncClient, route: str, path: str, query: Query, headers: dict[str, str]
@@ -180,57 +187,51 @@ class Sweep:
         found: list[Json] = self.routes[route].get("parameters", [])
         return found
 
-    async def _paths(self, client: httpx.AsyncClient, route: str, *, wrong: bool = True) -> list[str]:
-        """The route's path with every value of its parameters."""
+    async def _paths(self, client: httpx.AsyncClient, route: str) -> tuple[list[str], list[str]]:
+        """Return the route's path for everything that is there, and with ids of what is not there."""
         names = re.findall(r"{(\w+)}", route)
-        others = list(WRONG_IDS) if wrong else []
+        threads = list(self.harness.threads.values())
+        there: list[tuple[str, ...]] = []
+        others: list[tuple[str, ...]] = [(each,) for each in WRONG_IDS]
         match names:
             case []:
-                return [route]
+                return [route], []
             case ["thread_id"]:
-                values: list[tuple[str, ...]] = [(each,) for each in [*self.harness.threads.values(), *others]]
+                there = [(each,) for each in threads]
             case ["user_id"]:
-                values = [(each,) for each in ["me", "ada", "bob", *others]]
+                there = [(each,) for each in ("me", "ada", "bob")]
             case ["request_id"]:
                 begun = (await client.delete("/v1/users/me/memory")).json()
-                values = [(each,) for each in [begun["requestId"], *others]]
+                there = [(begun["requestId"],)]
             case ["agent_id"]:
-                known = ["tutor", "left", *(each.id for each in self.harness.catalog.all())]
-                values = [(each,) for each in [*known, *others]]
+                there = [(each,) for each in ("tutor", "left", *(each.id for each in self.harness.catalog.all()))]
             case ["agent_id", "number"]:
-                values = [(agent_id, each) for agent_id in ("tutor", "left", "assistant") for each in ("1", "2", "3")]
-                if wrong:
-                    values += [(each, "1") for each in others]
-                    values += [("tutor", each) for each in ("0", "-1", "x", "9" * 20)]
-            case ["agent_id", "document_id"]:
-                values = [("assistant", each) for each in [*self.harness.documents_made, *others]]
-            case ["agent_id", "source_id"]:
-                values = [("assistant", each) for each in [*self.harness.sources_made, *others]]
-            case ["agent_id", "procedure_id"]:
-                values = [("assistant", each) for each in [*self.harness.procedures_made, *others]]
+                there = [(agent_id, each) for agent_id in ("tutor", "left", "assistant") for each in ("1", "2", "3")]
+                others = [(each, "1") for each in WRONG_IDS] + [("tutor", each) for each in WRONG_NUMBERS]
+            case ["agent_id", "document_id" | "source_id" | "procedure_id" as kind]:
+                made = {
+                    "document_id": self.harness.documents_made,
+                    "source_id": self.harness.sources_made,
+                    "procedure_id": self.harness.procedures_made,
+                }
+                there = [("assistant", each) for each in made[kind]]
+                others = [("assistant", each) for each in WRONG_IDS]
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
-                values = [(each["id"],) for each in episodes] + [(each,) for each in others]
-            case ["thread_id", "run_id"]:
-                values = []
-                for thread_id in self.harness.threads.values():
-                    listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/turns", params={"limit": 100})
-                    runs = [turn["runId"] for turn in listed.json().get("items", [])]
-                    values += [(thread_id, each) for each in runs]
-                values += [(thread_id, each) for each in others]
+                there = [(each["id"],) for each in episodes]
             case ["thread_id", "branch_id"]:
-                values = [(each, "b0") for each in self.harness.threads.values()]
-                values += [(next(iter(self.harness.threads.values())), each) for each in others]
-            case ["thread_id", "task_id"]:
-                values = []
-                for thread_id in self.harness.threads.values():
-                    listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/tasks", params={"limit": 100})
-                    tasks = [task["taskId"] for task in listed.json().get("items", [])]
-                    values += [(thread_id, each) for each in tasks]
-                values += [(thread_id, each) for each in others]
+                there = [(each, "b0") for each in threads]
+                others = [(threads[0], each) for each in WRONG_IDS]
+            case ["thread_id", "run_id" | "task_id" as kind]:
+                lists, field = {"run_id": ("turns", "runId"), "task_id": ("tasks", "taskId")}[kind]
+                for thread_id in threads:
+                    listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/{lists}", params={"limit": 100})
+                    there += [(thread_id, each[field]) for each in listed.json().get("items", [])]
+                others = [(threads[0], each) for each in WRONG_IDS]
             case _:
                 raise AssertionError(f"{route} has a path parameter of a new kind: tell the sweep its values.")
-        return [_filled(route, dict(zip(names, each, strict=True))) for each in values]
+        filled = [[_filled(route, dict(zip(names, each, strict=True))) for each in some] for some in (there, others)]
+        return filled[0], filled[1]
 
     def _queries(self, route: str, *, wrong: bool) -> Iterator[tuple[Query, dict[str, str]]]:
         """No parameters, and every right value of each, or every wrong one; what is listed also with a limit."""
@@ -314,6 +315,11 @@ def _routes(router: Any) -> Iterator[APIRoute]:
             yield route
         elif hasattr(route, "original_router"):
             yield from _routes(route.original_router)
+
+
+def _one_in(step: int, number: int, paths: list[str]) -> list[str]:
+    """One in ``step`` paths, from another one on for each ``number``, and at least one if there are any."""
+    return paths[number % step :: step] or paths[:1]
 
 
 def _filled(route: str, values: Query) -> str:

@@ -19,10 +19,10 @@ from baton.domain.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.times import from_millis, to_millis
 
 BUSY_SECONDS = 5.0
-"""How long a write waits for another one, of this process or another."""
+"""How long a write waits for another one, of this process or another. Opening a file waits as long."""
 
 PAUSE_SECONDS = 0.01
-"""Between two attempts to open a file that somebody else is making."""
+"""Between two attempts to open a file that another connection is making."""
 
 # Rows of documents have growing numbers, which are never used again: what was added since a number is known by it.
 # "version" grows when a row is changed or deleted. Each view has a number of its own, and two tables of that number.
@@ -76,7 +76,7 @@ class OwnerFile:
         self.connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             run = self.connection.execute
-            _write_ahead(self.connection)
+            _use_write_ahead_log(self.connection)
             run("PRAGMA synchronous = NORMAL")
             # What is deleted is overwritten.
             run("PRAGMA secure_delete = ON")
@@ -290,11 +290,11 @@ def where(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tu
     return " AND ".join(conditions), values
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
     """Have writes go into a log beside the file. Raises ``sqlite3.OperationalError`` if others write for long.
 
-    SQLite refuses the change at once while somebody else writes, whatever the connection's timeout is, as when several
-    open a new file at the same time.
+    SQLite refuses the change at once while another connection writes, whatever the timeout is, as when several open a
+    new file at the same time.
     """
     gives_up_at = time.monotonic() + BUSY_SECONDS
     while True:
@@ -302,7 +302,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as refused:
-            if refused.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > gives_up_at:
+            # The code is an extended one: its last byte is the kind of error.
+            if refused.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > gives_up_at:
                 raise
             time.sleep(PAUSE_SECONDS)
 

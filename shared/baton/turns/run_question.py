@@ -1,4 +1,4 @@
-"""The opening of a run: the record of its question, and of what an earlier attempt left."""
+"""The question of a run: storing it under the lease, and finding what an earlier attempt left of its answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton.turns.turn_services import TurnServices
 
 
 @dataclass(slots=True)
-class RunOpening:
+class RunQuestion:
     """Stores the question of a run under its lease."""
 
     services: TurnServices
@@ -33,13 +33,14 @@ class RunOpening:
     delivery: Delivery
     answered: PendingInterrupts | None
     """The interrupts that the run answers, if it continues an interrupted one."""
-    question: StoredMessage
+    message: StoredMessage
+    """The question, or what the user answers to an interrupt."""
 
-    async def earlier_attempt(self) -> tuple[TurnRecord | None, tuple[StoredMessage, ...] | None]:
+    async def find_earlier_attempt(self) -> tuple[TurnRecord | None, tuple[StoredMessage, ...] | None]:
         """Return the record of an earlier attempt, and its complete answer if only its commit is missing.
 
         This comes first, because an earlier attempt's question may be stored at the ordinal of this one, and another
-        text must not replace it.
+        text must not replace it. ``message`` then has the date of that question.
         """
         store, lease = self.services.store, self.holder.lease
         known = await store.open_turn(lease, self.turn)
@@ -47,7 +48,7 @@ class RunOpening:
             return known, None
         left = await adoptable(store, lease, known)
         if left is None:
-            self.question = await dated_as_before(store, lease, known, self.question)
+            self.message = await dated_as_before(store, lease, known, self.message)
         return known, left
 
     def may_answer_early(self, history: ReadHistory) -> bool:
@@ -58,7 +59,7 @@ class RunOpening:
         does not tell whether it has been answered.
         """
         is_first = self.run.attempt == 1 and isinstance(self.call.request, MessageRequest) and not self.call.gives_up
-        begins_branch = self.question.branch is not None
+        begins_branch = self.message.branch is not None
         return (
             is_first
             and not begins_branch
@@ -74,7 +75,7 @@ class RunOpening:
         store, lease = self.services.store, self.holder.lease
         opened, _, _, _ = await gather_all(
             _nothing() if self.run.attempt > 1 else store.open_turn(lease, self.turn),
-            store.put_message(lease, self.question),
+            store.put_message(lease, self.message),
             self._attach_caller(watchers),
             self._tell_task() if lease.thread.notifies else _nothing(),
         )
@@ -88,7 +89,7 @@ class RunOpening:
             message_id=self.call.request.message_id,
             run_id=self.run.run_id,
             digest=self.call.request.digest,
-            first_ordinal=self.question.ordinal,
+            first_ordinal=self.message.ordinal,
             fence=self.holder.lease.fence,
             permissions=tuple(sorted(self.scope.permissions)),
             client=self.call.request.client,
@@ -103,8 +104,8 @@ class RunOpening:
 
     async def _tell_task(self) -> None:
         """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
-        if self.question.a2a_task is not None or self.answered is not None:
-            news, root = self.services.task_news, self.question.a2a_task
+        if self.message.a2a_task is not None or self.answered is not None:
+            news, root = self.services.task_news, self.message.a2a_task
             await news.run_began(self.holder.lease, self.run.run_id, root)
 
 
