@@ -45,7 +45,7 @@ check: setup ## Lint, types and unit tests: the daily loop, a minute and a half 
 	@failed=(); \
 	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
 	echo "== unit tests"; \
-	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 2 $(TESTS) || failed+=("unit tests"); \
+	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 4 $(TESTS) || failed+=("unit tests"); \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.

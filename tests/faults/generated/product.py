@@ -24,8 +24,8 @@ from tests.faults.generated.monitor import Watched
 if TYPE_CHECKING:
     from tests.faults.generated.case import Case
 
-# The module of queued turns adds keys to its log lines. Powertools refuses them without a logger of the module's service,
-# whose name is that which the first import of the module has met, in a local cloud for example.
+# The module of queued turns adds keys to its log lines. Powertools refuses them without a logger of its service, whose
+# name is the one that the first import of the module has met, in a local cloud for example.
 Logger(service=queued_turns.logger.service)
 
 QUEUE_URL = "http://queue.test/turns.fifo"
