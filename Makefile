@@ -43,7 +43,7 @@ run: setup web ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are
 
 check: setup ## Lint, types and unit tests: the daily loop, a minute and a half on two cores
 	@failed=(); \
-	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
+	$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync lint types || failed+=("lint or types"); \
 	echo "== unit tests"; \
 	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 4 $(TESTS) || failed+=("unit tests"); \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED: $${failed[*]}"; exit 1; fi
@@ -51,7 +51,7 @@ check: setup ## Lint, types and unit tests: the daily loop, a minute and a half 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
 test: setup ## Check everything: lint, types, every test; about twelve minutes on two cores
 	@failed=(); \
-	for check in lint types; do $(MAKE) --no-print-directory $$check || failed+=($$check); done; \
+	$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync lint types || failed+=("lint or types"); \
 	echo "== tests"; \
 	if [ -n "$(TESTS)" ]; then \
 		$(BIN)/pytest $(TESTS) || failed+=(tests); \

@@ -1,4 +1,4 @@
-"""The client against the server's own description: what is generated, and that nothing is left out."""
+"""The client against the server's own description: nothing is left out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import jsonschema
 import pytest
 
 from baton_client import Answer, Baton, BatonError
-from generation.__main__ import PACKAGE
-from generation.generated import generated
 from generation.models import document
 from tests.unit.client.scripted import Script
 
@@ -113,13 +111,6 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
 def openapi() -> dict[str, Any]:
     """The server's description."""
     return document()
-
-
-def test_what_is_generated_is_committed() -> None:
-    texts = generated(PACKAGE)
-    differing = [str(path) for path, text in texts.items() if path.read_text() != text]
-    assert differing == [], "Run `make client`."
-    assert set(PACKAGE.glob("synchronous/**/*.py")) <= set(texts), "Delete what is generated no longer."
 
 
 def test_every_operation_has_a_method(openapi: dict[str, Any]) -> None:
