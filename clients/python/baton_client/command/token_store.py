@@ -105,7 +105,7 @@ def _keyring_call(function: Any, *arguments: str) -> Any:
         return function(*arguments)
     except keyring.errors.KeyringError as problem:
         raise CommandError(
-            "There is no keyring that can be used. Set BATON_TOKEN, or sign in by `baton login --token-file`, which "
+            "There is no keyring that can be used. Set BATON_TOKEN, or sign in with `--token-file` as well, which "
             "keeps tokens in a file that only you can read.",
             ExitCode.FORBIDDEN,
         ) from problem
