@@ -87,7 +87,7 @@ class LocalCloud:
         self.about: dict[str, Any] = {}
         """What pages are told: the default model, and why files are not in use as they are now."""
         self.aliases: dict[str, str] = {}
-        """Names of resources that stand for the template's, as roles are concerned: see ``baton_local.roles``."""
+        """The template's names of resources, by the names that are used here: roles know the template's."""
         self.stack: Stack
 
     @property

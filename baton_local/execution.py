@@ -98,7 +98,7 @@ def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
 def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str] | None = None) -> Iterator[None]:
     """Give each function of this process its own variables, layer files and role during the block.
 
-    ``aliases`` are names of resources that stand for the template's.
+    ``aliases`` are the template's names of resources, by the names that are used here: roles know the template's.
     """
     before = os.environ
     os.environ = Variables(before, views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy

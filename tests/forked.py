@@ -55,6 +55,11 @@ class ForkedProcess:
         self._process.join(PATIENCE_SECONDS)
         assert self._process.exitcode == 0, f"It ended with {self._process.exitcode}; its standard error says why."
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether it has ended by a signal."""
+        return (self._process.exitcode or 0) < 0
+
     def kill(self) -> None:
         """End it as ``kill -9`` does."""
         self._process.kill()
@@ -69,7 +74,7 @@ def _run(target: Callable[..., None], environment: dict[str, str], connection: C
     code = 0
     try:
         target(connection, *arguments)
-    except BaseException:  # noqa: BLE001  told by the exit code, as threads that hang must not keep it from ending
+    except BaseException:  # noqa: BLE001  Python's own end would wait for threads
         traceback.print_exc()
         code = 1
     connection.close()

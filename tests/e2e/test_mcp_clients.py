@@ -155,6 +155,7 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
     with pytest.raises(Exception):  # noqa: B017, PT011 - the library has several for a broken stream
         async with asyncio.timeout(30), asking(alice, line, url) as client:
             await client.call_tool("assistant", {"message": "Tell me"}, progress_callback=kill, meta=meta)
+    assert process.was_killed
     async with asking(alice, line) as client:
         again = told(await client.call_tool("assistant", {"message": "Tell me"}, meta=meta))
     assert (again["message"], again["state"]) == ("Found again.", "completed")

@@ -17,6 +17,7 @@ import pytest
 
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.consulting.peers import example_agents, example_server
+from tests.environment import DEVELOPERS_ENVIRONMENT
 from tests.unit.docs.pages import Block, blocks, name, pages
 
 WRITTEN = "http://127.0.0.1:8080"
@@ -65,10 +66,9 @@ def _as_shell(block: Block) -> str:
 
 
 def _readers_environment() -> dict[str, str]:
-    """This environment, with the project's Python in front, and without what the running cloud put into it."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "BATON_", "OPENAI_"))}
-    tools = Path(sys.executable).parent
-    return {**kept, "PATH": f"{tools}{os.pathsep}{kept['PATH']}", "PYTHONIOENCODING": "utf-8"}
+    """A developer's environment, with the project's Python in front."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{DEVELOPERS_ENVIRONMENT['PATH']}"
+    return {**DEVELOPERS_ENVIRONMENT, "PATH": path, "PYTHONIOENCODING": "utf-8"}
 
 
 def _assert_printed(expected: list[Block], output: str, page: Path) -> None:

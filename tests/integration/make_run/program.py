@@ -1,6 +1,5 @@
 """The local cloud as a program of its own, as ``make run`` starts it."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,13 +10,13 @@ import psutil
 
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
+from tests.environment import DEVELOPERS_ENVIRONMENT
 
 
 def environment(template: Path, **settings: str) -> dict[str, str]:
-    """Return a developer's environment, without what a local cloud in this process has set. Baton's pages are off."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "BATON_", "OPENAI_"))}
+    """Return a developer's environment with these settings. Baton's pages are off."""
     kept = {"BATON_CACHE_DIR": str(default_cache_dir()), "BATON_LOCAL_TEMPLATE": str(template), "BATON_LOCAL_DOCS": "0"}
-    return {**ours, **kept, **settings}
+    return {**DEVELOPERS_ENVIRONMENT, **kept, **settings}
 
 
 @contextmanager

@@ -70,7 +70,7 @@ async def test_a_method_that_a_path_does_not_take_is_refused_with_those_it_takes
     for path, method, _ in described(served):
         taken.setdefault(path, set()).add(method)
     for path, methods in taken.items():
-        for method in {*METHODS, "PURGE"} - methods:
+        for method in {*METHODS, "TRACE", "HEAD", "PURGE"} - methods:
             named = path.replace("{episode_id}", str(uuid.uuid4())).replace("{", "").replace("}", "")
             answer = await served.request(method, named)
             assert answer.status_code == 405, (method, path)
