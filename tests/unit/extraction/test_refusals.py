@@ -234,6 +234,13 @@ def test_a_damaged_office_file(body: bytes, content_type: str) -> None:
     assert refusal(documents.changed(body, **{main: b"<not xml"}), "a", content_type) == "document_damaged"
 
 
+@pytest.mark.parametrize(("body", "content_type"), [(WORD, documents.DOCX), (SHEETS, documents.XLSX)])
+def test_an_archive_whose_entries_would_lie_before_its_beginning(body: bytes, content_type: str) -> None:
+    offset = int.from_bytes(body[-6:-2], "little")  # of the central directory, in the archive's last record
+    moved = body[:-6] + (offset + 60_000).to_bytes(4, "little") + body[-2:]
+    assert refusal(moved, "a", content_type) == "document_damaged"
+
+
 def test_a_page_that_cannot_be_read_is_left_out() -> None:
     slide = documents.presentation(("One", ["a"]), ("Two", ["b"]))
     broken = documents.changed(

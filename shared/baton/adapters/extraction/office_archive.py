@@ -33,7 +33,7 @@ def format_of(body: bytes) -> DocumentFormat | str:
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             return _checked(archive)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError, OSError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError):
         raise refusals.damaged() from None
     except RuntimeError:  # a password is needed
         raise refusals.encrypted() from None
