@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,6 @@ BUILD_INPUTS = ("template.yaml", "samconfig.toml", "pyproject.toml", "uv.lock", 
 BUILD_FOLDERS = ("agents", "functions", "layers", "shared", "statemachines")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def region() -> Iterator[None]:
-    """The translator asks boto3 for the partition, which asks for a region."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        yield
-
-
 @pytest.fixture(scope="session")
 def source() -> Stack:
     """template.yaml as written."""
@@ -29,7 +20,7 @@ def source() -> Stack:
 
 
 @pytest.fixture(scope="session")
-def stack(region: None) -> Stack:
+def stack() -> Stack:
     """The translated template, with every parameter at its default."""
     return Stack(translate(read_template()))
 

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
 ROOT = Path(__file__).parents[2]
+REGION = "us-east-1"
 TOOLS = Path(sys.executable).parent
 PRIVATE_UV = ROOT / ".baton/tools/bin/uv"
 
@@ -25,7 +27,7 @@ Resource = dict[str, Any]
 def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run a tool of the environment without the machine's AWS settings: no account, no region, no telemetry."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    environment |= {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1"}
+    environment |= {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": REGION}
     if not environment.get("UV") and PRIVATE_UV.exists():
         environment["UV"] = str(PRIVATE_UV)
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
@@ -42,7 +44,8 @@ def translate(template: dict[str, Any], **parameters: str) -> dict[str, Any]:
         for key in ("CodeUri", "ContentUri", "DefinitionUri"):
             if key in resource.get("Properties", {}):
                 resource["Properties"][key] = "s3://artifacts/" + resource["Properties"][key]
-    translated: dict[str, Any] = Translator({}, Parser()).translate(template, parameters)
+    session = boto3.Session(region_name=REGION)  # the translator asks it for the partition
+    translated: dict[str, Any] = Translator({}, Parser(), boto_session=session).translate(template, parameters)
     return translated
 
 
