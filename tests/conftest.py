@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from baton_local.garbage import without_collection
+from tests.environment import reset_environment
 from tests.examples import EXAMPLES
 
 # Machines are busy: how long an example takes says nothing about the code.
@@ -28,3 +29,16 @@ def pytest_collection() -> Generator[None, object, object]:
         if os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":  # all processes collect the same
             gc.collect()  # what is frozen is never collected, and a file that it left open would not be reported
         return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Fail the last test of a folder whose tests have changed the environment, and restore it for those after it."""
+    changed: list[str] = []
+    try:
+        yield
+    finally:
+        if nextitem is None or nextitem.path.parent != item.path.parent:
+            changed = reset_environment()
+    folder = item.path.parent.relative_to(item.config.rootpath)
+    assert not changed, f"A test of {folder} has changed variables of the process and not restored them: {changed}"

@@ -16,7 +16,6 @@ from baton_local import resources
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
-from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.queues import Queues
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
@@ -56,18 +55,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _tell_of_restart() -> None:
     sys.stderr.write("DynamoDB Local ended and was started again, without its tables: tests fail from here on.\n")
-
-
-@pytest.fixture(scope="session")
-def opensearch() -> Iterator[str]:
-    """The endpoint of an OpenSearch with k-NN. It starts in about 10 s; ``OPENSEARCH_URL`` names a running one."""
-    given = os.environ.get("OPENSEARCH_URL")
-    if given:
-        yield given
-        return
-    engine = OpenSearch(default_cache_dir())
-    yield engine.start()
-    engine.stop()
 
 
 @pytest.fixture(scope="session")

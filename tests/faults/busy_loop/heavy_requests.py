@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 
 from baton.adapters.dynamodb.table import Table
+from baton.adapters.no_embedder import NoEmbedder
+from baton.adapters.no_search import NoSearch
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.token_counter import TiktokenCounter
@@ -66,6 +68,7 @@ class _Ports(AwsPorts):
         self.files, self.queue, self.closings = FakeFiles(), FakeTurnQueue(), FakeClosings()
         self.forgettings, self.objects = FakeForgettings(), FakeObjectErasure()
         self.context_records = FakeContextRecords()
+        self.search, self.embedder = NoSearch(), NoEmbedder()  # not those that a developer's environment names
         self.verifier = OpenVerifier(self.clock)
 
 

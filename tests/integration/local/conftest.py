@@ -17,7 +17,7 @@ def stand_in_template() -> Path:
     return STAND_INS
 
 
-@pytest.fixture(scope="package")  # it changes the environment of the process, which runs tests of other packages too
+@pytest.fixture(scope="package")  # it changes the environment of the process
 def cloud() -> Iterator[DrivenCloud]:
     """A running local cloud of stand-ins."""
     cloud = DrivenCloud(port=0, template=STAND_INS, data_dir=None, workers=4, limits=SocketLimits(idle=600))

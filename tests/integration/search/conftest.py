@@ -1,19 +1,34 @@
-"""Indices of OpenSearch for each test module."""
+"""An OpenSearch, and indices of it for each test."""
 
 from __future__ import annotations
 
+import os
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine
+from baton_local.engines.opensearch import OpenSearch
+from baton_local.settings import default_cache_dir
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def opensearch() -> Iterator[str]:
+    """The endpoint of an OpenSearch with k-NN. It starts in about 10 s; ``OPENSEARCH_URL`` names a running one."""
+    given = os.environ.get("OPENSEARCH_URL")
+    if given:
+        yield given
+        return
+    engine = OpenSearch(default_cache_dir())
+    yield engine.start()
+    engine.stop()
+
+
+@pytest.fixture(scope="package")
 async def engine(opensearch: str) -> AsyncIterator[Engine]:
-    """The OpenSearch of this session."""
+    """The OpenSearch of this folder."""
     engine = Engine(opensearch)
     yield engine
     await engine.close()
