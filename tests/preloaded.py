@@ -1,4 +1,4 @@
-"""Imports what processes of ``tests.forked`` would import one after the other."""
+"""Imports and reads what processes of ``tests.forked`` would import and read one after the other."""
 
 import os
 from importlib import import_module
@@ -9,7 +9,11 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "POWERTOOLS_SERVICE_NAME": "baton", 
 
 import baton
 import baton_local.cloud
+from baton.adapters.token_counter import TiktokenCounter
+from baton_local.demo_model import SCRIPT
+from baton_local.demo_model.script import Script
 from baton_local.engines.clients import client
+from baton_local.root import ROOT
 
 for package in (baton, baton_local):
     for module in walk_packages(package.__path__, f"{package.__name__}."):
@@ -20,3 +24,5 @@ for service in ("s3", "secretsmanager", "ssm", "stepfunctions", "sts"):
 import_module("moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_utils")  # for state machines
 for each in ("dynamodb", "s3", "secretsmanager", "sqs"):
     client(each, "http://127.0.0.1:9").close()  # reads the descriptions of the services
+TiktokenCounter(ROOT / "layers" / "tokenizer").load()
+Script.read(SCRIPT)  # compiles its templates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from binascii import a2b_base64
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import tiktoken
@@ -75,11 +75,15 @@ class TiktokenCounter:
         """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""
         with self._lock:
             if self._encoding is None:
-                # Not tiktoken.get_encoding(), which would download a missing file in the middle of a turn.
-                self._encoding = tiktoken.Encoding(
-                    name="o200k_base", pat_str=PATTERN, mergeable_ranks=_read_ranks(self._path), special_tokens={}
-                )
+                self._encoding = _read_encoding(self._path)
             return self._encoding
+
+
+@cache  # the functions of a local cloud share a process, and one vocabulary of 20 MB
+def _read_encoding(path: Path) -> tiktoken.Encoding:
+    # Not tiktoken.get_encoding(), which would download a missing file in the middle of a turn.
+    ranks = _read_ranks(path)
+    return tiktoken.Encoding(name="o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def _read_ranks(path: Path) -> dict[bytes, int]:

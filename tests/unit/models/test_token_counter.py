@@ -78,12 +78,19 @@ class Measured(tiktoken.Encoding):
 
 
 @pytest.mark.parametrize("size", [1_000, MAX_COUNTED, 10 * MAX_COUNTED, 1_048_576, 100_000_000])
-def test_the_work_of_a_count_is_bounded_whatever_the_length(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_of_a_count_is_bounded_whatever_the_length(
+    size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("tiktoken.Encoding", Measured)
-    counter = TiktokenCounter(FOLDER)
+    (tmp_path / VOCABULARY_FILE).symlink_to(FOLDER / VOCABULARY_FILE)  # a place of which nothing is loaded yet
+    counter = TiktokenCounter(tmp_path)
     assert counter.count("a" * size) > 0
     assert isinstance(counter._encoding, Measured)
     assert counter._encoding.characters == min(size, MAX_COUNTED)
+
+
+def test_counters_of_a_process_share_a_vocabulary() -> None:
+    assert TiktokenCounter(FOLDER).load() is TiktokenCounter(FOLDER).load()
 
 
 def test_many_threads_may_count_first() -> None:
