@@ -23,8 +23,8 @@ UNITS = {
     r"(tests/integration/local/test_engines\.py)": r"\1",
     # Moto's servers in a process share their state.
     r"(tests/integration/\w+)/": r"\1",
-    # Each of these takes long, and shares nothing with the others.
-    r"(tests/faults/.*)": r"\1",
+    # Each test of these takes long, and needs no slow fixture of its module.
+    r"(tests/faults/(?:generated|lease_model|schedules|state_machines)/.*)": r"\1",
     r"([^:]+)": r"\1",
 }
 """Patterns of test ids, and the unit that each belongs to: its tests run in one process, in their order."""
@@ -38,6 +38,7 @@ FIRST = (
     "the demo cloud",
     "the killable cloud",
     "tests/integration/search",
+    "tests/faults/busy_loop/test_busy_loop.py",
     "tests/integration/local",
     "tests/integration/local/test_engines.py",
     "tests/unit/api/test_every_read.py",

@@ -21,7 +21,7 @@ SERVICES = {
     "search": "search",
     "embedder": "the embedder",
 }
-GENERATED = int(os.environ.get("BATON_FAULT_CASES", "112"))
+GENERATED = int(os.environ.get("BATON_FAULT_CASES", "90"))
 """How many cases, and how many schedules, a session generates in memory."""
 EVENTS = {
     "kill -9": "kills",
