@@ -49,7 +49,6 @@ class TiktokenCounter:
     def __init__(self, folder: Path) -> None:
         """``folder`` holds the vocabulary file, named as in a tiktoken cache (``TIKTOKEN_CACHE_DIR``)."""
         self._path = folder / VOCABULARY_FILE
-        self._lock = threading.Lock()
         self._encoding: tiktoken.Encoding | None = None
         self._remembered = lru_cache(REMEMBERED)(self._exactly)
 
@@ -73,10 +72,13 @@ class TiktokenCounter:
 
     def load(self) -> tiktoken.Encoding:
         """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""
-        with self._lock:
-            if self._encoding is None:
-                self._encoding = _read_encoding(self._path)
+        with _reading:
+            self._encoding = _read_encoding(self._path)
             return self._encoding
+
+
+_reading = threading.Lock()
+"""Held by whoever reads: threads that miss the cache at the same time would each read the vocabulary."""
 
 
 @cache  # the functions of a local cloud share a process, and one vocabulary of 20 MB
