@@ -10,7 +10,7 @@ from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.errors import TemplateProblem
-from baton_local.root import ROOT
+from baton_local.root import ROOT, TOKENIZER
 from baton_local.stack import FunctionDefinition
 
 DEMO_MODEL = "baton-demo"
@@ -122,7 +122,7 @@ def variables(
         "OPENBLAS_NUM_THREADS": "1",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",
-        "TIKTOKEN_CACHE_DIR": str(ROOT / "layers" / "tokenizer"),
+        "TIKTOKEN_CACHE_DIR": str(TOKENIZER),
     }
 
 

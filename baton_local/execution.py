@@ -10,7 +10,7 @@ from pathlib import Path
 
 from baton.composition.environment import current
 from baton_local.roles.guard import guard_of, guarded
-from baton_local.root import ROOT
+from baton_local.root import ROOT, TOKENIZER
 from baton_local.settings import LocalSettings
 from baton_local.stack import FunctionDefinition, Stack
 
@@ -18,7 +18,7 @@ AGENTS_LAYER = "SharedLayer"
 """The layer with the library and the agents' files."""
 LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
     AGENTS_LAYER: ("/opt/agents", ROOT / "agents"),
-    "TokenizerLayer": ("/opt/tokenizer", ROOT / "layers" / "tokenizer"),
+    "TokenizerLayer": ("/opt/tokenizer", TOKENIZER),
 }
 """Layer -> the folder of its files when deployed, and their folder on this machine."""
 

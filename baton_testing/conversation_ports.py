@@ -16,7 +16,7 @@ from baton.ports.files import ThreadFiles
 from baton.ports.thread_store import Lease
 from baton.ports.token_counter import TokenCounter
 from baton.ports.tools import Tools
-from baton_local.root import ROOT
+from baton_local.root import TOKENIZER
 from baton_testing.fakes.audit import FakeAuditLog
 from baton_testing.fakes.episodes import FakeClosings, FakeEpisodes
 from baton_testing.fakes.files import FakeFiles
@@ -32,8 +32,6 @@ from baton_testing.fakes.thread_store import FakeThreadStore
 from baton_testing.fakes.turn_queue import FakeTurnQueue
 from baton_testing.fakes.workflows import FakeWorkflows
 from baton_testing.virtual_time import LoopClock
-
-TOKENIZER = ROOT / "layers" / "tokenizer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from baton.ports.documents import DocumentStore
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
+from baton_local.root import TOKENIZER
 from benchmarks.recall import LocalEmbedder
 from benchmarks.report import machine, table
 
@@ -114,7 +115,7 @@ class Library:
         self._scope = Scope(f"knowledge-{uuid.uuid4().hex[:8]}", "reader")
         ports = _Ports(index, cast("DocumentStore", self._records), self._embedder)
         self._search = build(ports).knowledge.search
-        self._counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+        self._counter = TiktokenCounter(TOKENIZER)
         self.texts: dict[str, str] = {}
         """``plain`` texts by file."""
         self._files: dict[str, str] = {}

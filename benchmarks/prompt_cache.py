@@ -16,7 +16,7 @@ from typing import Any
 from baton.adapters.agent_files import AgentFiles
 from baton.adapters.token_counter import TiktokenCounter
 from baton.domain.agent import AgentDefinition
-from baton_local.root import ROOT
+from baton_local.root import ROOT, TOKENIZER
 from benchmarks.cache_rules import PROVIDERS, Call, PromptCache, repeated
 from benchmarks.long_conversation import Player, Turn, conversation
 from benchmarks.report import table
@@ -62,7 +62,7 @@ def measure(turns: range, played: Sequence[Turn] | None = None) -> list[Measured
     """Play the conversation with the sliding history, which comes first, and with each setting."""
     played = played or conversation()
     catalog = AgentFiles.load(ROOT / "agents")
-    counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+    counter = TiktokenCounter(TOKENIZER)
     main, specialist = catalog.get("assistant"), catalog.get("knowledge")
     assert main is not None  # noqa: S101 - they ship
     assert specialist is not None  # noqa: S101

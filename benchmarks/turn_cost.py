@@ -43,7 +43,7 @@ from baton.turns.turns import Turns
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table
-from baton_local.root import ROOT
+from baton_local.root import ROOT, TOKENIZER
 from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
@@ -147,7 +147,7 @@ class MeteredPorts(AwsPorts):
         self.clock, self.connections, self.closings = clock, connections, NoClosings()
         self.files = S3Files(s3, bucket, clock)
         self.catalog = AgentFiles.load(ROOT / "agents", "assistant")
-        self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+        self.counter = TiktokenCounter(TOKENIZER)
         self.default_model = self.light_model = "scripted"
         self.title_source = TitleSource.MODEL
         self.tools, self.agent_client = NoTools(), NoRemoteAgents()

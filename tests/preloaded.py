@@ -13,7 +13,7 @@ from baton.adapters.token_counter import TiktokenCounter
 from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.script import Script
 from baton_local.engines.clients import client
-from baton_local.root import ROOT
+from baton_local.root import TOKENIZER
 
 for package in (baton, baton_local):
     for module in walk_packages(package.__path__, f"{package.__name__}."):
@@ -24,5 +24,5 @@ for service in ("s3", "secretsmanager", "ssm", "stepfunctions", "sts"):
 import_module("moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_utils")  # for state machines
 for each in ("dynamodb", "s3", "secretsmanager", "sqs"):
     client(each, "http://127.0.0.1:9").close()  # reads the descriptions of the services
-TiktokenCounter(ROOT / "layers" / "tokenizer").load()
+TiktokenCounter(TOKENIZER).load()
 Script.read(SCRIPT)  # compiles its templates

@@ -25,7 +25,7 @@ from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.demo_model.situation import Situation
 from baton_local.demo_model.wire import ChatRequest, EmbeddingRequest
-from baton_local.root import ROOT
+from baton_local.root import TOKENIZER
 
 if TYPE_CHECKING:
     from baton_local.demo_model.sentence_network import Array
@@ -37,8 +37,6 @@ LIGHT = "baton-demo-light"
 MODELS = ("baton-demo", LIGHT, EMBEDDING_MODEL)
 DEFAULT_DELAY_MS = 25
 
-_TOKENIZER = ROOT / "layers" / "tokenizer"
-
 
 def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder | None = None) -> FastAPI:
     """The ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (milliseconds a word), ``TIKTOKEN_CACHE_DIR``.
@@ -48,7 +46,7 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
     app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
     engine = Engine(Script.read(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT)))
     encoder = encoder or SentenceEncoder()
-    counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or _TOKENIZER))
+    counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or TOKENIZER))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -28,7 +28,7 @@ from baton.outbox.subscriber import Subscriber
 from baton.requests.parsing import message_request
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
-from baton_local.root import ROOT
+from baton_local.root import TOKENIZER
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.connections import FakeConnections
@@ -63,7 +63,7 @@ class _Ports(AwsPorts):
         self.table, self.bodies = table, bodies
         self.catalog = FakeAgentCatalog(ASSISTANT)
         self.default_model = self.light_model = "fault-1"
-        self.counter = TiktokenCounter(ROOT / "layers" / "tokenizer")
+        self.counter = TiktokenCounter(TOKENIZER)
         self.agent_client = ScriptedAgentClient()
         self.files, self.queue, self.closings = FakeFiles(), FakeTurnQueue(), FakeClosings()
         self.forgettings, self.objects = FakeForgettings(), FakeObjectErasure()

@@ -15,7 +15,7 @@ from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.entry import queued_turns
 from baton.ports.chat_model import ChatModel
-from baton_local.root import ROOT
+from baton_local.root import ROOT, TOKENIZER
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
@@ -74,4 +74,4 @@ def _agents() -> AgentFiles:
 
 @cache
 def _counter() -> TiktokenCounter:
-    return TiktokenCounter(ROOT / "layers" / "tokenizer")
+    return TiktokenCounter(TOKENIZER)
