@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from baton_local import resources
+from baton_local.engines import Engine
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
@@ -48,13 +49,23 @@ def pytest_configure(config: pytest.Config) -> None:
     spreads = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     only_units = all("tests/unit" in argument for argument in config.args)
     if spreads and not only_units and not config.option.collectonly:
-        engine = DynamoDBLocal(default_cache_dir(), restarted=_tell_of_restart)
+        engine = DynamoDBLocal(default_cache_dir(), restarted=_report_restart)
         os.environ[SHARED_DYNAMODB] = engine.start()
         config.add_cleanup(engine.stop)
 
 
-def _tell_of_restart() -> None:
+def _report_restart() -> None:
     sys.stderr.write("DynamoDB Local ended and was started again, without its tables: tests fail from here on.\n")
+
+
+def given_or_started(variable: str, engine: Engine) -> Iterator[str]:
+    """Yield the endpoint that the variable names; without one, that of ``engine``, which runs until this is resumed."""
+    given = os.environ.get(variable)
+    if given:
+        yield given
+        return
+    yield engine.start()
+    engine.stop()
 
 
 @pytest.fixture(scope="session")
@@ -72,13 +83,7 @@ def product_stack() -> Stack:
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
     """The endpoint of a DynamoDB Local in memory."""
-    shared = os.environ.get(SHARED_DYNAMODB)
-    if shared:
-        yield shared
-        return
-    engine = DynamoDBLocal(default_cache_dir())
-    yield engine.start()
-    engine.stop()
+    yield from given_or_started(SHARED_DYNAMODB, DynamoDBLocal(default_cache_dir()))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
 
@@ -12,18 +11,13 @@ from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.settings import default_cache_dir
+from tests.engines import given_or_started
 
 
 @pytest.fixture(scope="package")
 def opensearch() -> Iterator[str]:
     """The endpoint of an OpenSearch with k-NN. It starts in about 10 s; ``OPENSEARCH_URL`` names a running one."""
-    given = os.environ.get("OPENSEARCH_URL")
-    if given:
-        yield given
-        return
-    engine = OpenSearch(default_cache_dir())
-    yield engine.start()
-    engine.stop()
+    yield from given_or_started("OPENSEARCH_URL", OpenSearch(default_cache_dir()))
 
 
 @pytest.fixture(scope="package")
