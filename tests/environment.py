@@ -16,12 +16,12 @@ DEVELOPERS_ENVIRONMENT = {
 }
 """Those of a developer who has set nothing of Baton, AWS or models."""
 
-_PYTESTS_OWN = "PYTEST_CURRENT_TEST"
+_SET_BY_PYTEST = "PYTEST_CURRENT_TEST"
 
 
 def reset_environment() -> list[str]:
     """Give this process back the variables with which it began; return the names of those that differed."""
-    names = {name for name, _ in INITIAL_ENVIRONMENT.items() ^ os.environ.items()} - {_PYTESTS_OWN}
+    names = {name for name, _ in INITIAL_ENVIRONMENT.items() ^ os.environ.items()} - {_SET_BY_PYTEST}
     for name in names:
         if name in INITIAL_ENVIRONMENT:
             os.environ[name] = INITIAL_ENVIRONMENT[name]

@@ -50,7 +50,7 @@ async def heavy(moto_table: TableAt, moto_server: str, model: FaultModel) -> Asy
         await heavy.watched_turn(thread, "Hello", "warm")
     yield heavy
     await heavy.model.aclose()
-    gc.collect()  # a connection that stayed open is told here, not in a later test of another module
+    gc.collect()  # a connection that stayed open is reported here, not in a later test of another module
 
 
 @pytest.fixture(autouse=True)
