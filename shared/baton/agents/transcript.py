@@ -44,6 +44,7 @@ class Transcript:
         self._first_id = first_id
         self._ids = 0
         self._activities = 0
+        self._reasonings = 0
         self.messages: list[StoredMessage] = []
 
     def new_id(self) -> str:
@@ -59,6 +60,12 @@ class Transcript:
         self._activities += 1
         about = f"{self._run.message_id}{self._key}\0activity"
         return derived_message_id(self._thread_id, about, self._run.attempt, self._activities)
+
+    def new_reasoning_id(self) -> str:
+        """Return the id of the next block of visible thinking, which is shown before an answer and never stored."""
+        self._reasonings += 1
+        about = f"{self._run.message_id}{self._key}\0reasoning"
+        return derived_message_id(self._thread_id, about, self._run.attempt, self._reasonings)
 
     def take_back(self, count: int) -> list[StoredMessage]:
         """Remove the last ``count`` messages, which clients have not seen."""

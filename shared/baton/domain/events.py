@@ -12,6 +12,11 @@ from ag_ui.core import (
     BaseEvent,
     CustomEvent,
     MessagesSnapshotEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
     RunAgentInput,
     RunErrorEvent,
     RunFinishedCancelledOutcome,
@@ -31,13 +36,14 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError
 from baton.domain.interrupt import Interrupt, InterruptAnswer
 from baton.domain.message import LENGTH, Role, StoredMessage
+from baton.domain.text import encodable, slices
 from baton.domain.usage import Usage
 
 PROTOCOL_VERSION = "1.0"
 MAX_FRAME_BYTES = 28 * 1024
 """API Gateway closes a WebSocket on frames over 32 KB. The difference is for the JSON around a slice."""
 MAX_DELTA_CHARS = 4096
-"""Characters of one TEXT_MESSAGE_CONTENT. At four bytes a character, doubled by escapes, it still fits a frame."""
+"""Characters of one piece of text or thinking. At four bytes a character, doubled by escapes, it still fits a frame."""
 _STAMP = ("threadId", "runId", "seq", "attempt")
 
 
@@ -186,6 +192,32 @@ def text_end(message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut:
     if is_cut:
         metadata["finishReason"] = LENGTH
     return TextMessageEndEvent(message_id=message_id, metadata=metadata)
+
+
+def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[BaseEvent, ...]:
+    """Return the events that begin a block of the model's visible thinking.
+
+    ``message_id`` identifies the block and differs from the ids of the texts: see ``Transcript.new_reasoning_id``.
+    Each block must be ended before the text or the tool calls that it leads to, and is never part of a message.
+    """
+    metadata = {"agentId": agent.id, "agentName": agent.name}
+    return (
+        ReasoningStartEvent(message_id=message_id),
+        ReasoningMessageStartEvent(message_id=message_id, metadata=metadata),
+    )
+
+
+def reasoning_content(message_id: str, delta: str) -> tuple[BaseEvent, ...]:
+    """Return the events of a piece of thinking of any length: each holds at most ``MAX_DELTA_CHARS`` characters."""
+    return tuple(
+        ReasoningMessageContentEvent(message_id=message_id, delta=encodable(delta[start:end]))
+        for start, end in slices(delta, MAX_DELTA_CHARS)
+    )
+
+
+def reasoning_end(message_id: str) -> tuple[BaseEvent, ...]:
+    """Return the events that end a block of thinking."""
+    return (ReasoningMessageEndEvent(message_id=message_id), ReasoningEndEvent(message_id=message_id))
 
 
 def run_finished(

@@ -17,6 +17,9 @@ from baton.domain.events import (
     RunStamp,
     bare,
     custom,
+    reasoning_content,
+    reasoning_end,
+    reasoning_start,
     run_error,
     run_finished,
     run_started,
@@ -28,6 +31,7 @@ from baton.domain.events import (
     without_stamp,
 )
 from baton.domain.message import Role, StoredMessage
+from baton.domain.text import encodable
 from baton.domain.usage import Usage
 from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
@@ -81,6 +85,9 @@ def test_a_frame_is_one_line_of_json(text: str) -> None:
         text_start("m2", agent()),
         text_content("m2", "Hi."),
         text_end("m2", [{"kind": "document", "id": "d1"}]),
+        *reasoning_start("m3", agent()),
+        *reasoning_content("m3", "Greet the user."),
+        *reasoning_end("m3"),
         run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"),
         run_finished("t1", "r1", usage=None, model=None, cancelled=True),
         run_error(ModelTimeout(), Usage(3, 4), "model-1"),
@@ -94,6 +101,31 @@ def test_a_numbered_event_carries_the_stamp_and_loses_nothing_else(event: Any) -
     assert (numbered.seq, numbered.run_id, numbered.type) == (17, "r1", bare(event)["type"])
     assert STAMP.numbered(without_stamp(numbered), 17) == numbered
     assert not {"seq", "attempt"} & without_stamp(numbered).get("metadata", {}).keys()
+
+
+def test_thinking_is_a_block_of_its_own_that_names_its_agent() -> None:
+    events = [*reasoning_start("m3", agent()), *reasoning_content("m3", "Greet."), *reasoning_end("m3")]
+    bodies = [bare(event) for event in events]
+    assert [body["type"] for body in bodies] == [
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+    ]
+    assert {body["messageId"] for body in bodies} == {"m3"}
+    assert bodies[1]["role"] == "reasoning"
+    assert bodies[1]["metadata"] == {"agentId": agent().id, "agentName": agent().name}
+
+
+@given(st.text(max_size=20), st.integers(0, 2_000))
+@example("\ud83d\ude00", 9_000)
+@example("x\ud83d", 4_096)
+def test_thinking_of_any_length_is_cut_into_deltas_that_fit_a_frame(text: str, times: int) -> None:
+    deltas = [bare(event)["delta"] for event in reasoning_content("m" * 36, text * times)]
+    assert "".join(deltas) == encodable(text * times)
+    frames = [STAMP.numbered(bare(event), 10**12).frames() for event in reasoning_content("m" * 36, text * times)]
+    assert all(len(each) == 1 for each in frames)
 
 
 def test_a_run_begins_with_the_users_message_for_other_screens() -> None:
