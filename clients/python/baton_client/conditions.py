@@ -52,6 +52,10 @@ class ContentFilteredError(ServerError):
     """The model failed. (content_filtered)"""
 
 
+class ContextTooLongError(ServerError):
+    """The message is too long for the model. (context_too_long)"""
+
+
 class DocumentBusyError(ConflictError):
     """The document is being changed. (document_busy)"""
 
@@ -128,8 +132,16 @@ class ModelError(ServerError):
     """The model failed. (model_error)"""
 
 
+class ModelMisconfiguredError(ServerError):
+    """The model failed. (model_misconfigured)"""
+
+
 class ModelNotOfferedError(BadRequestError):
     """This model is not offered. (model_not_offered)"""
+
+
+class ModelOutOfCreditError(ServerError):
+    """The model failed. (model_out_of_credit)"""
 
 
 class ModelRateLimitedError(ServerError):
@@ -283,6 +295,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "branch_crosses_handoff": BranchCrossesHandoffError,
     "branch_unavailable": BranchUnavailableError,
     "content_filtered": ContentFilteredError,
+    "context_too_long": ContextTooLongError,
     "document_busy": DocumentBusyError,
     "document_of_source": DocumentOfSourceError,
     "document_too_large": DocumentTooLargeError,
@@ -305,7 +318,9 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "message_too_large": MessageTooLargeError,
     "method_not_allowed": MethodNotAllowedError,
     "model_error": ModelError,
+    "model_misconfigured": ModelMisconfiguredError,
     "model_not_offered": ModelNotOfferedError,
+    "model_out_of_credit": ModelOutOfCreditError,
     "model_rate_limited": ModelRateLimitedError,
     "model_refused": ModelRefusedError,
     "model_timeout": ModelTimeoutError,

@@ -223,7 +223,7 @@ class AgentLoop:
                     elif isinstance(chunk, ToolCall):
                         if len(calls) < MAX_CALLS:
                             calls.append(self._identified(chunk))
-                    else:
+                    elif isinstance(chunk, Finished):
                         finished = chunk
         except (LeaseLost, StoreUnavailable):
             raise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     Field,
@@ -34,15 +35,54 @@ CardUrl = Annotated[
 ]
 
 
-class ModelChoice(Definition):
-    """The agent's model and its parameters."""
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]
+"""A model's name, or ``<provider>/<name>``. The ARN of an inference profile may be long."""
 
-    name: Text | None = None
-    """The model's name at the endpoint. Default: the deployment's (``BATON_CHAT_MODEL``)."""
+OWN_FIELDS = frozenset(
+    {"model", "messages", "input", "instructions", "system", "tools", "toolConfig", "stream", "store", "n"}
+)
+"""Fields of a request that ``ModelChoice.extra`` cannot set, because Baton's own work depends on them."""
+MAX_EXTRA_BYTES = 8 * 1024
+
+
+class ModelChoice(Definition):
+    """The agent's model and its parameters. A parameter that the model does not take is left out and reported."""
+
+    name: ModelName | None = None
+    """The model's name at the endpoint, or ``<provider>/<name>``. Default: the deployment's (``BATON_CHAT_MODEL``)."""
+    fallback: tuple[ModelName, ...] = Field(default=(), max_length=5)
+    """Models that are asked in this order while the model is unavailable or throttled."""
     temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
     max_output_tokens: int | None = Field(default=None, ge=1, le=200_000)
+    reasoning_effort: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,20}$")] | None = None
+    """How long the model thinks before it answers, in its provider's words: ``low``, ``medium``, ``high``, ..."""
+    show_reasoning: bool = False
+    """Whether users see the model's thinking, where the model tells it."""
+    verbosity: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,20}$")] | None = None
+    """How long its answers are: ``low``, ``medium`` or ``high``."""
+    tool_choice: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,64}$")] | None = None
+    """Whether the first model call must call a tool: ``auto``, ``required``, ``none`` or the name of one."""
+    parallel_tool_calls: bool | None = None
+    """Whether the model may call several tools at once."""
+    extra: dict[str, Any] = Field(default_factory=dict, max_length=32)
+    """Further fields of the request, passed through as they are."""
     timeout_seconds: float = Field(default=60, gt=0, le=600)
     """The longest wait for the model before the run ends with ``model_timeout``."""
+
+    @field_validator("extra")
+    @classmethod
+    def _leaves_own_fields(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        taken = sorted(OWN_FIELDS & extra.keys())
+        if taken:
+            raise ValueError(f"`extra` cannot set {', '.join(taken)}: Baton sets that itself")
+        try:
+            size = len(json.dumps(extra, allow_nan=False))
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError("`extra` must hold JSON values only") from None
+        if size > MAX_EXTRA_BYTES:
+            raise ValueError(f"`extra` has {size} bytes, and at most {MAX_EXTRA_BYTES} are sent")
+        return extra
 
 
 class RetrievedPlace(StrEnum):

@@ -14,6 +14,10 @@ class Usage:
     output_tokens: int = 0
     cached_input_tokens: int = 0
     """Those of the input tokens that the provider read from its prompt cache, which costs less."""
+    cache_write_tokens: int = 0
+    """Those of the input tokens that the provider wrote into its prompt cache, which some charge more for."""
+    reasoning_tokens: int = 0
+    """Those of the output tokens that the model spent on thinking."""
 
     @property
     def total_tokens(self) -> int:
@@ -24,6 +28,8 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_input_tokens + other.cached_input_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

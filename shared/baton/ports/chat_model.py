@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from baton.domain.message import Content, Role
+from baton.domain.provider_parts import ProviderParts
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.files import ThreadFiles
@@ -39,7 +40,11 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One message to the model; file references in ``content`` are resolved by the adapter through ``Files``."""
+    """One message to the model; file references in ``content`` are resolved by the adapter through ``Files``.
+
+    System prompts before the first other message are the head. A later one is a note: the adapter renders it where it
+    stands, in the form that the model accepts there.
+    """
 
     role: Role
     content: Content
@@ -50,6 +55,8 @@ class Prompt:
     """The call that a tool message answers. Without it, the message is sent as text of the user."""
     ends_prefix: bool = field(default=False, compare=False)
     """Whether later prompts are likely to begin with everything up to here, for endpoints that cache what is marked."""
+    provider_parts: ProviderParts | None = None
+    """Opaque parts of an assistant message. The adapter sends them to the model that gave them, and drops others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,23 @@ class ModelSettings:
     """The model and its parameters."""
 
     model: str
+    """The model's name at its endpoint, or ``<provider>/<name>``."""
     temperature: float | None = None
+    top_p: float | None = None
     max_output_tokens: int | None = None
+    reasoning_effort: str | None = None
+    """How long the model thinks, in its provider's words, such as ``low``."""
+    verbosity: str | None = None
+    """How long its answers are, such as ``low``."""
+    tool_choice: str | None = None
+    """``auto``, ``required``, ``none`` or the name of a tool. With ``none`` no call is yielded."""
+    parallel_tool_calls: bool | None = None
+    shows_reasoning: bool = False
+    """Whether the model's thinking is asked for and yielded as ``ReasoningDelta``."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the request, passed through as they are."""
+    fallback: tuple[str, ...] = ()
+    """Models that are asked in this order while ``model`` is unavailable or throttled."""
     timeout_seconds: float = 60.0
     """The longest wait for the first chunk of the answer, and between two chunks."""
     cache_key: str | None = None
@@ -77,15 +99,27 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the model's visible thinking, never empty. It is no part of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The end of the answer; ``usage`` is None if the endpoint reports none."""
 
     reason: FinishReason
     model: str
+    """The model that answered, as its endpoint names it."""
     usage: Usage | None
+    provider_parts: ProviderParts | None = None
+    """What the model wants back with this answer."""
+    dropped: tuple[str, ...] = ()
+    """Settings that were not sent, because the model does not take them."""
 
 
-ModelChunk = TextDelta | ToolCall | Finished
+ModelChunk = TextDelta | ReasoningDelta | ToolCall | Finished
 
 
 class ChatModel(Protocol):
@@ -104,13 +138,17 @@ class ChatModel(Protocol):
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the answer's text as it arrives, then its tool calls in the model's order, then one ``Finished``.
 
-        The ids of tool calls are unique within their answer, and never empty.
+        Thinking is yielded as it arrives too, if ``settings.shows_reasoning``. The ids of tool calls are unique within
+        their answer, and never empty.
+
+        The order of ``prompts`` is a promise: within a turn each request's prompts and tools begin with those of the
+        request before it, unless the turn had to be shortened. Models bind their thinking to what came before it.
 
         Closing the generator stops the model. An answer that broke off yields no calls, and neither does one that
         ``FinishReason.LENGTH`` cut. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
 
         ``thread_files`` reads the uploads that file parts refer to. The model may call any of ``tools``. Raises
         ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (also when the model takes no
-        tools) and ``ContentFiltered``.
+        tools), ``ContextTooLong``, ``OutOfCredit`` and ``ContentFiltered``.
         """
         ...

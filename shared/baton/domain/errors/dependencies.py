@@ -75,10 +75,32 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRefused(ModelError):
-    """A 4xx other than 429: wrong key, unknown model, an invalid request."""
+    """A 4xx other than 429 for which no better error is known. ``detail`` names the cause where the endpoint does."""
 
     code, retryable = "model_refused", False
+    detail = "The model did not accept this request. The operator finds its reason in the log."
+
+
+class ModelMisconfigured(ModelRefused):
+    """The endpoint does not know the model, or refuses the key."""
+
+    code = "model_misconfigured"
     detail = "The model did not accept the request. Ask the operator to check the model's name, address and key."
+
+
+class ContextTooLong(ModelError):
+    """The request exceeds what the model reads at once, and nothing more can be left out of it."""
+
+    code, retryable = "context_too_long", False
+    title = "The message is too long for the model"
+    detail = "The message is too long for the model, even without earlier messages. Please send it in shorter parts."
+
+
+class OutOfCredit(ModelError):
+    """The account at the model's provider has no credit, or its quota is used up."""
+
+    code, retryable = "model_out_of_credit", False
+    detail = "The account at the model's provider has no credit left. Ask the operator to check it."
 
 
 class AgentUnavailable(ModelError):

@@ -1,0 +1,54 @@
+"""Opaque parts of a model's answer that its API wants back: signed thinking, reasoning items, signatures of calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+MAX_PARTS_BYTES = 256 * 1024
+"""Bytes of the parts of one answer, as JSON. The parts of a longer one are dropped together: APIs want all or none."""
+BYTES_A_TOKEN = 4
+"""Bytes of parts that are estimated as a token. Most of them are base64, of which no vocabulary is known."""
+
+
+class Replay(StrEnum):
+    """When the parts of an answer are sent back to the model that gave them."""
+
+    NEVER = "never"
+    TURN = "turn"
+    """Within the turn: after the results of the answer's calls."""
+    ALWAYS = "always"
+    """In every prompt that holds the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderParts:
+    """The opaque parts of one answer, which only the model that gave them can read."""
+
+    origin: str
+    """The provider and the model that gave them, as ``<provider>/<model>``. Nothing else gets them."""
+    replay: Replay
+    parts: tuple[dict[str, Any], ...]
+    """JSON objects in the order of the answer, in the form of the adapter that made them.
+
+    ``{"text": n}`` stands for the next ``n`` characters of the message's text, ``{"call": i}`` for its ``i``-th call; a
+    part of a call may hold more fields, such as its signature.
+    """
+    tokens: int = 0
+    """Estimated tokens of the parts in a prompt."""
+
+    @classmethod
+    def of(cls, origin: str, replay: Replay, parts: Sequence[Mapping[str, Any]]) -> ProviderParts | None:
+        """Return the parts; None if there is nothing to send back, or if they exceed ``MAX_PARTS_BYTES``."""
+        if replay is Replay.NEVER or not any(part.keys() - {"text", "call"} for part in parts):
+            return None
+        try:
+            size = len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        except (TypeError, ValueError, RecursionError):
+            return None
+        if size > MAX_PARTS_BYTES:
+            return None
+        return cls(origin, replay, tuple(dict(part) for part in parts), -(-size // BYTES_A_TOKEN))
