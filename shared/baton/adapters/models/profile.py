@@ -1,0 +1,128 @@
+"""What is known of a model at an endpoint: what it takes, and in which form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from baton.domain.provider_parts import Replay
+
+
+class Api(StrEnum):
+    """The APIs that adapters speak."""
+
+    CHAT = "chat"
+    """OpenAI's Chat Completions."""
+    RESPONSES = "responses"
+    """OpenAI's Responses."""
+    CONVERSE = "converse"
+    """ConverseStream of Amazon Bedrock."""
+
+
+class SystemPlace(StrEnum):
+    """Where system messages may stand."""
+
+    ANYWHERE = "anywhere"
+    FIRST = "first"
+    """One, before all other messages. Later notes are sent as text of the user."""
+    USER = "user"
+    """Nowhere: the text precedes the first message of the user."""
+
+
+class CacheHints(StrEnum):
+    """How a request marks what later requests repeat."""
+
+    NONE = "none"
+    KEY = "key"
+    """``prompt_cache_key``: requests of one conversation and agent go to the same cache (OpenAI, Mistral)."""
+    BREAKPOINTS = "breakpoints"
+    """``cache_control`` on content parts (Anthropic's models behind a gateway)."""
+    POINTS = "points"
+    """``cachePoint`` blocks (Amazon Bedrock)."""
+
+
+class AnswerForm(StrEnum):
+    """How the form of a structured answer is asked for."""
+
+    SCHEMA = "schema"
+    """By the API's own JSON Schema, in strict form."""
+    OBJECT = "object"
+    """The API promises JSON only, so the schema stands in the prompt too."""
+    PROMPT = "prompt"
+    """The schema stands in the prompt only."""
+
+
+class EffortForm(StrEnum):
+    """How the effort of thinking is asked for."""
+
+    NONE = "none"
+    REASONING_EFFORT = "reasoning_effort"
+    """A field of that name."""
+    REASONING = "reasoning"
+    """``reasoning: {effort}``."""
+    ADAPTIVE = "adaptive"
+    """Anthropic's adaptive thinking with ``output_config: {effort}``."""
+    BUDGET = "budget"
+    """Anthropic's thinking with a budget of tokens."""
+    REASONING_CONFIG = "reasoning_config"
+    """Qwen's field of that name on Bedrock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """What a model takes, and in which form. The defaults fit an unknown endpoint of Chat Completions."""
+
+    api: Api = Api.CHAT
+    dropped: frozenset[str] = frozenset()
+    """Settings and optional fields that are not sent, by the names of ``ModelSettings`` or of the request."""
+    limit_field: str = "max_tokens"
+    """The field of Chat Completions with the most tokens of an answer."""
+    default_max_output: int | None = None
+    """The most tokens of an answer where the agent sets none; None leaves it to the endpoint."""
+    system: SystemPlace = SystemPlace.ANYWHERE
+    alternates: bool = False
+    """Whether messages of the user and of the assistant must alternate."""
+    user_first: bool = False
+    """Whether the first message besides the system's must be the user's."""
+    user_after_tool: bool = True
+    """Whether a message of the user may follow a tool's result directly."""
+    takes_names: bool = False
+    """Whether messages may carry a ``name``."""
+    tools_with_history: bool = True
+    """Whether tools must be declared as long as the history holds calls, also in the last round."""
+    replay: Replay = Replay.TURN
+    """When parts of an answer go back. Unknown fields of calls always do."""
+    replayed_fields: tuple[str, ...] = ("reasoning_details", "thinking_blocks")
+    """Fields of a message of Chat Completions that go back."""
+    required_field: str | None = None
+    """The one of them that every message of the assistant must have, empty if there is nothing to send."""
+    binds_thinking: bool = False
+    """Whether thinking is valid only after exactly the prompt that produced it."""
+    calls_need_parts: bool = False
+    """Whether a call without its signature is refused. Such calls are told as text."""
+    call_ids: str | None = None
+    """A regular expression that the ids of calls must match in full. Others are replaced on the way out."""
+    max_tools: int = 128
+    tool_names: str = r"[a-zA-Z0-9_-]{1,64}"
+    """A regular expression that the names of tools must match in full."""
+    dropped_keywords: frozenset[str] = frozenset({"$schema", "$id", "$comment"})
+    """Keywords that are left out of the schemas of tools."""
+    inlines_refs: bool = False
+    """Whether ``$ref`` must be replaced by what it refers to."""
+    answer_form: AnswerForm = AnswerForm.SCHEMA
+    effort: EffortForm = EffortForm.REASONING_EFFORT
+    images: bool = True
+    documents: frozenset[str] = frozenset({"application/pdf"})
+    """Media types of documents that the model reads itself. The text of others is extracted."""
+    breaks_special_tokens: bool = False
+    """Whether special tokens of chat templates in the text of users and tools would become turns."""
+    thinks_first: bool = False
+    """Whether answers begin with thinking that only a closing tag ends. Learned, never declared."""
+    context_tokens: int | None = None
+    """Tokens that the model reads at once, if they are few enough to matter."""
+    cache: CacheHints = CacheHints.NONE
+    max_cache_marks: int = 4
+    tokenizer: str = "o200k_base"
+    """The vocabulary that counts tokens. Others than this one are estimated by it."""
+    further: dict[str, str] = field(default_factory=dict)
+    """Facts that only one adapter reads."""
