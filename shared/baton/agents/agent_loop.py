@@ -13,6 +13,7 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_result import AgentResult
+from baton.agents.answer_sources import answer_sources
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import call_metadata
 from baton.agents.call_outcome import CallOutcome, Transfer
@@ -109,7 +110,7 @@ class AgentLoop:
 
     @property
     def documents(self) -> tuple[Mapping[str, Any], ...]:
-        """The documents among the sources of the answer, its own and those of agents that it consulted."""
+        """The passages of documents that the agent was given, whether or not its answer cites them."""
         return tuple(each for each in self._sources.values() if each.get("kind") == DOCUMENT_SOURCE)
 
     @property
@@ -239,7 +240,7 @@ class AgentLoop:
         )
         if not is_whole or is_last or self._limit.is_spent:
             calls.clear()
-        sources = () if calls else tuple(self._sources.values())
+        sources = () if calls else answer_sources(heard, tuple(self._sources.values()))
         if is_open:
             yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
         if text or calls:

@@ -14,11 +14,12 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_services import AgentServices
+from baton.agents.answer_sources import consulted_sources
 from baton.agents.attachments import attachments
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.remote_answers import ReturnedFiles, counted_by_type, in_words
 from baton.agents.run_context import EmitAgentEvent, RemoteTasks, RunContext
-from baton.agents.tool_calls import Question, agent_source
+from baton.agents.tool_calls import Question
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
 from baton.catalog.agent_directory import AgentDirectory
@@ -93,7 +94,7 @@ class _Work:
     messages: list[TaskMessage] = field(default_factory=list)
     is_limited: bool = False
     documents: tuple[Mapping[str, Any], ...] = ()
-    """What the answer was made from, as sources of the asking agent's answer."""
+    """The passages of documents that the agent was given, as sources."""
     remote_task_id: str | None = None
     """The remote agent's own task, if it waits for more input."""
     note: str = ""
@@ -162,7 +163,7 @@ class Consultations:
             task_status=status.value,
             is_outage=work.is_limited,
             tokens=work.usage.total_tokens,
-            sources=(agent_source(agent), *work.documents, *work.files),
+            sources=consulted_sources(agent, work.answer, work.documents, work.files),
         )
 
     async def _status(self, question: Question, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:

@@ -13,6 +13,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.agents.answer_sources import consulted_sources
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.progress import ProgressIndicator
@@ -260,7 +261,7 @@ class ToolCalls:
 
     def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
         """Return the result that an earlier attempt recorded, without calling the tool again."""
-        sources = (agent_source(offer.agent),) if offer.agent is not None else ()
+        sources = consulted_sources(offer.agent, known.output or "") if offer.agent is not None else ()
         return CallOutcome(
             known.output or "",
             task_id=known.task_id,
@@ -302,11 +303,6 @@ class ToolCalls:
 def call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
     """Return the calls as clients see them, before their results."""
     return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
-
-
-def agent_source(agent: AgentDefinition) -> dict[str, Any]:
-    """Return an agent as a source of an answer."""
-    return {"kind": "agent", "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
 
 
 def _kept(text: str) -> str:

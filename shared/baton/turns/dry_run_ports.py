@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from baton.agents.answer_sources import consulted_sources
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.run_context import EmitAgentEvent
-from baton.agents.tool_calls import Question, agent_source
+from baton.agents.tool_calls import Question
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.procedure_set import ProcedureSet
@@ -92,7 +93,7 @@ class RecordedConsultations:
         if not known.succeeded:
             return CallOutcome.failed(f"Error: {known.error_message or 'it failed.'}")
         status = TaskStatus.COMPLETED.value if known.task_id else None
-        sources = (agent_source(question.agent),)
+        sources = consulted_sources(question.agent, known.output or "")
         return CallOutcome(known.output or "", task_id=known.task_id, task_status=status, sources=sources)
 
 

@@ -295,18 +295,41 @@ async def test_a_link_that_is_too_long_for_the_sources_of_an_answer_is_left_out_
     assert (source["title"], source["url"]) == ("Handbook", None)
 
 
-async def test_an_answer_names_the_documents_of_agents_that_were_consulted() -> None:
+async def consulted(*, says: str, answer: str) -> list[tuple[str, str]]:
+    """Return the kinds and ids of the sources of an answer for which an agent with a document was consulted."""
     expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
     harness = Harness(
         recalls=True, assistant=ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), others=(expert,)
     )
     await learn(harness, harness.ada, "expert", PUMP.text, chunk=PUMP)
-    harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), "It comes.", "Miso comes.")
+    harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), says, answer)
     said = await harness.say(content=QUESTION)
-    assert [(each["kind"], each["agentId" if each["kind"] == "document" else "id"]) for each in sources(said)] == [
-        ("agent", "expert"),
-        ("document", "expert"),
-    ]
+    return [(each["kind"], each["agentId" if each["kind"] == "document" else "id"]) for each in sources(said)]
+
+
+async def test_an_answer_names_the_documents_that_consulted_agents_cite() -> None:
+    found = await consulted(says="By hand (Handbook, page 3).", answer="Miso is let in by hand (Expert).")
+    assert found == [("agent", "expert"), ("document", "expert")]
+
+
+async def test_an_answer_names_no_documents_that_consulted_agents_do_not_cite() -> None:
+    assert await consulted(says="She comes when called.", answer="Miso comes.") == [("agent", "expert")]
+
+
+@pytest.mark.parametrize("answer", ["I could not find anything about it.", "Miso is her name."])
+async def test_an_agent_that_found_nothing_is_no_source_and_neither_are_its_documents(answer: str) -> None:
+    assert await consulted(says="I found nothing about this in my documents.", answer=answer) == []
+
+
+async def test_an_answer_that_found_nothing_has_no_sources() -> None:
+    assert await consulted(says="By hand (Handbook, page 3).", answer="I don't know what your cat is called.") == []
+    harness = Harness(recalls=True)
+    await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP)
+    harness.model.script("The documents do not mention it.")
+    said = await harness.say(content=QUESTION)
+    assert sources(said) == []
+    assert said.finished is not None
+    assert said.finished.messages[-1].sources == ()
 
 
 async def test_documents_that_cannot_be_checked_are_not_used_and_the_record_says_why() -> None:

@@ -1,0 +1,107 @@
+"""What an answer names as its sources: what it rests on, and nothing if it found nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton.agents.answer_sources import answer_sources, consulted_sources, found_nothing
+from baton.domain.agent import AgentDefinition
+
+KNOWLEDGE = AgentDefinition(id="knowledge", name="Knowledge", description="Knows.", system_prompt="Be exact.")
+AGENT = {"kind": "agent", "id": "knowledge", "title": "Knowledge", "agentId": "knowledge", "score": None}
+FILE = {"kind": "file", "id": "f", "title": "plan.pdf"}
+
+
+def passage(document: str, title: str, **fields: Any) -> dict[str, Any]:
+    return {"kind": "document", "id": document, "title": title, "section": None, "page": None, "url": None, **fields}
+
+
+DEPLOY = passage("d", "Deploy to AWS", section="Deploy to AWS > Deploy", chunk="d#1")
+COSTS = passage("d", "Deploy to AWS", section="Deploy to AWS > Costs", chunk="d#2")
+HANDBOOK = passage("h", "Handbook", page=3, chunk="h#1", url="https://a.example/h")
+LATER = passage("h", "Handbook", page=33, chunk="h#2", url="https://a.example/h")
+GIVEN = (AGENT, DEPLOY, COSTS, HANDBOOK, LATER)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I found nothing about this in my documents.",
+        "I could not find anything about whales.",
+        "I couldn\u2019t find any relevant information on that.",
+        "Unfortunately, I was not able to find an answer in the documents. You may want to ask your administrator.",
+        "I don't know.",
+        "Sorry, I do not know who founded it.",
+        "**The documents do not mention** a refund.",
+        "There is no information about this in the handbook.",
+        "No relevant documents were found.",
+        "Nothing was found.",
+        "I have no information on that.",
+        "My sources say nothing about whales.",
+        "Dazu habe ich nichts gefunden.",
+        "Ich konnte leider keine Informationen dazu finden.",
+        "Das weiß ich nicht.",
+        "No encontré nada sobre eso.",
+        "我没有找到相关信息。",
+        "لم أجد شيئا عن ذلك.",
+    ],
+)
+def test_an_answer_that_found_nothing_has_no_sources(text: str) -> None:
+    assert found_nothing(text, GIVEN)
+    assert answer_sources(text, (*GIVEN, FILE)) == (FILE,)
+    assert consulted_sources(KNOWLEDGE, text, GIVEN[1:]) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello there.",
+        "I found nothing about ships, but whales are mammals.",
+        "I found nothing wrong with it.",
+        "I know no better way than this one.",
+        "I found nothing about ships (Handbook, page 3).",
+        "I could not find anything newer. Here is what I have:\n\n- Types help.",
+        "You do not know it yet: whales sing. I could not find out more.",
+        "If the store does not have the thread, the turn fails.",
+        "I don't know everything about it. " + "Whales sing at night. " * 30,
+        "",
+    ],
+)
+def test_an_answer_that_says_something_keeps_them(text: str) -> None:
+    assert not found_nothing(text, GIVEN)
+    assert AGENT in answer_sources(text, GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("It is quick.", [DEPLOY, COSTS, HANDBOOK, LATER]),
+        ("Run it as Deploy to AWS says.", [DEPLOY, COSTS]),
+        ("Run it (deploy to\nAWS, Deploy).", [DEPLOY]),
+        ("It costs little (Deploy to AWS, Costs) and is quick (Handbook, page 33).", [COSTS, LATER]),
+        ("It is quick [Handbook](https://a.example/x).", [HANDBOOK, LATER]),
+        ("Handbook: the name of many books.", [DEPLOY, COSTS, HANDBOOK, LATER]),
+        ("It is quick: https://a.example/h", [HANDBOOK, LATER]),
+        ("It is quick (Handbook, p. 9).", [HANDBOOK, LATER]),
+        ("It is quick (Deploy to AWS, Costs; Handbook, page 3).", [COSTS, HANDBOOK]),
+        ("It is quick (Handbook, page 3; Deploy to AWS, page 33).", [DEPLOY, COSTS, HANDBOOK]),
+        ("The “Handbook” says so.", [HANDBOOK, LATER]),
+        ("Write a handbook for your team.", [DEPLOY, COSTS, HANDBOOK, LATER]),
+    ],
+)
+def test_an_answer_rests_on_the_passages_that_it_cites_or_may_rest_on_all_if_it_cites_none(
+    text: str, cited: list[dict[str, Any]]
+) -> None:
+    assert answer_sources(text, GIVEN) == (AGENT, *cited)
+
+
+def test_of_a_consulted_agents_documents_only_those_count_that_it_cites() -> None:
+    documents = GIVEN[1:]
+    assert consulted_sources(KNOWLEDGE, "Make deploy (Deploy to AWS, Deploy).", documents) == (AGENT, DEPLOY)
+    assert consulted_sources(KNOWLEDGE, "Take small steps.", documents) == (AGENT,)
+
+
+def test_files_of_an_answer_are_sources_whatever_it_says() -> None:
+    assert consulted_sources(KNOWLEDGE, "I found nothing.", (), [FILE]) == (AGENT, FILE)
