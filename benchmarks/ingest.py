@@ -65,7 +65,7 @@ class TimedEmbedder:
     def dimensions(self) -> int:
         return LocalEmbedder.dimensions
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
         self._embedder = self._embedder or LocalEmbedder()
         begun, cpu_begun = time.perf_counter(), time.process_time()
         vectors = await self._embedder.embed(texts)

@@ -39,7 +39,7 @@ class RandomEmbedder:
         self.name = f"random-{dimensions}"
         self.dimensions = dimensions
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
         """Return a vector of length 1 for each text."""
         return [self.vector(text) for text in texts]
 

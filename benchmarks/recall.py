@@ -40,7 +40,7 @@ from baton.domain.search import (
 from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, rank_messages
 from baton.memory.episodes.episode_search import EpisodeSearch
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 from baton.ports.search_index import SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
 from benchmarks.chat_histories import BEGIN, History, history
@@ -67,7 +67,7 @@ class LocalEmbedder:
     def __init__(self) -> None:
         self._encoder = SentenceEncoder()
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
         encoded = await self._encoder.encode(texts)
         return [[float(number) for number in vector] for vector in encoded.vectors]
 
@@ -93,7 +93,7 @@ async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, H
         await _import(index, scope, made, embedder, facts=facts)
         search = _search(index, embedder)
         for question in made.questions:
-            [vector] = await embedder.embed([question.text])
+            [vector] = await embedder.embed([question.text], purpose=EmbeddingPurpose.QUERY)
             for name, (sessions, messages) in (await _rankings(index, scope, question.text, vector, search)).items():
                 ranks.setdefault(name, []).append(
                     (_rank(sessions, question.episode_id), _rank(messages, question.message_id))

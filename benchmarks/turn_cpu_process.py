@@ -99,7 +99,7 @@ async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
 
         name, dimensions = NAME, DIMENSIONS
 
-        async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+        async def embed(self, texts: Sequence[str], **_: object) -> list[list[float]]:
             return [vector for _ in texts]
 
     def with_memory(ports: Any) -> None:

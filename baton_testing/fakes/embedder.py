@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from baton.domain.search import Vector
+from baton.ports.embedder import EmbeddingPurpose
 
 DIMENSIONS = 64
 
@@ -22,13 +23,23 @@ class FakeEmbedder:
     dimensions: int = DIMENSIONS
     embedded: list[str] = field(default_factory=list)
     """All texts, in the order of the calls."""
+    queries: list[str] = field(default_factory=list)
+    """Those of them that were embedded to search with."""
     failure: Exception | None = None
     """What ``embed`` raises."""
     seconds: float = 0.0
     """How long ``embed`` takes."""
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
         self.embedded.extend(texts)
+        if purpose is EmbeddingPurpose.QUERY:
+            self.queries.extend(texts)
         if self.seconds:
             await asyncio.sleep(self.seconds)
         if self.failure is not None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from baton.domain.search import Vector
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 
 
 class DeferredEmbedder:
@@ -35,9 +35,15 @@ class DeferredEmbedder:
             embedder = self._embedder = self._make()
         return embedder
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
         """See ``Embedder``."""
         embedder = self._embedder
         if embedder is None:
             embedder = await asyncio.to_thread(self.load)
-        return await embedder.embed(texts, seconds=seconds)
+        return await embedder.embed(texts, purpose=purpose, seconds=seconds)

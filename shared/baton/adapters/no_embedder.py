@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import Vector
+from baton.ports.embedder import EmbeddingPurpose
 
 
 class NoEmbedder:
@@ -14,7 +15,13 @@ class NoEmbedder:
     name = ""
     dimensions = 0
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
         """Return nothing for no texts. Raises ``EmbedderUnavailable`` for any others."""
         if texts:
             raise EmbedderUnavailable

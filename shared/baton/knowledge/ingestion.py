@@ -44,7 +44,7 @@ from baton.knowledge.ingestion_files import (
 from baton.off_loop import LARGE, off_loop
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, TextExtractor
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 from baton.ports.search_index import SearchIndex
 
 logger = Logger(child=True)
@@ -271,7 +271,7 @@ class Ingestion:
         if not self.embedder.dimensions:  # switched off: texts are found by their words
             return []
         texts = chunk_texts(document, chunks)
-        vectors = await self.embedder.embed(texts)
+        vectors = await self.embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT)
         if len(vectors) != len(texts):
             raise EmbedderUnavailable
         return vectors

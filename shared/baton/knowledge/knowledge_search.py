@@ -31,7 +31,7 @@ from baton.knowledge.chunk_places import place_of
 from baton.knowledge.near_duplicates import without_near_duplicates
 from baton.knowledge.passages import passages_of
 from baton.ports.documents import DocumentStore
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 from baton.ports.search_index import SearchIndex
 
 logger = Logger(child=True)
@@ -178,7 +178,7 @@ class KnowledgeSearch:
             return None, None
         try:
             async with asyncio.timeout(self.embedding_deadline.total_seconds()):
-                [vector] = await self.embedder.embed([query])
+                [vector] = await self.embedder.embed([query], purpose=EmbeddingPurpose.QUERY)
             return vector, None
         except TimeoutError:
             count(Metric.RECALLS_INCOMPLETE)

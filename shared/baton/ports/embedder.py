@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Protocol
 
 from baton.domain.search import Vector
+
+
+class EmbeddingPurpose(StrEnum):
+    """What a vector is for. Some models turn a question and the texts that answer it into vectors in different ways."""
+
+    DOCUMENT = "document"
+    """To be stored, or to be compared with vectors of its own kind."""
+    QUERY = "query"
+    """To search among the vectors of documents."""
 
 
 class Embedder(Protocol):
@@ -21,10 +31,17 @@ class Embedder(Protocol):
         """The length of its vectors; 0 if embedding is switched off, and ``embed`` always raises."""
         ...
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
         """Return a vector for each text, in their order. Overlong texts are cut, batches are split.
 
-        ``seconds`` is the time that the caller has, if that is little. Raises ``EmbedderUnavailable``, also when that
-        time is over and for an answer of the wrong form or dimension.
+        ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if that is little.
+
+        Raises ``EmbedderUnavailable``, also when that time is over and for an answer of the wrong form or dimension.
         """
         ...

@@ -11,7 +11,7 @@ from baton.domain.procedure import Procedure, ProcedureDraft
 from baton.domain.text import folded
 from baton.domain.triggers import matching
 from baton.memory.recall.relevance import content_words
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 
 MAX_COMPARED: Final = 50
 """Procedures that are compared by meaning: those that have most words in common with the draft."""
@@ -48,7 +48,9 @@ def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
 
 
 async def _meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[float]:
-    vectors = await embedder.embed([_text(draft), *(_text(each.draft) for each in procedures)])
+    vectors = await embedder.embed(
+        [_text(draft), *(_text(each.draft) for each in procedures)], purpose=EmbeddingPurpose.DOCUMENT
+    )
     first, *others = vectors
     if any(len(other) != len(first) for other in others):
         raise EmbedderUnavailable("The embedding model has changed the length of its vectors.")

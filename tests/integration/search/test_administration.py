@@ -186,7 +186,7 @@ class Interrupted(FakeEmbedder):
         super().__init__(name, dimensions)
         self.calls = calls
 
-    async def embed(self, texts, *, seconds=None):  # type: ignore[no-untyped-def]
+    async def embed(self, texts, **_):  # type: ignore[no-untyped-def]
         if self.calls <= 0:
             raise EmbedderUnavailable
         self.calls -= 1

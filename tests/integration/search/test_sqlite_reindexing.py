@@ -39,7 +39,7 @@ class Larger(FakeEmbedder):
         super().__init__("larger", 96)
         self.before = before
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
         if self.before is not None:
             await self.before()
         return await super().embed(texts)

@@ -333,7 +333,7 @@ async def test_a_document_that_is_deleted_while_it_is_embedded_is_not_indexed(pi
     await pipeline.upload(ref, text_of(3, "Bolts"))
     embed = pipeline.embedder.embed
 
-    async def delete_meanwhile(texts: list[str]) -> object:
+    async def delete_meanwhile(texts: list[str], **_: object) -> object:
         vectors = await embed(texts)
         await pipeline.delete(ref)
         return vectors

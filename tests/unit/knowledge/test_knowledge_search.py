@@ -73,6 +73,7 @@ async def test_a_chunk_is_found_with_its_place_in_the_document(library: Library)
     assert (citation.url, citation.chunk_id) == ("https://a.example/h", "document-0@1#2")
     assert found.text == chunk.text
     assert found.cosine is not None
+    assert library.embedder.queries == [QUESTION]
 
 
 CROSSING = "The pump is started by hand, says the first chapter.\n\nValves\n\nValves close themselves in winter."

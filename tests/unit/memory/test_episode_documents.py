@@ -105,6 +105,7 @@ async def test_every_view_gets_its_vector_and_equal_texts_are_embedded_once() ->
         for view in document.views.values():
             assert view.vector == embedder.vector(view.text)
     assert len(embedder.embedded) == len(set(embedder.embedded))
+    assert embedder.queries == []
 
 
 async def test_without_an_embedder_documents_have_words_only() -> None:

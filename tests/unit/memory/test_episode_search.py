@@ -182,6 +182,12 @@ async def test_an_index_of_another_embedding_model_is_searched_by_words(index: F
     assert len(found.episodes) == 1
 
 
+async def test_what_is_searched_for_is_embedded_as_a_query(index: FakeSearchIndex) -> None:
+    embedder = FakeEmbedder()
+    await searching(index, embedder).search(ADA, "bicycle", limit=5)
+    assert embedder.queries == ["bicycle"]
+
+
 async def test_an_embedding_that_is_known_is_not_made_again(index: FakeSearchIndex) -> None:
     await store(index, episode(), BIKE)
     embedder = FakeEmbedder()

@@ -14,6 +14,7 @@ from baton.adapters.sqlite_index import SqliteIndex
 from baton.composition.aws import AwsPorts
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import SearchFilter
+from baton.ports.embedder import EmbeddingPurpose
 from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
 
@@ -77,6 +78,8 @@ async def test_a_deferred_embedder_is_made_once() -> None:
         return made[-1]
 
     embedder = DeferredEmbedder(make, "fake-embedder", DIMENSIONS)
-    assert await embedder.embed(["green"]) == await embedder.embed(["green"])
+    query = EmbeddingPurpose.QUERY
+    assert await embedder.embed(["green"]) == await embedder.embed(["green"], purpose=query)
     assert embedder.load() is made[0]
+    assert (made[0].embedded, made[0].queries) == (["green", "green"], ["green"])
     assert len(made) == 1

@@ -104,6 +104,7 @@ async def test_a_message_embeds_once_whatever_it_is_compared_with() -> None:
     harness.embedder.embedded.clear()
     await harness.say(content=QUESTION)
     assert harness.embedder.embedded.count(QUESTION) == 1
+    assert harness.embedder.queries == [QUESTION]
     assert {index for _, index, _ in harness.search.searches} == {IndexName.EPISODES, IndexName.KNOWLEDGE}
 
 
@@ -469,7 +470,7 @@ async def teach(harness: Harness, name: str, trigger: str, description: str = "S
 class Meanings(FakeEmbedder):
     """An embedder to which two texts mean the same."""
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
+    async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
         return [self.vector("say names" if "name" in text or "called" in text else text) for text in texts]
 
 

@@ -23,6 +23,7 @@ from baton.domain.errors import EmbedderUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.search import Vector
 from baton.off_loop import off_loop
+from baton.ports.embedder import EmbeddingPurpose
 from baton.ports.token_counter import TokenCounter
 
 MAX_TEXT_TOKENS = 4_000
@@ -98,8 +99,14 @@ class OpenAIEmbedder:
         """See ``Embedder``."""
         return self._dimensions
 
-    async def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> Sequence[Vector]:
-        """See ``Embedder``."""
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
+        """See ``Embedder``. This API knows no purposes."""
         deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
         vectors: list[Vector] = [()] * len(texts)
         batches = await off_loop(sum(map(len, texts)), self._batches, texts)

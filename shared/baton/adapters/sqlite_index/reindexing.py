@@ -12,7 +12,7 @@ from baton.adapters.sqlite_index.index import FORMAT
 from baton.adapters.sqlite_index.owner_file import OwnerFile, Revision
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import IndexDocument, IndexedText, IndexName
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 from baton.ports.search_administration import Reindexed
 
 BATCH = 50
@@ -63,7 +63,9 @@ class SqliteReindexing:
 async def _embedded(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
     """Return the documents with vectors of the embedder, or without any if it is off."""
     texts = [view.text for document in documents for view in document.views.values()]
-    vectors = iter(await embedder.embed(texts) if embedder.dimensions and texts else [])
+    vectors = iter(
+        await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT) if embedder.dimensions and texts else []
+    )
     return [
         replace(
             document,

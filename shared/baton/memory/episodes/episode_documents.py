@@ -10,7 +10,7 @@ from typing import Any
 
 from baton.domain.episode import Episode, EpisodeMessage, Fact
 from baton.domain.search import IndexDocument, IndexedText, Vector
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 
 MESSAGE, SUMMARY, FACT = "message", "summary", "fact"
 """The kinds of documents."""
@@ -52,7 +52,7 @@ async def embedded(documents: Sequence[IndexDocument], embedder: Embedder) -> li
         return list(documents)
     # A first message stands alone in two views.
     texts = list(dict.fromkeys(view.text for document in documents for view in document.views.values()))
-    vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
+    vectors = dict(zip(texts, await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT), strict=True))
     return [_with_vectors(document, vectors, embedder.name) for document in documents]
 
 

@@ -22,7 +22,7 @@ from baton.memory.episodes.episode_ranking import (
     EpisodeWeights,
     rank_episodes,
 )
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 from baton.ports.search_index import SearchIndex
 
 MAX_MATCHES = 20
@@ -136,7 +136,9 @@ class EpisodeSearch:
         try:
             seconds = self.embedding_deadline.total_seconds()
             async with asyncio.timeout(seconds):
-                [vector] = await self.embedder.embed([query[:MAX_QUERY]], seconds=EMBEDDER_SHARE * seconds)
+                [vector] = await self.embedder.embed(
+                    [query[:MAX_QUERY]], purpose=EmbeddingPurpose.QUERY, seconds=EMBEDDER_SHARE * seconds
+                )
         except (EmbedderUnavailable, TimeoutError):
             count(Metric.RECALLS_INCOMPLETE)
             logger.warning("The query could not be embedded in time; words decide alone")

@@ -18,7 +18,7 @@ from baton.domain.search import Vector
 from baton.domain.triggers import is_phrase
 from baton.memory.recalled import ProcedureMatch
 from baton.off_loop import off_loop
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 
 MAX_KNOWN = 4_000
 """Procedures whose vectors a worker keeps: about 40 MB at 1,536 dimensions and three texts each."""
@@ -83,7 +83,11 @@ class ProcedureVectors:
             async with asyncio.timeout(seconds):
                 for places in _batches(procedures, missing):
                     texts = [_texts(procedures[place]) for place in places]
-                    embedded = list(await self._embedder.embed([text for each in texts for text in each]))
+                    embedded = list(
+                        await self._embedder.embed(
+                            [text for each in texts for text in each], purpose=EmbeddingPurpose.DOCUMENT
+                        )
+                    )
                     for place, each in zip(places, texts, strict=True):
                         found[place] = tuple(map(_View.of, embedded[: len(each)]))
                         self._keep(keys[place], found[place])

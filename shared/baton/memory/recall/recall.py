@@ -21,7 +21,7 @@ from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes, find_knowledge
 from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
 from baton.off_loop import off_loop
-from baton.ports.embedder import Embedder
+from baton.ports.embedder import Embedder, EmbeddingPurpose
 from baton.ports.search_index import SearchIndex
 
 logger = Logger(child=True)
@@ -212,7 +212,9 @@ class _Work:
         seconds = EMBEDDING_SHARE * self._deadline.total_seconds()
         try:
             async with asyncio.timeout(seconds):
-                [self._vector] = await self._embedder.embed([self._query], seconds=EMBEDDER_SHARE * seconds)
+                [self._vector] = await self._embedder.embed(
+                    [self._query], purpose=EmbeddingPurpose.QUERY, seconds=EMBEDDER_SHARE * seconds
+                )
             return self._vector
         except TimeoutError:
             self._words_only = f"the embedding took more than {seconds * 1000:g} ms: searched by words only"
