@@ -13,6 +13,8 @@ Json = dict[str, Any]
 _EVENTS: TypeAdapter[Any] = TypeAdapter(Event)
 _CLOSED_BY = {
     "TEXT_MESSAGE_END": ("TEXT_MESSAGE_START", "messageId"),
+    "REASONING_MESSAGE_END": ("REASONING_MESSAGE_START", "messageId"),
+    "REASONING_END": ("REASONING_START", "messageId"),
     "TOOL_CALL_END": ("TOOL_CALL_START", "toolCallId"),
     "STEP_FINISHED": ("STEP_STARTED", "stepName"),
     "SUBAGENT_FINISHED": ("SUBAGENT_STARTED", "subagentRunId"),
@@ -21,6 +23,7 @@ _CLOSED_BY = {
 _OPENED = dict(_CLOSED_BY.values())
 _CONTENT_OF = {
     "TEXT_MESSAGE_CONTENT": ("TEXT_MESSAGE_START", "messageId"),
+    "REASONING_MESSAGE_CONTENT": ("REASONING_MESSAGE_START", "messageId"),
     "TOOL_CALL_ARGS": ("TOOL_CALL_START", "toolCallId"),
 }
 

@@ -40,6 +40,11 @@ KNOWN_EVENTS = frozenset(
         "ACTIVITY_SNAPSHOT",
         "ACTIVITY_DELTA",
         "CUSTOM",
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
     }
 )
 """Event types of both lines. Clients of 0.0.58 abort a run at any other type."""

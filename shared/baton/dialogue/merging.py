@@ -9,6 +9,11 @@ from typing import Any
 
 from ag_ui.core import (
     BaseEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
     StateDeltaEvent,
     StepFinishedEvent,
     StepStartedEvent,
@@ -24,7 +29,14 @@ from baton.domain.events import text_content, text_end, text_start
 from baton.domain.message import LENGTH
 from baton.handoffs.forks import SPECIALIST
 
-_SHOWN = (StateDeltaEvent, StepStartedEvent, StepFinishedEvent)
+_THINKING = (
+    ReasoningStartEvent,
+    ReasoningMessageStartEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningEndEvent,
+)
+_SHOWN = (StateDeltaEvent, StepStartedEvent, StepFinishedEvent, *_THINKING)
 _APART = "\n\n"
 
 

@@ -16,6 +16,8 @@ from baton.ports.thread_store import Lease
 
 PIECE_SECONDS = 1.0
 MAX_SECONDS = 5.0
+STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
+"""Events that somebody reads as they come, and that are logged soon."""
 MAX_PIECE = 256 * 1024
 """Bytes of events in a piece, before compression: an item holds 400 KB."""
 
@@ -50,7 +52,8 @@ class EventLog:
     def piece_due(self) -> float:
         """Return the event loop time at which the next piece is due: after a second with text, after five without.
 
-        The first events of a run wait for its text, so that a model's silence before its first word costs no write.
+        Visible thinking counts as text. The first events of a run wait for it, so that a model's silence before its
+        first word costs no write.
         """
         oldest, text = self._unlogged_since, self._text_since
         return min(
@@ -65,7 +68,7 @@ class EventLog:
         self._unlogged.append(numbered)
         now = asyncio.get_running_loop().time()
         self._unlogged_since = self._unlogged_since or now
-        if numbered.type == "TEXT_MESSAGE_CONTENT":
+        if numbered.type in STREAMED:
             self._text_since = self._text_since or now
         return numbered
 
@@ -87,9 +90,14 @@ class EventLog:
             self._unlogged = self._unlogged[len(events) :]
 
     @property
-    def is_tail_too_long(self) -> bool:
-        """Return whether the tail would make the run's last message too large, so that a piece should be written."""
-        return len(_in_items(self._unlogged)) > 1
+    def is_piece_needed(self) -> bool:
+        """Return whether the events that are not logged must be written as a piece, and not stored with a message.
+
+        They would make the message too large, or contain thinking: that is kept as long as the log, not as long as
+        messages.
+        """
+        has_thinking = any(event.type.startswith("REASONING_") for event in self._unlogged)
+        return has_thinking or len(_in_items(self._unlogged)) > 1
 
     def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
         """Return the first sequence number and the events of the tail.

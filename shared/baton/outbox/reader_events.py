@@ -10,10 +10,18 @@ from baton.domain.events import Event
 from baton.domain.thread import Thread
 from baton.privacy.readers import Readers
 
-_PIECES = {"TEXT_MESSAGE_CONTENT": "messageId", "TOOL_CALL_ARGS": "toolCallId"}
+_PIECES = {
+    "TEXT_MESSAGE_CONTENT": "messageId",
+    "REASONING_MESSAGE_CONTENT": "messageId",
+    "TOOL_CALL_ARGS": "toolCallId",
+}
 """Events with a piece of a text, and the member that says of which."""
-_BEGINNINGS = {"TEXT_MESSAGE_START": "messageId", "TOOL_CALL_START": "toolCallId"}
-_ENDS = {"TEXT_MESSAGE_END": "messageId", "TOOL_CALL_END": "toolCallId"}
+_BEGINNINGS = {
+    "TEXT_MESSAGE_START": "messageId",
+    "REASONING_MESSAGE_START": "messageId",
+    "TOOL_CALL_START": "toolCallId",
+}
+_ENDS = {"TEXT_MESSAGE_END": "messageId", "REASONING_MESSAGE_END": "messageId", "TOOL_CALL_END": "toolCallId"}
 _ENDS_OF_A_RUN = {"RUN_FINISHED", "RUN_ERROR"}
 
 

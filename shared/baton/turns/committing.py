@@ -84,7 +84,7 @@ class RunCommit:
         conversation = result.conversation
         if ended is not None:
             conversation = self.services.conversations.leave(conversation, HandoffOutcome.CLOSED)
-        if self.outbox.log.is_tail_too_long:
+        if self.outbox.log.is_piece_needed:
             await self.outbox.log.write_piece(lease)
         # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
         is_cut = any(message.is_cut for message in messages)
