@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from baton.domain.answer_schema import AnswerSchema
 from baton.domain.definition import AgentId, Definition, Locale, Text
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import PermissionName
@@ -215,6 +216,8 @@ class AgentDefinition(Definition):
     model: ModelChoice = ModelChoice()
     system_prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(default="", validate_default=True)
     """The system prompt. Only remote agents have none."""
+    answer_schema: AnswerSchema | None = None
+    """JSON Schema of its answers, of type object. The final answer of a turn is then JSON that is valid against it."""
     memory: MemorySettings = MemorySettings()
     learning: LearningSettings = LearningSettings()
     timeouts: Timeouts = Timeouts()
@@ -277,6 +280,12 @@ class AgentDefinition(Definition):
     def _conversations_begin_here(self) -> AgentDefinition:
         if self.main and self.remote is not None:
             raise ValueError("a conversation cannot begin with a remote agent: leave `main` out")
+        return self
+
+    @model_validator(mode="after")
+    def _remote_agents_have_no_schema(self) -> AgentDefinition:
+        if self.answer_schema is not None and self.remote is not None:
+            raise ValueError("a remote agent decides on its answers itself: leave `answer_schema` out")
         return self
 
     @model_validator(mode="after")

@@ -60,7 +60,7 @@ def checked_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"is no JSON Schema: {error.message}") from None
     if schema.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
-    for part in _parts(schema):
+    for part in subschemas(schema):
         for keyword in ("$ref", "$dynamicRef", "patternProperties"):
             if keyword in part:
                 raise ValueError(f"must not use {keyword}")
@@ -137,12 +137,28 @@ def problems(schema: Schema, value: Any) -> list[Problem]:
     return [_problem(error) for error in errors[:MAX_PROBLEMS]]
 
 
+class UncheckableValue(Exception):
+    """The schema is invalid, or takes more than ``MAX_STEPS`` to check the value."""
+
+
 def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
-    """Return where and why ``value`` does not fit an external schema; None if it fits or cannot be checked.
+    """Return where and why ``value`` does not fit an external schema; None if it fits or cannot be checked."""
+    try:
+        errors = foreign_schema_errors(schema, value)
+    except UncheckableValue:
+        return None  # the tool must check the arguments
+    if not errors:
+        return None
+    where = "/".join(str(part) for part in errors[-1].absolute_path)
+    return f"{f' at {where}' if where else ''}: {errors[-1].message}"
+
+
+def foreign_schema_errors(schema: Schema, value: Any) -> list[Any]:
+    """Return jsonschema's errors of ``value``, the most relevant one last; empty if it fits an external schema.
 
     References are not fetched. Patterns that need Python's regular expressions are not checked, because a tool's schema
-    and a model's text could keep them busy forever. So could references that multiply: after ``MAX_STEPS`` the value
-    counts as one that cannot be checked.
+    and a model's text could keep them busy forever. So could references that multiply: after ``MAX_STEPS`` it raises
+    ``UncheckableValue``, as for an invalid schema.
     """
     # Imported with the first call: it takes a tenth of a second, and most turns have no calls.
     from jsonschema import Draft202012Validator, SchemaError
@@ -156,13 +172,9 @@ def foreign_schema_problem(schema: Schema, value: Any) -> str | None:
     validator = _foreign_validator(validator_for(known, default=Draft202012Validator))
     _steps.set(iter(range(MAX_STEPS)))
     try:
-        errors = sorted(validator(schema, registry=Registry()).iter_errors(value), key=relevance)
+        return sorted(validator(schema, registry=Registry()).iter_errors(value), key=relevance)
     except (SchemaError, Unresolvable, RecursionError, _TooManySteps):
-        return None  # the schema itself is invalid or too costly, so the tool must check the arguments
-    if not errors:
-        return None
-    where = "/".join(str(part) for part in errors[-1].absolute_path)
-    return f"{f' at {where}' if where else ''}: {errors[-1].message}"
+        raise UncheckableValue from None
 
 
 def partial(schema: Schema) -> Schema:
@@ -183,19 +195,19 @@ def _problem(error: Any) -> Problem:
     return Problem(f"{path}: {message}" if path else message, missing)
 
 
-def _parts(schema: Any) -> Iterator[Schema]:
+def subschemas(schema: Any) -> Iterator[Schema]:
     """Yield the schema and every schema within it."""
     if not isinstance(schema, dict):
         return
     yield schema
     for keyword in _ONE:
-        yield from _parts(schema.get(keyword))
+        yield from subschemas(schema.get(keyword))
     for keyword in _SEVERAL:
         for part in schema.get(keyword, ()):
-            yield from _parts(part)
+            yield from subschemas(part)
     for keyword in _NAMED:
         for part in schema.get(keyword, {}).values():
-            yield from _parts(part)
+            yield from subschemas(part)
 
 
 @lru_cache(maxsize=1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.errors import NotFound
+from baton.domain.json_object import json_object
 from baton.domain.message import Role
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ChatModel, FinishReason, ModelSettings, Prompt
@@ -55,7 +55,7 @@ class LightModel:
         """
         for _ in range(TRIES):
             answer, _ = await self._answer(task, instructions, data, max_tokens, schema)
-            found = json_object(answer)
+            found = json_object(answer, mends_lists=True)
             if found is not None:
                 return found
         raise JunkAnswer(f"the light model wrote no JSON for {task}")
@@ -83,19 +83,3 @@ def whole_sentences(text: str) -> str:
     if text.endswith((".", "!", "?", "。")) or end < 0:
         return text
     return text[: end + 1].strip()
-
-
-def json_object(answer: str) -> dict[str, Any] | None:
-    """Return the JSON object of an answer, which may stand between other words or in a code block; None without one.
-
-    Of a list that was cut, the whole objects are kept.
-    """
-    start, end = answer.find("{"), answer.rfind("}")
-    if start < 0 or end < start:
-        return None
-    for ending in ("", "]}"):
-        with contextlib.suppress(ValueError, RecursionError):
-            found = json.loads(answer[start : end + 1] + ending)
-            if isinstance(found, dict):
-                return found
-    return None
