@@ -1,0 +1,1 @@
+"""Models of Amazon Bedrock, called with the function's role: ConverseStream for answers, InvokeModel for vectors."""
