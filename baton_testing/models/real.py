@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from baton.adapters.openai import OpenAIChatModel
-from baton.adapters.openai.cache_hints import hints_for
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton_testing.conversation_ports import ModelNames
@@ -38,7 +37,6 @@ class RealModel:
             api_key=os.environ.get("OPENAI_API_KEY") or "none",
             base_url=base_url,
             sends_metadata=os.environ.get("BATON_MODEL_METADATA", "").lower() in ("1", "true", "yes"),
-            cache_hints=hints_for(base_url, "auto"),
         )
 
     async def stream(

@@ -54,8 +54,6 @@ class RenderedRequest:
 
 def _message(prompt: Prompt, numbered: Any) -> dict[str, Any]:
     told: dict[str, Any] = {"role": prompt.role.value, "content": content_as_json(prompt.content)}
-    if prompt.name is not None:
-        told["name"] = prompt.name
     if prompt.tool_calls:
         told["tool_calls"] = [
             {"id": numbered(call.id), "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls

@@ -50,13 +50,13 @@ class AwsAgentPorts(AwsStorePorts):
 
         def openai() -> ChatModel:
             from baton.adapters.openai import OpenAIChatModel
-            from baton.adapters.openai.cache_hints import hints_for
+            from baton.adapters.openai.cache_hints import hints_of_setting
 
             return OpenAIChatModel(
                 api_key=self.model_key,
                 base_url=settings.base_url,
                 sends_metadata=settings.sends_metadata,
-                cache_hints=hints_for(settings.base_url, settings.cache_hints),
+                cache_hints=hints_of_setting(settings.cache_hints),
             )
 
         return DeferredChatModel(openai)

@@ -47,6 +47,8 @@ class Metric(StrEnum):
     """Answers that were begun for a message that was sent before, and stopped. Nobody is charged their tokens."""
     MODEL_CALLS_FAILED = "ModelCallsFailed"
     """Failed calls of a model. Most are repeated."""
+    MODEL_FACTS_LEARNED = "ModelFactsLearned"
+    """Facts that a model's refusal has taught. Each process learns them again unless the operator declares them."""
     AGENTS_UNREADABLE = "AgentsUnreadable"
     """Reads of tenants' own agents that failed, where an older copy was used, and agents that could not be used."""
     TOOL_FAILURES = "ToolFailures"

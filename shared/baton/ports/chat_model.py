@@ -48,7 +48,6 @@ class Prompt:
 
     role: Role
     content: Content
-    name: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls of an assistant message. The result of each call must follow before any other message."""
     tool_call_id: str | None = None
@@ -106,6 +105,11 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TextTakenBack:
+    """All text of the answer so far was thinking, which only a tag after it has shown."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The end of the answer; ``usage`` is None if the endpoint reports none."""
 
@@ -119,7 +123,7 @@ class Finished:
     """Settings that were not sent, because the model does not take them."""
 
 
-ModelChunk = TextDelta | ReasoningDelta | ToolCall | Finished
+ModelChunk = TextDelta | ReasoningDelta | TextTakenBack | ToolCall | Finished
 
 
 class ChatModel(Protocol):
@@ -138,8 +142,8 @@ class ChatModel(Protocol):
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the answer's text as it arrives, then its tool calls in the model's order, then one ``Finished``.
 
-        Thinking is yielded as it arrives too, if ``settings.shows_reasoning``. The ids of tool calls are unique within
-        their answer, and never empty.
+        Thinking is yielded as it arrives too, if ``settings.shows_reasoning``. ``TextTakenBack`` revokes all text that
+        came before it. The ids of tool calls are unique within their answer, and never empty.
 
         The order of ``prompts`` is a promise: within a turn each request's prompts and tools begin with those of the
         request before it, unless the turn had to be shortened. Models bind their thinking to what came before it.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.openai.cache_hints import CacheHints, hints_for
+from baton.adapters.models.profile import CacheHints
+from baton.adapters.models.profiles import declared_profile, host_of
+from baton.adapters.openai.cache_hints import hints_of_setting
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
@@ -110,4 +112,6 @@ async def test_the_keys_of_a_tools_schema_come_in_one_order(make_model: MakeMode
 def test_only_openais_own_hosts_get_a_key_without_being_asked(
     base_url: str | None, setting: str, hints: CacheHints
 ) -> None:
-    assert hints_for(base_url, setting) is hints
+    declared = declared_profile(host_of(base_url), "m").cache
+    chosen = hints_of_setting(setting)
+    assert (declared if chosen is None else chosen) is hints

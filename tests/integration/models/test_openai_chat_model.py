@@ -50,7 +50,7 @@ async def test_the_request_says_what_the_prompts_and_settings_say(
         Prompt(Role.SYSTEM, "Be kind."),
         Prompt(Role.CONTEXT, "It rains."),
         Prompt(Role.USER, "Hello"),
-        Prompt(Role.ASSISTANT, "Hi!", name="Baton Assistant"),
+        Prompt(Role.ASSISTANT, "Hi!"),
         Prompt(Role.USER, "How are you?"),
     )
     assert fault_model.bodies == [
@@ -60,7 +60,7 @@ async def test_the_request_says_what_the_prompts_and_settings_say(
                 {"role": "system", "content": "Be kind."},
                 {"role": "system", "content": "It rains."},
                 {"role": "user", "content": "Hello"},
-                {"role": "assistant", "content": "Hi!", "name": "Baton_Assistant"},
+                {"role": "assistant", "content": "Hi!"},
                 {"role": "user", "content": "How are you?"},
             ],
             "stream": True,

@@ -9,11 +9,14 @@ import pytest
 from baton.adapters.openai import OpenAIChatModel
 from baton.domain.errors import (
     ContentFiltered,
+    ContextTooLong,
     ModelError,
+    ModelMisconfigured,
     ModelRateLimited,
     ModelRefused,
     ModelTimeout,
     ModelUnavailable,
+    OutOfCredit,
 )
 from baton.ports.chat_model import (
     ModelSettings,
@@ -84,7 +87,7 @@ async def test_no_attempt_is_made_that_would_begin_after_the_models_time(
     ("failure", "expected", "said"),
     [
         pytest.param(fault.rate_limited(), ModelRateLimited, "", id="429"),
-        pytest.param(fault.status(429, {"code": "insufficient_quota"}), ModelRateLimited, "", id="empty account"),
+        pytest.param(fault.status(429, {"code": "insufficient_quota"}), OutOfCredit, "", id="empty account"),
         pytest.param(fault.status(408), ModelTimeout, "", id="408"),
         pytest.param(fault.status(500), ModelUnavailable, "", id="500"),
         pytest.param(fault.unavailable(), ModelUnavailable, "", id="503"),
@@ -100,9 +103,9 @@ async def test_no_attempt_is_made_that_would_begin_after_the_models_time(
             "",
             id="a call without a name",
         ),
-        pytest.param(fault.unauthorized(), ModelRefused, "", id="401"),
-        pytest.param(fault.status(404, {"code": "model_not_found"}), ModelRefused, "", id="unknown model"),
-        pytest.param(fault.status(400, {"code": "context_length_exceeded"}), ModelRefused, "", id="prompt too long"),
+        pytest.param(fault.unauthorized(), ModelMisconfigured, "", id="401"),
+        pytest.param(fault.status(404, {"code": "model_not_found"}), ModelMisconfigured, "", id="unknown model"),
+        pytest.param(fault.status(400, {"code": "context_length_exceeded"}), ContextTooLong, "", id="prompt too long"),
         pytest.param(fault.filtered_prompt(), ContentFiltered, "", id="filtered question"),
         pytest.param(fault.filtered_answer(), ContentFiltered, "", id="filtered answer, nothing said"),
         pytest.param(fault.filtered_answer(ONE_WORD), ContentFiltered, ONE_WORD, id="filtered answer"),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 
-from baton.adapters.openai.messages import MAX_INLINED_CHARACTERS, wire_messages
+from baton.adapters.models.attachments import MAX_INLINED_CHARACTERS
+from baton.adapters.openai.messages import wire_messages
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import Part, Role
 from baton.domain.tool_call import ToolCall
@@ -45,16 +46,16 @@ async def test_text_beside_tool_calls_is_kept() -> None:
 
 
 async def test_a_tools_output_without_its_call_is_told_with_a_users_authority() -> None:
-    [message] = await wire_messages([Prompt(Role.TOOL, "It rains.", name="weather")], MemoryThreadFiles())
-    assert message == {"role": "user", "content": "It rains.", "name": "weather"}
+    [message] = await wire_messages([Prompt(Role.TOOL, "It rains.")], MemoryThreadFiles())
+    assert message == {"role": "user", "content": "It rains."}
 
 
 @pytest.mark.parametrize("arguments", ["", "[]", "1", '{"x": ', "[" * 100_000])
 async def test_arguments_that_are_no_object_do_not_spoil_the_conversation(arguments: str) -> None:
     prompt = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("c1", "add", arguments),))
     [message] = await wire_messages([prompt], MemoryThreadFiles())
-    [call] = message["tool_calls"]  # type: ignore[typeddict-item]
-    assert json.loads(call["function"]["arguments"]) == {"malformed": arguments}  # type: ignore[typeddict-item]
+    [call] = message["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {"malformed": arguments}
 
 
 async def test_an_image_at_an_address_is_passed_as_that_address() -> None:

@@ -51,7 +51,7 @@ def test_what_is_counted_whole_is_exact(tiktokens_own: tiktoken.Encoding, charac
 
 LONG_TEXTS = {
     "prose": "".join(path.read_text() for path in sorted(FOLDER.parents[1].glob("docs/explanation/*.md"))) * 3,
-    "code": (FOLDER.parents[1] / "shared/baton/adapters/openai/chat_model.py").read_text() * 9,
+    "code": (FOLDER.parents[1] / "shared/baton/adapters/openai/chat_answer.py").read_text() * 9,
     "data": json.dumps([{"id": number, "name": f"item {number}", "tags": ["a", "b"]} for number in range(5_000)]),
     "no words": "a" * 200_000,
     "another script": "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(100_000)),

@@ -86,13 +86,11 @@ class ModelProfile:
     """Whether the first message besides the system's must be the user's."""
     user_after_tool: bool = True
     """Whether a message of the user may follow a tool's result directly."""
-    takes_names: bool = False
-    """Whether messages may carry a ``name``."""
     tools_with_history: bool = True
     """Whether tools must be declared as long as the history holds calls, also in the last round."""
     replay: Replay = Replay.TURN
     """When parts of an answer go back. Unknown fields of calls always do."""
-    replayed_fields: tuple[str, ...] = ("reasoning_details", "thinking_blocks")
+    replayed_fields: tuple[str, ...] = ("reasoning_details", "thinking_blocks", "extra_content")
     """Fields of a message of Chat Completions that go back."""
     required_field: str | None = None
     """The one of them that every message of the assistant must have, empty if there is nothing to send."""

@@ -1,23 +1,17 @@
-"""Clients of an OpenAI-compatible endpoint, one for each event loop, and the waits between attempts."""
+"""Clients of an OpenAI-compatible endpoint, one for each event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
 import httpx2 as httpx
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
-from baton.adapters.openai.errors import Failure, is_worth_repeating, retry_after
 from baton.adapters.openai.response_limits import LIMITS, limit_response
 from baton.adapters.stream_limits import StreamLimits
-
-MAX_BACKOFF_SECONDS = 8.0
-MAX_RETRY_AFTER_SECONDS = 20.0
 
 
 class OpenAIClients:
@@ -76,24 +70,3 @@ class OpenAIClients:
     async def _key(self) -> str:
         key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
         return key or "none"  # Endpoints without keys get a well-formed header too.
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """The waits between attempts. The first one takes up to ``seconds``, each further one twice as long."""
-
-    seconds: float
-
-    def before_retry(self, failure: Failure, attempt: int) -> float | None:
-        """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
-        if not is_worth_repeating(failure):
-            return None
-        asked = retry_after(failure)
-        if asked is not None:
-            return asked if asked <= MAX_RETRY_AFTER_SECONDS else None
-        return self.delay(attempt)
-
-    def delay(self, attempt: int) -> float:
-        """Return the seconds to wait after a failed attempt, from 0, with jitter."""
-        backoff = min(self.seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
-        return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter

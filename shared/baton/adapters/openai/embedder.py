@@ -15,8 +15,9 @@ from aws_lambda_powertools import Logger
 from openai import APIStatusError, OpenAIError, omit
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
-from baton.adapters.openai.clients import Backoff, OpenAIClients
-from baton.adapters.openai.errors import describe
+from baton.adapters.models.failure import Backoff
+from baton.adapters.openai.clients import OpenAIClients
+from baton.adapters.openai.errors import provider_failure
 from baton.adapters.openai.response_limits import EMBEDDING_LIMITS
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import EmbedderUnavailable
@@ -201,12 +202,12 @@ class OpenAIEmbedder:
     def _delay(self, failure: Exception, attempt: int) -> float | None:
         """Return the seconds to wait before a retry; None if a retry is useless."""
         if isinstance(failure, OpenAIError | TimeoutError):
-            return self._backoff.before_retry(failure, attempt)
+            return self._backoff.before_retry(provider_failure(failure), attempt)
         return self._backoff.delay(attempt)
 
     def _log(self, failure: Exception, attempt: int, last: bool) -> None:
         if isinstance(failure, OpenAIError | TimeoutError | ValueError):
-            details = describe(failure, self._clients.key)
+            details = provider_failure(failure).described(self._clients.key)
         else:
             details = {"failure": type(failure).__name__, "text": str(failure)}
         message = "The embedder failed" if last else "The embedder failed; trying again"
@@ -217,7 +218,7 @@ class OpenAIEmbedder:
 def _is_too_long(failure: Exception) -> bool:
     if not isinstance(failure, APIStatusError) or failure.status_code not in (400, 413, 422):
         return False
-    return failure.status_code == 413 or any(words in str(failure).lower() for words in _TOO_LONG)
+    return failure.status_code == 413 or any(words in provider_failure(failure).words for words in _TOO_LONG)
 
 
 def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:

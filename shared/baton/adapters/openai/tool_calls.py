@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 
 from baton.domain.errors import ModelUnavailable
 from baton.domain.text import utf8_size
@@ -27,6 +28,8 @@ class _Draft:
     name: str
     pieces: list[str] = field(default_factory=list)
     length: int = 0
+    fields: dict[str, Any] = field(default_factory=dict)
+    """Fields of the call that OpenAI's API does not know, such as a signature."""
 
     @property
     def arguments(self) -> str:
@@ -56,6 +59,8 @@ class ToolCallFragments:
         self._parsed = 0
         self.size = 0
         """Bytes of all fragments."""
+        self.fields: list[dict[str, Any]] = []
+        """The unknown fields of each call that ``take`` returned, which the endpoint wants back."""
 
     def add(self, fragments: object) -> None:
         """Take a delta's ``tool_calls``; ``TypeError`` if it is no list. Raises ``TooManyCalls``."""
@@ -87,6 +92,7 @@ class ToolCallFragments:
             taken.add(identity)
             arguments = "{}" if draft.arguments in ("", "null") else draft.arguments
             calls.append(ToolCall(identity, draft.name, arguments))
+            self.fields.append(draft.fields)
         return calls
 
     def _add(self, fragment: object) -> None:
@@ -99,6 +105,11 @@ class ToolCallFragments:
             draft = _Draft(index, identity, name)
             self._drafts.append(draft)
             self.size += len(identity) + len(name)
+        for holder in (fragment, function):
+            extra = getattr(holder, "model_extra", None)
+            if isinstance(extra, dict) and extra:
+                draft.fields |= extra
+                self.size += sum(len(str(value)) for value in extra.values())
         draft.id = draft.id or identity
         draft.name = draft.name or name
         piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)

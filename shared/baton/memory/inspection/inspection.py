@@ -252,8 +252,6 @@ def _message(prompt: Prompt) -> dict[str, Any]:
     """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
     role = Role.SYSTEM if prompt.role is Role.CONTEXT else prompt.role
     message: dict[str, Any] = {"role": role.value, "content": _content(prompt.content)}
-    if prompt.name is not None:
-        message["name"] = prompt.name
     if prompt.tool_calls:
         message["toolCalls"] = [
             {"id": call.id, "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls

@@ -1,0 +1,271 @@
+"""Failures of a model's endpoint, read alike from every API, and the errors that they are for callers."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    ModelError,
+    ModelMisconfigured,
+    ModelRateLimited,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    OutOfCredit,
+)
+
+MAX_BACKOFF_SECONDS = 8.0
+MAX_RETRY_AFTER_SECONDS = 20.0
+MAX_TEXT = 2_000
+"""Characters of a provider's text that are read."""
+MAX_LOGGED = 500
+MAX_NESTING = 6
+
+_FILTERS = (
+    "content_filter",
+    "content_policy_violation",
+    "responsibleaipolicyviolation",
+    "violating our usage policy",
+    "content filtering policy",
+    "content management policy",
+    "prohibited_content",
+    "data_inspection_failed",
+    "bio_policy",
+    "misalignment_policy_violation",
+)
+_OVERFLOWS = (
+    "context_length_exceeded",
+    "maximum context length",
+    "reduce the length of the messages",
+    "prompt is too long",
+    "exceed context limit",
+    "input is too long",
+    "exceeds the available context size",
+    "exceeds the maximum number of tokens allowed",
+    "input token count",
+    "input tokens exceed",
+    "too many total text bytes",
+    "exceed_context_size_error",
+    "context size has been exceeded",
+    "greater than the context length",
+    "when context the overflows",
+    "context window",
+)
+_CREDIT = (
+    "insufficient_quota",
+    "insufficient_credit",
+    "insufficient credits",
+    "insufficient balance",
+    "credit balance",
+)
+_DAILY = ("perday", "per day", "daily limit", "daily quota")
+_UNKNOWN_MODEL = ("model_not_found", "model identifier is invalid", "does not exist", "no such model", "unknown model")
+_KEYS = ("invalid_api_key", "incorrect api key", "authentication_error", "invalid x-api-key", "api key not valid")
+_RATES = ("rate_limit", "throttl", "quota", "too_many_requests", "resource_exhausted")
+_TIMEOUTS = ("timeout", "timed out", "timed_out")
+_OUTAGES = ("server_error", "overloaded", "unavailable", "internal", "api_error")
+_REFUSALS = ("invalid_request", "invalid_argument", "permission", "not_found", "validation", "bad_request")
+
+
+class FailureKind(StrEnum):
+    """Where a request failed."""
+
+    ANSWER = "answer"
+    """The endpoint answered with an error, or sent one in its stream."""
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    PROTOCOL = "protocol"
+    """What it sent is no answer."""
+
+
+@dataclass
+class ProviderFailure(Exception):
+    """A request that failed, with what the endpoint said."""
+
+    name: str
+    """The class or name of the failure, for the log."""
+    kind: FailureKind = FailureKind.ANSWER
+    status: int | None = None
+    """The HTTP status, also of an error inside a stream that tells one."""
+    code: str = ""
+    type: str = ""
+    param: str = ""
+    """The field of the request that the endpoint names."""
+    text: str = ""
+    """What the endpoint said. It may quote the request, so callers never see it."""
+    retry_after: float | None = None
+    """Seconds that the endpoint asks for."""
+    is_final: bool = False
+    """Whether the endpoint says that a retry is useless."""
+    request_id: str | None = None
+
+    def __str__(self) -> str:
+        return self.text or self.name
+
+    @property
+    def words(self) -> str:
+        """Everything that the endpoint said, in lower case."""
+        return f"{self.code} {self.type} {self.param} {self.text}".lower()
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the endpoint refused this request, so that another form of it may be taken."""
+        return self.kind is FailureKind.ANSWER and isinstance(self.error, ModelRefused)
+
+    @property
+    def error(self) -> ModelError:
+        """The error for callers. It contains no text of the provider."""
+        if self.kind is FailureKind.TIMEOUT:
+            return ModelTimeout()
+        if self.kind is not FailureKind.ANSWER:
+            return ModelUnavailable()
+        words = self.words
+        if _has(words, _FILTERS):
+            return ContentFiltered()
+        if (_has(words, _OVERFLOWS) and "string too long" not in words) or _is_between_limits(words):
+            return ContextTooLong()
+        if self.status == 402 or _has(words, _CREDIT) or (self.status == 429 and _has(words, _DAILY)):
+            return OutOfCredit()
+        if "tool_use_failed" in words:  # the model wrote a call that its server could not read: another may be better
+            return ModelUnavailable()
+        if self.status is not None:
+            return _from_status(self.status, words)
+        return _from_words(f"{self.name} {self.code} {self.type}".lower())
+
+    @property
+    def is_worth_repeating(self) -> bool:
+        """Whether the same request may succeed later. After a timeout it would take too long."""
+        if self.kind is FailureKind.TIMEOUT or self.is_final:
+            return False
+        return isinstance(self.error, ModelRateLimited | ModelUnavailable | ModelTimeout)
+
+    def described(self, secret: str) -> dict[str, object]:
+        """Return the log fields, without ``secret``."""
+        found: dict[str, object] = {"failure": self.name}
+        if self.kind is FailureKind.ANSWER:
+            found |= {"provider_code": self.code or None, "provider_type": self.type or None}
+        if self.status is not None:
+            found |= {"http_status": self.status, "provider_request_id": self.request_id}
+        text = self.text[:MAX_LOGGED]
+        return found | {"text": text.replace(secret, "***") if secret else text}
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """The waits between attempts. The first one takes up to ``seconds``, each further one twice as long."""
+
+    seconds: float
+
+    def before_retry(self, failure: ProviderFailure, attempt: int) -> float | None:
+        """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
+        if not failure.is_worth_repeating:
+            return None
+        if failure.retry_after is not None:
+            return failure.retry_after if failure.retry_after <= MAX_RETRY_AFTER_SECONDS else None
+        return self.delay(attempt)
+
+    def delay(self, attempt: int) -> float:
+        """Return the seconds to wait after a failed attempt, from 0, with jitter."""
+        backoff = min(self.seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
+        return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """What an error's body says."""
+
+    code: str = ""
+    type: str = ""
+    param: str = ""
+    text: str = ""
+    status: int | None = None
+
+    @classmethod
+    def of(cls, body: object) -> ErrorBody:
+        """Read a body of any provider: ``{"error": {...}}``, a list of such, ``{"detail": [...]}`` or a text."""
+        for _ in range(MAX_NESTING):
+            if isinstance(body, list):
+                body = next((each for each in body if each), "")
+            elif isinstance(body, Mapping) and body.get("error"):
+                body = body["error"]
+            else:
+                break
+        if not isinstance(body, Mapping):
+            return cls(text=_text(body))
+        detail = body.get("detail")
+        located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
+        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
+        place = ".".join(str(each) for each in located.get("loc", ()) if each != "body")
+        # Gateways put what the provider said in there.
+        texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
+        return cls(
+            code=_text(body.get("code")),
+            type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
+            param=_text(body.get("param")) or place,
+            text=" ".join(map(_text, texts))[:MAX_TEXT],
+            status=_status(body.get("code")) or _status(body.get("status")),
+        )
+
+
+def _from_status(status: int, words: str) -> ModelError:
+    if status == 429:
+        return ModelRateLimited()
+    if status == 408:
+        return ModelTimeout()
+    if status == 403 and ("moderation" in words or "flagged" in words):
+        return ContentFiltered()
+    if status == 403 and "prompt caching" in words:
+        return ModelRefused()
+    if status in (401, 403, 404) or (status < 500 and _has(words, (*_UNKNOWN_MODEL, *_KEYS))):
+        return ModelMisconfigured()
+    if status in (424, 425):
+        return ModelUnavailable()
+    return ModelRefused() if 400 <= status < 500 else ModelUnavailable()
+
+
+def _from_words(words: str) -> ModelError:
+    if _has(words, _RATES):
+        return ModelRateLimited()
+    if _has(words, _TIMEOUTS):
+        return ModelTimeout()
+    if _has(words, _KEYS) or _has(words, _UNKNOWN_MODEL):
+        return ModelMisconfigured()
+    if _has(words, _REFUSALS):
+        return ModelRefused()
+    return ModelUnavailable()
+
+
+def _is_between_limits(words: str) -> bool:
+    """Return whether the text is Mistral's or Cerebras' ("Current length is 9000 while limit is 8192")."""
+    return "current length is" in words and "while limit is" in words
+
+
+def _has(words: str, known: tuple[str, ...]) -> bool:
+    return any(each in words for each in known)
+
+
+def _text(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return ""
+    return value[:MAX_TEXT] if isinstance(value, str) else _json(value)[:MAX_TEXT]
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)[:MAX_TEXT]
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _status(value: object) -> int | None:
+    """Return the HTTP status that a gateway puts into an error inside a stream of status 200."""
+    if isinstance(value, str) and value.isdecimal() and len(value) == 3:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None

@@ -1,0 +1,202 @@
+"""The one table of known endpoints and model families. ``profiles`` looks a model up in it.
+
+Rules apply in order, each on top of those before it: endpoints first, then families, then families at one endpoint.
+A host is a pattern of the endpoint's host and port, ``bedrock`` for Bedrock's Converse; a model is a pattern of its
+normalised name (``profiles.normalised``). The facts are fields of ``ModelProfile``; ``dropped`` and
+``dropped_keywords`` add to what earlier rules drop.
+
+Sources: type documentation of openai 3.57, pydantic-ai-slim 2.68 (profiles that were tried against the endpoints),
+the providers' documentation, and bug reports of other projects, named where nothing else tells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.adapters.models.profile import AnswerForm, Api, CacheHints, SystemPlace
+from baton.domain.provider_parts import Replay
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRule:
+    """Facts of the models that two patterns match."""
+
+    host: str
+    model: str
+    facts: Mapping[str, Any]
+
+
+SAMPLING = frozenset({"temperature", "top_p"})
+"""Refused by models that think before they answer."""
+LATE_REASONING = ("reasoning_content", "reasoning")
+"""Fields in which servers of open models send thinking. vLLM takes ``reasoning`` back from 0.16 on."""
+OPENAI_HOSTS = ("api.openai.com", "*.api.openai.com", "*.openai.azure.com", "*.services.ai.azure.com")
+# Google's API knows a part of JSON Schema only and refuses other keywords by name.
+GOOGLE_KEYWORDS = frozenset(
+    {
+        "$schema",
+        "additionalProperties",
+        "const",
+        "propertyNames",
+        "patternProperties",
+        "unevaluatedProperties",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "dependentRequired",
+        "dependentSchemas",
+        "if",
+        "then",
+        "else",
+        "not",
+        "contains",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "contentEncoding",
+        "contentMediaType",
+    }
+)
+
+ENDPOINTS = (
+    *(ProfileRule(host, "*", {"cache": CacheHints.KEY}) for host in OPENAI_HOSTS),
+    # Over Chat Completions Azure takes no ``file`` parts (pydantic-ai providers/azure).
+    ProfileRule("*.openai.azure.com", "*", {"documents": frozenset(), "limit_field": "max_completion_tokens"}),
+    ProfileRule(
+        "generativelanguage.googleapis.com",
+        "*",
+        {"dropped_keywords": GOOGLE_KEYWORDS, "inlines_refs": True, "tool_names": r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"},
+    ),
+    ProfileRule("*aiplatform.googleapis.com", "*", {"dropped_keywords": GOOGLE_KEYWORDS, "inlines_refs": True}),
+    ProfileRule(
+        "api.mistral.ai",
+        "*",
+        {
+            "dropped": frozenset({"metadata", "stream_options", "prompt_cache_key", "verbosity"}),
+            "user_after_tool": False,
+            "call_ids": r"[a-zA-Z0-9]{9}",
+            "replay": Replay.NEVER,
+        },
+    ),
+    ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER}),
+    ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER}),
+    ProfileRule("openrouter.ai", "*", {"replay": Replay.ALWAYS, "replayed_fields": ("reasoning_details",)}),
+    ProfileRule("api.x.ai", "*", {"api": Api.RESPONSES, "cache": CacheHints.KEY}),
+    ProfileRule("api.anthropic.com", "*", {"dropped": frozenset({"response_format"}), "system": SystemPlace.FIRST}),
+    ProfileRule("*:11434", "*", {"dropped": frozenset({"tool_choice"}), "documents": frozenset()}),
+    # LM Studio knows no ``json_object``, but schemas; nothing local reads PDF files.
+    ProfileRule("*:1234", "*", {"documents": frozenset()}),
+)
+
+FAMILIES = (
+    # OpenAI: reasoning models, which need Responses for tools at OpenAI's own host.
+    *(
+        ProfileRule("*", family, {"dropped": SAMPLING, "limit_field": "max_completion_tokens"})
+        for family in ("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*")
+    ),
+    ProfileRule("*", "o[134]*", {"dropped": frozenset({"parallel_tool_calls"})}),
+    ProfileRule("*", "gpt-oss*", {"inlines_refs": True}),
+    ProfileRule(
+        "*",
+        "*gemini-[3-9]*",
+        {"calls_need_parts": True},
+    ),
+    # DeepSeek's thinking models want their thinking back with every message of a conversation with tools.
+    ProfileRule(
+        "*",
+        "*deepseek*",
+        {
+            "replay": Replay.ALWAYS,
+            "replayed_fields": LATE_REASONING,
+            "answer_form": AnswerForm.OBJECT,
+            "documents": frozenset(),
+            "inlines_refs": True,
+        },
+    ),
+    ProfileRule("*", "*deepseek-r*", {"dropped": SAMPLING}),
+    # The chat templates of open models.
+    ProfileRule(
+        "*",
+        "*qwen*",
+        {
+            "system": SystemPlace.FIRST,
+            "alternates": True,
+            "replayed_fields": LATE_REASONING,
+            "documents": frozenset(),
+            "inlines_refs": True,
+            "breaks_special_tokens": True,
+        },
+    ),
+    ProfileRule(
+        "*",
+        "*gemma*",
+        {
+            "system": SystemPlace.FIRST,
+            "alternates": True,
+            "user_first": True,
+            "documents": frozenset(),
+            "breaks_special_tokens": True,
+        },
+    ),
+    *(
+        ProfileRule(
+            "*",
+            family,
+            {
+                "system": SystemPlace.FIRST,
+                "alternates": True,
+                "user_first": True,
+                "inlines_refs": True,
+                "documents": frozenset(),
+                "breaks_special_tokens": True,
+            },
+        )
+        for family in ("*llama*", "*phi-*", "*granite*")
+    ),
+    *(
+        ProfileRule(
+            "*",
+            family,
+            {
+                "system": SystemPlace.FIRST,
+                "alternates": True,
+                "user_after_tool": False,
+                "call_ids": r"[a-zA-Z0-9]{9}",
+                "documents": frozenset(),
+            },
+        )
+        for family in ("*mistral*", "*magistral*", "*ministral*", "*devstral*", "*codestral*")
+    ),
+    *(
+        ProfileRule(
+            "*",
+            family,
+            {"replayed_fields": LATE_REASONING, "inlines_refs": True, "documents": frozenset()},
+        )
+        for family in ("*minimax*", "*kimi*", "*glm-*")
+    ),
+    ProfileRule("*", "*claude*", {"tools_with_history": True}),
+)
+
+FAMILIES_AT_ENDPOINTS = (
+    *(
+        ProfileRule(host, family, {"api": Api.RESPONSES})
+        for host in OPENAI_HOSTS[:2]
+        for family in ("gpt-5*", "gpt-6*", "o1*", "o3*", "o4*")
+    ),
+    ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
+    ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
+    ProfileRule(
+        "api.deepseek.com",
+        "*",
+        {"required_field": "reasoning_content", "replayed_fields": ("reasoning_content",), "replay": Replay.ALWAYS},
+    ),
+    ProfileRule("api.mistral.ai", "*", {"system": SystemPlace.FIRST, "user_after_tool": False}),
+    ProfileRule(
+        "openrouter.ai", "*", {"replay": Replay.ALWAYS, "replayed_fields": ("reasoning_details",), "call_ids": None}
+    ),
+)
+
+TABLE: tuple[ProfileRule, ...] = (*ENDPOINTS, *FAMILIES, *FAMILIES_AT_ENDPOINTS)

@@ -1,0 +1,96 @@
+"""Look a model's profile up: in the table, with the operator's overrides, and with what refusals have taught."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import urlsplit
+
+from aws_lambda_powertools import Logger
+
+from baton.adapters.models.profile import ModelProfile
+from baton.domain.metrics import Metric, count
+
+MAX_PROFILES = 1_000
+"""Models of an endpoint that are kept. Tenants name models, so their number has no other bound."""
+
+_ADDED = ("dropped", "dropped_keywords")
+_GEO = re.compile(r"^(us|eu|apac|jp|au|ca|in|sa|us-gov|global)\.")
+_VERSION = re.compile(r"(-v\d+)?:\d+(:\w+)?$")
+
+
+def host_of(base_url: str | None) -> str:
+    """Return the host and port of an endpoint; OpenAI's without an address."""
+    return (urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "api.openai.com").lower()
+
+
+def normalised(model: str) -> str:
+    """Return the name that patterns match: without ARN, region prefix, version, and the maker's name before a slash."""
+    name = model.lower().rpartition("/")[2]
+    return _VERSION.sub("", _GEO.sub("", name))
+
+
+class Profiles:
+    """The profiles of one endpoint's models.
+
+    What a refusal teaches holds for the model until the process ends. It is logged once, so that the table or an
+    override can say it from the start.
+    """
+
+    def __init__(self, host: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """``overrides`` are facts by patterns of model names, applied last."""
+        self._host = host
+        self._overrides = overrides or {}
+        self._known: dict[str, ModelProfile] = {}
+        self._logger = Logger(child=True)
+
+    def of(self, model: str) -> ModelProfile:
+        """Return the profile of a model, with what was learned."""
+        if model not in self._known:
+            if len(self._known) >= MAX_PROFILES:
+                self._known.clear()
+            self._known[model] = declared_profile(self._host, model, self._overrides)
+        return self._known[model]
+
+    def learn(self, model: str, profile: ModelProfile) -> None:
+        """Keep a profile that a model has accepted after it refused another one."""
+        before = self.of(model)
+        changed = [
+            each.name for each in fields(ModelProfile) if getattr(before, each.name) != getattr(profile, each.name)
+        ]
+        if not changed:
+            return
+        self._known[model] = profile
+        for name in changed:
+            count(Metric.MODEL_FACTS_LEARNED)
+            self._logger.warning(
+                "A fact of the model was learned from its refusal; declare it in BATON_MODEL_PROFILES",
+                extra={"model": model, "host": self._host, "fact": name, "value": _plain(getattr(profile, name))},
+            )
+
+
+def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> ModelProfile:
+    """Return the profile of a model by the table and the ``overrides``."""
+    from baton.adapters.models.profile_table import TABLE
+
+    profile, name = ModelProfile(), normalised(model)
+    for rule in TABLE:
+        if fnmatchcase(host, rule.host) and fnmatchcase(name, rule.model):
+            profile = with_facts(profile, rule.facts)
+    for pattern, facts in (overrides or {}).items():
+        if fnmatchcase(name, pattern.lower()) or fnmatchcase(model.lower(), pattern.lower()):
+            profile = with_facts(profile, facts)
+    return profile
+
+
+def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
+    """Return the profile with other facts. What is dropped adds up."""
+    added = {name: frozenset(facts[name]) | getattr(profile, name) for name in _ADDED if name in facts}
+    return replace(profile, **{**facts, **added})
+
+
+def _plain(value: object) -> object:
+    return sorted(map(str, value)) if isinstance(value, frozenset) else str(value)

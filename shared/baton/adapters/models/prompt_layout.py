@@ -1,0 +1,239 @@
+"""Lay the prompts of a request out as the model's profile asks: places of system messages, roles, ids, parts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import TextPart
+
+from baton.adapters.models.content import LaidMessage, Piece
+from baton.adapters.models.profile import ModelProfile, SystemPlace
+from baton.domain.message import Content, Role
+from baton.domain.provider_parts import ProviderParts, Replay
+from baton.domain.tool_call import ToolCall
+from baton.ports.chat_model import Prompt
+
+NOTE = "<system-note>\n{text}\n</system-note>"
+"""A note of the system where the model takes it as text of the user only."""
+BEGINNING = "[The conversation begins before this message.]"
+BETWEEN = "Noted."
+"""The assistant's message between a tool's result and the user's text, for templates that want one."""
+_NOTE_TAG = re.compile(r"<(/?)(system-note)", re.IGNORECASE)
+_SPECIAL = re.compile(r"<(?=\|[a-zA-Z0-9_]{1,40}\|>)|<(?=(?:start|end)_of_turn>)|\[(?=/?INST\])|<(?=<SYS>>)|<(?=/?s>)")
+_JOINER = "\u200d"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How one request lays its prompts out."""
+
+    profile: ModelProfile
+    origin: str
+    """The provider and model that the request goes to: only their own parts go back."""
+    sends_parts: bool = True
+
+
+def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: Layout) -> list[LaidMessage]:
+    """Return the messages of a request. ``pieces`` has the content of each prompt, attachments read."""
+    profile = layout.profile
+    last_question = max((at for at, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
+    head = next(
+        (at for at, prompt in enumerate(prompts) if prompt.role not in (Role.SYSTEM, Role.CONTEXT)), len(prompts)
+    )
+    laid = [
+        _laid(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question)
+        for at, prompt in enumerate(prompts)
+    ]
+    if profile.calls_need_parts:
+        laid = _without_foreign_calls(laid)
+    laid = _without_blanks(laid)
+    if profile.call_ids is not None:
+        laid = _with_ids(laid, profile.call_ids)
+    if profile.system is not SystemPlace.ANYWHERE:
+        laid = _with_one_system(laid, profile.system)
+    if profile.alternates or profile.system is not SystemPlace.ANYWHERE:
+        laid = _alternating(laid, joins_answers=profile.alternates)
+    if profile.user_first:
+        laid = _beginning_with_user(laid)
+    return laid if profile.user_after_tool else _with_answers_after_tools(laid)
+
+
+def plain_text(content: Content) -> str:
+    """Return the text of a content, without its attachments."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head: bool, is_current: bool) -> LaidMessage:
+    profile = layout.profile
+    if prompt.role in (Role.SYSTEM, Role.CONTEXT):
+        text = plain_text(prompt.content)
+        if is_head or profile.system is SystemPlace.ANYWHERE:
+            return LaidMessage(Role.SYSTEM, (text,), ends_prefix=prompt.ends_prefix)
+        return LaidMessage(Role.USER, (NOTE.format(text=text),), ends_prefix=prompt.ends_prefix)
+    if prompt.role is Role.ASSISTANT:
+        parts = _own_parts(prompt.provider_parts, layout, is_current=is_current)
+        return LaidMessage(
+            Role.ASSISTANT,
+            (plain_text(prompt.content),),
+            calls=prompt.tool_calls,
+            parts=parts,
+            ends_prefix=prompt.ends_prefix,
+        )
+    safe = tuple(_safe(piece, profile) for piece in pieces)
+    if prompt.role is Role.TOOL and prompt.tool_call_id:
+        text = "\n".join(piece for piece in safe if isinstance(piece, str))
+        return LaidMessage(
+            Role.TOOL,
+            (text or "(no output)",),
+            call_id=prompt.tool_call_id,
+            is_error=text.startswith("Error:"),
+            ends_prefix=prompt.ends_prefix,
+        )
+    return LaidMessage(Role.USER, safe, ends_prefix=prompt.ends_prefix)  # also a result without its call
+
+
+def _own_parts(parts: ProviderParts | None, layout: Layout, *, is_current: bool) -> ProviderParts | None:
+    """Return the parts that go back to this model now."""
+    if parts is None or not layout.sends_parts or parts.origin != layout.origin:
+        return None
+    if layout.profile.replay is Replay.ALWAYS or is_current:
+        return parts
+    # Of earlier turns, what belongs to calls only: their signatures are valid wherever the call stands.
+    kept = tuple(part for part in parts.parts if "call" in part or "text" in part)
+    return replace(parts, parts=kept) if any(part.keys() - {"text", "call"} for part in kept) else None
+
+
+def _safe(piece: Piece, profile: ModelProfile) -> Piece:
+    """Return a text of the user or a tool that can pass neither for a note nor for a turn."""
+    if not isinstance(piece, str):
+        return piece
+    if profile.system is not SystemPlace.ANYWHERE:
+        piece = _NOTE_TAG.sub(rf"<{_JOINER}\1\2", piece)
+    if profile.breaks_special_tokens:
+        piece = _SPECIAL.sub(lambda found: found[0] + _JOINER, piece)
+    return piece
+
+
+def _without_foreign_calls(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
+    """Tell calls without parts of this model as text, since it refuses calls that it has not signed."""
+    foreign = {
+        call.id: call
+        for message in laid
+        if message.calls and (message.parts is None or not any("call" in part for part in message.parts.parts))
+        for call in message.calls
+    }
+    kept: list[LaidMessage] = []
+    for message in laid:
+        if message.role is Role.TOOL and message.call_id in foreign:
+            call = foreign[message.call_id or ""]
+            kept.append(LaidMessage(Role.USER, (f"[Result of {call.name}: {message.text}]",)))
+        elif message.calls and message.calls[0].id in foreign:
+            told = "\n".join(f"[Called {call.name} with {call.arguments}.]" for call in message.calls)
+            texts = tuple(piece for piece in (*message.pieces, told) if piece)
+            kept.append(replace(message, pieces=texts, calls=(), parts=None))
+        else:
+            kept.append(message)
+    return kept
+
+
+def _without_blanks(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
+    """Leave out blank text, and messages that hold nothing else: many models refuse both."""
+    kept: list[LaidMessage] = []
+    for message in laid:
+        pieces = tuple(piece for piece in message.pieces if not isinstance(piece, str) or piece.strip())
+        if pieces or message.calls or message.role is Role.TOOL:
+            kept.append(replace(message, pieces=pieces))
+    return kept
+
+
+def _with_ids(laid: Sequence[LaidMessage], pattern: str) -> list[LaidMessage]:
+    """Replace the ids of calls that the model does not take, alike for a call and its result."""
+
+    def fitting(call_id: str) -> str:
+        if re.fullmatch(pattern, call_id):
+            return call_id
+        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+        return digest[:9] if re.fullmatch(pattern, digest[:9]) else f"call_{digest[:24]}"
+
+    return [
+        replace(
+            message,
+            calls=tuple(replace(call, id=fitting(call.id)) for call in message.calls),
+            call_id=fitting(message.call_id) if message.call_id is not None else None,
+        )
+        for message in laid
+    ]
+
+
+def _with_one_system(laid: Sequence[LaidMessage], place: SystemPlace) -> list[LaidMessage]:
+    """Join the system messages into one, or put them before the user's first text."""
+    head = [message for message in laid if message.role is Role.SYSTEM]
+    rest = [message for message in laid if message.role is not Role.SYSTEM]
+    if not head:
+        return rest
+    text = "\n\n".join(message.text for message in head)
+    if place is SystemPlace.FIRST:
+        return [LaidMessage(Role.SYSTEM, (text,), ends_prefix=any(each.ends_prefix for each in head)), *rest]
+    return [LaidMessage(Role.USER, (NOTE.format(text=text),)), *rest]
+
+
+def _alternating(laid: Sequence[LaidMessage], *, joins_answers: bool) -> list[LaidMessage]:
+    """Join neighbours of the same role."""
+    joined: list[LaidMessage] = []
+    for message in laid:
+        last = joined[-1] if joined else None
+        is_same = last is not None and last.role is message.role
+        if (
+            last is not None
+            and is_same
+            and (message.role is Role.USER or (message.role is Role.ASSISTANT and joins_answers))
+        ):
+            if message.role is Role.ASSISTANT and last.calls:
+                joined.append(message)  # results stand between the two, or are missing
+                continue
+            joined[-1] = replace(
+                last,
+                pieces=(*last.pieces, *message.pieces),
+                calls=message.calls,
+                parts=None if last.text else message.parts,
+                ends_prefix=message.ends_prefix,
+            )
+        else:
+            joined.append(message)
+    return joined
+
+
+def _beginning_with_user(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
+    first = next((at for at, message in enumerate(laid) if message.role is not Role.SYSTEM), len(laid))
+    if first < len(laid) and laid[first].role is Role.USER:
+        return list(laid)
+    return [*laid[:first], LaidMessage(Role.USER, (BEGINNING,)), *laid[first:]]
+
+
+def _with_answers_after_tools(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
+    """Put a short message of the assistant between a tool's result and text of the user."""
+    kept: list[LaidMessage] = []
+    for message in laid:
+        if kept and kept[-1].role is Role.TOOL and message.role is Role.USER:
+            kept.append(LaidMessage(Role.ASSISTANT, (BETWEEN,)))
+        kept.append(message)
+    return kept
+
+
+def arguments_of(call: ToolCall) -> dict[str, object]:
+    """Return the arguments of a call as an object, also of a malformed one, as APIs demand it."""
+    parsed = call.parsed()
+    return parsed if parsed is not None else {"malformed": call.arguments}
+
+
+def arguments_text(call: ToolCall) -> str:
+    """Return valid JSON arguments. Some endpoints parse them and would reject every request with a malformed call."""
+    if call.parsed() is not None:
+        return call.arguments
+    return json.dumps({"malformed": call.arguments}, ensure_ascii=False)

@@ -1,0 +1,264 @@
+"""Read the stream of an answer of Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from openai import AsyncStream, OpenAIError
+from openai.types.chat import ChatCompletionChunk
+
+from baton.adapters.models.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.learning import RequestForm, SentFeatures
+from baton.adapters.models.profile import ModelProfile
+from baton.adapters.models.thinking_tags import Separated, ThinkingTags
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.openai.errors import provider_failure
+from baton.adapters.openai.replayed_fields import ReplayedFields
+from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.provider_parts import ProviderParts, Replay
+from baton.domain.text import first_bytes, utf8_size
+from baton.domain.tool_call import ToolCall
+from baton.domain.usage import Usage
+from baton.ports.chat_model import (
+    MAX_ANSWER_BYTES,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    ReasoningDelta,
+    TextDelta,
+    TextTakenBack,
+)
+
+OVERFLOW_CHARACTERS = 6_000
+"""Characters of a request from which an answer of nothing means that it was too long: some servers say nothing."""
+THINKING_FIELDS = ("reasoning_content", "reasoning")
+"""Fields of a delta with thinking as text."""
+
+_REASONS = {
+    "length": FinishReason.LENGTH,
+    "max_tokens": FinishReason.LENGTH,
+    "model_length": FinishReason.LENGTH,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+}
+_FILTERED = ("content_filter", "refusal", "guardrail_intervened", "content_filtered", "SAFETY", "PROHIBITED_CONTENT")
+_FAILED = ("error", "malformed_function_call", "MALFORMED_FUNCTION_CALL")
+
+
+class ChatAnswer:
+    """``OpenedAnswer`` of Chat Completions."""
+
+    def __init__(
+        self,
+        stream: AsyncStream[ChatCompletionChunk],
+        settings: ModelSettings,
+        profile: ModelProfile,
+        origin: str,
+        tools: OfferedTools,
+        sent: SentFeatures,
+        *,
+        asked_characters: int,
+    ) -> None:
+        self.reason: FinishReason | None = None
+        self.is_cut = False
+        self.sent = sent
+        self._stream = stream
+        self._settings = settings
+        self._profile = profile
+        self._origin = origin
+        self._tools = tools
+        self._asked_characters = asked_characters
+        self._model = settings.model
+        self._said = 0
+        self._has_text = False
+        self._usage: Usage | None = None
+        self._fragments = ToolCallFragments()
+        self._fields = ReplayedFields(profile.replayed_fields)
+        self._tags = ThinkingTags(thinks_first=profile.thinks_first)
+
+    @property
+    def size(self) -> int:
+        """See ``OpenedAnswer``."""
+        return self._said + self._fragments.size
+
+    def cut(self) -> None:
+        """See ``OpenedAnswer``."""
+        self.is_cut, self.reason = True, FinishReason.LENGTH
+
+    async def next(self) -> Sequence[ModelChunk] | None:
+        """See ``OpenedAnswer``."""
+        try:
+            chunk = await anext(self._stream, None)
+        except (OpenAIError, ValueError) as error:
+            raise provider_failure(error) from None
+        return None if chunk is None else self._taken(chunk)
+
+    async def aclose(self) -> None:
+        """See ``OpenedAnswer``."""
+        await self._stream.close()
+
+    def learned(self, form: RequestForm) -> RequestForm:
+        """See ``OpenedAnswer``."""
+        if self._tags.closed_unopened and not form.profile.thinks_first:
+            return replace(form, profile=replace(form.profile, thinks_first=True))
+        return form
+
+    def end(self) -> Sequence[ModelChunk]:
+        """See ``OpenedAnswer``."""
+        chunks = self._separated(self._tags.end())
+        if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS:
+            raise ContextTooLong
+        if self.reason is None:
+            raise ModelUnavailable
+        drafts = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
+        calls = [replace(call, name=self._tools.name_inside(call.name)) for call in drafts]
+        if self._settings.tool_choice == "none":
+            calls = []
+        if calls and self.reason is FinishReason.STOP:
+            self.reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
+        dropped = tuple(
+            name for name in sorted(self._profile.dropped) if getattr(self._settings, name, None) is not None
+        )
+        finished = Finished(self.reason, self._model, self._usage, self._parts(calls), dropped)
+        return [*chunks, *calls, finished]
+
+    def _parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
+        """Return what goes back with the answer: fields of the message, and of its calls."""
+        fields = self._fields.joined
+        parts: list[dict[str, Any]] = [{"fields": fields}] if fields else []
+        of_calls = [
+            {"call": at, "fields": extra} for at, extra in enumerate(self._fragments.fields[: len(calls)]) if extra
+        ]
+        replay = Replay.ALWAYS if of_calls else self._profile.replay
+        return ProviderParts.of(self._origin, replay, [*parts, *of_calls])
+
+    def _taken(self, chunk: object) -> Sequence[ModelChunk]:
+        """Return what a chunk holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""
+        # The SDK does not validate responses, so a chunk may have any shape.
+        if not isinstance(chunk, ChatCompletionChunk):
+            if isinstance(chunk, list | str) and chunk:
+                raise _in_stream(chunk)
+            raise ModelUnavailable
+        if isinstance(chunk.model, str) and chunk.model:
+            self._model = chunk.model
+        self._take_usage(chunk)
+        if not chunk.choices:
+            return ()
+        try:
+            choice = chunk.choices[0]
+            delta, reason = choice.delta, choice.finish_reason
+            texts, thinking = ([], []) if delta is None else _content(delta)
+            refusal = delta.refusal if delta is not None else None
+            if delta is not None:
+                self._fragments.add(delta.tool_calls)
+        except TooManyCalls:
+            self.cut()
+            return ()
+        except (AttributeError, TypeError, LookupError):
+            raise ModelUnavailable from None
+        if refusal or reason in _FILTERED:
+            raise ContentFiltered
+        if reason in _FAILED:
+            raise ProviderFailure(str(reason), status=_error_status(choice), text="The endpoint ended with an error.")
+        if reason:
+            self.reason = _REASONS.get(reason, FinishReason.STOP)
+        if delta is not None and delta.model_extra:
+            self._said += self._fields.take(delta.model_extra)
+        chunks: list[ModelChunk] = []
+        for thought in thinking:
+            self._said += utf8_size(thought)
+            chunks += self._shown_thinking(thought)
+        for text in texts:
+            chunks += self._separated(self._tags.take(self._fitting(text)))
+        if self.size > MAX_ANSWER_BYTES:
+            self.cut()
+        return chunks
+
+    def _separated(self, found: Separated) -> list[ModelChunk]:
+        chunks: list[ModelChunk] = [TextTakenBack()] if found.takes_back else []
+        chunks += self._shown_thinking(found.thinking)
+        if found.text:
+            self._has_text = True
+            chunks.append(TextDelta(found.text))
+        return chunks
+
+    def _shown_thinking(self, thinking: str) -> list[ModelChunk]:
+        return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
+
+    def _fitting(self, text: str) -> str:
+        """Return ``text``, cut to the remaining length of the answer."""
+        room = MAX_ANSWER_BYTES - self.size
+        fitting = first_bytes(text, room)
+        self._said += utf8_size(fitting)
+        if len(fitting) < len(text) or room < 0:
+            self.cut()
+        return fitting
+
+    def _take_usage(self, chunk: ChatCompletionChunk) -> None:
+        # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
+        usage = chunk.usage
+        asked, said = _number(usage, "prompt_tokens"), _number(usage, "completion_tokens")
+        if asked is not None and said is not None:
+            details, written = (
+                getattr(usage, "prompt_tokens_details", None),
+                getattr(usage, "completion_tokens_details", None),
+            )
+            cached = _number(details, "cached_tokens") or _number(usage, "prompt_cache_hit_tokens") or 0
+            self._usage = Usage(
+                asked,
+                said,
+                min(asked, cached),
+                _number(details, "cache_write_tokens") or _number(usage, "cache_creation_input_tokens") or 0,
+                _number(written, "reasoning_tokens") or 0,
+            )
+
+
+def _content(delta: Any) -> tuple[list[str], list[str]]:
+    """Return the texts and the thinking of a delta, whose content some endpoints send as a list of parts."""
+    texts: list[str] = []
+    thinking: list[str] = []
+    extra = delta.model_extra or {}
+    for name in THINKING_FIELDS:
+        if isinstance(extra.get(name), str) and extra[name]:
+            thinking.append(extra[name])
+            break  # some endpoints send the same under both names
+    content = delta.content
+    if isinstance(content, str):
+        texts.append(content)
+    elif isinstance(content, list):
+        for part in content:
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind in ("text", "output_text") and isinstance(part.get("text"), str):
+                texts.append(part["text"])
+            elif kind in ("thinking", "reasoning"):
+                thinking += _thoughts(part.get("thinking") or part.get("text"))
+    return [text for text in texts if text], [thought for thought in thinking if thought]
+
+
+def _thoughts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    parts = value if isinstance(value, list) else []
+    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+
+
+def _in_stream(body: object) -> ProviderFailure:
+    said = ErrorBody.of(body)
+    return ProviderFailure(
+        "error in the stream", status=said.status, code=said.code, type=said.type, param=said.param, text=said.text
+    )
+
+
+def _error_status(choice: Any) -> int | None:
+    """Return the status of an error that a gateway puts beside the reason to stop."""
+    error = (getattr(choice, "model_extra", None) or {}).get("error")
+    return ErrorBody.of(error).status if error else 502
+
+
+def _number(holder: object, name: str) -> int | None:
+    value = getattr(holder, name, None)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
