@@ -101,6 +101,22 @@ def spoken(*deltas: str, message_id: str = "m-1") -> list[Json]:
     ]
 
 
+def thought(*deltas: str, message_id: str = "th-1") -> list[Json]:
+    """The events of a block of visible thinking."""
+    return [
+        {"type": "REASONING_START", "messageId": message_id},
+        {
+            "type": "REASONING_MESSAGE_START",
+            "messageId": message_id,
+            "role": "reasoning",
+            "metadata": {"agentId": "assistant", "agentName": "Assistant"},
+        },
+        *({"type": "REASONING_MESSAGE_CONTENT", "messageId": message_id, "delta": delta} for delta in deltas),
+        {"type": "REASONING_MESSAGE_END", "messageId": message_id},
+        {"type": "REASONING_END", "messageId": message_id},
+    ]
+
+
 def begun(run_id: str = "run-1") -> Json:
     """The first event of a run."""
     return {"type": "RUN_STARTED", "threadId": THREAD_ID, "runId": run_id}

@@ -11,7 +11,13 @@ import pytest
 
 import baton_client
 from baton_client import AsyncBaton, RunStream, conditions
-from baton_client.events import UnknownEvent, seq_of
+from baton_client.events import (
+    ReasoningMessageContentEvent,
+    ReasoningMessageStartEvent,
+    UnknownEvent,
+    metadata_of,
+    seq_of,
+)
 from tests.unit.client.scripted import (
     THREAD_ID,
     Answer,
@@ -25,6 +31,7 @@ from tests.unit.client.scripted import (
     run,
     spoken,
     stream,
+    thought,
 )
 
 RUNS = "POST /v1/runs"
@@ -53,6 +60,22 @@ def test_a_run_is_events_text_and_a_result(served: Served) -> None:
     assert result.sources == sources
     assert result.messages[0].agent_name == "Assistant"
     assert len(served.script.requests) == 1
+
+
+def test_thinking_comes_as_events_of_its_own_and_is_no_part_of_the_text(served: Served) -> None:
+    events = numbered([begun(), *thought("The user ", "greets."), *spoken("Hello."), ended()])
+    served.script.answer(RUNS, stream(*events), stream(*events))
+    with asked(served) as followed:
+        read = list(followed)
+        assert followed.text == followed.result().text == "Hello."
+        assert [message.text for message in followed.state.messages] == ["Hello."]
+    assert [seq_of(event) for event in read] == list(range(1, len(events) + 1))
+    pieces = [event.delta for event in read if isinstance(event, ReasoningMessageContentEvent)]
+    assert "".join(pieces) == "The user greets."
+    [start] = [event for event in read if isinstance(event, ReasoningMessageStartEvent)]
+    assert metadata_of(start)["agentName"] == "Assistant"
+    with asked(served) as followed:
+        assert list(followed.texts()) == ["Hello."]
 
 
 @pytest.mark.parametrize("read", range(len(WHOLE)))
