@@ -9,6 +9,7 @@ import type {
   MessageItem,
   NoteItem,
   ResearchItem,
+  ThinkingItem,
   ToolItem,
 } from "./items.ts";
 import { patched } from "./json-patch.ts";
@@ -112,6 +113,20 @@ const CHANGES: Changes = {
     } as Partial<Item>);
   },
 
+  REASONING_MESSAGE_START(talk, { messageId }, about) {
+    talk.put({ ...thinking(messageId, ""), ...by(about) }, about);
+  },
+
+  REASONING_MESSAGE_CONTENT(talk, { messageId, delta }, about) {
+    const thought = talk.find(messageId) as ThinkingItem | undefined;
+    if (!thought) talk.put(thinking(messageId, delta), about);
+    else if (thought.open) talk.change(messageId, { text: thought.text + delta } as Partial<Item>);
+  },
+
+  REASONING_MESSAGE_END(talk, { messageId }) {
+    talk.change(messageId, { open: false });
+  },
+
   TOOL_CALL_START(talk, { toolCallId, toolCallName }, about) {
     const id = `tool:${toolCallId}`;
     const known = talk.find(id);
@@ -184,6 +199,13 @@ const CHANGES: Changes = {
 };
 
 const note = (id: string, kind: string): NoteItem => ({ id, role: "note", kind, open: false });
+
+const thinking = (id: string, text: string): ThinkingItem => ({ id, role: "thinking", text, open: true });
+
+const by = ({ agentId, agentName }: EventMetadata): Partial<ThinkingItem> => ({
+  ...(agentName && { name: agentName }),
+  ...(agentId && { agentId }),
+});
 
 const PROGRESS: Readonly<Record<string, AgentProgress>> = {
   working: "working",

@@ -147,8 +147,11 @@ export class Conversation {
   }
 
   /** Events are told again after a reload, when the messages around them are there already, without their numbers. */
-  #place({ runId, seq }: Item): number {
+  #place({ runId, seq, role }: Item): number {
     const isOfRun = (item: Item) => runId != null && item.runId === runId;
+    // A specialist's answer from its fork is one message, which goes on after its agent has thought again.
+    const answer = this.items.findIndex((item) => isOfRun(item) && item.role === "assistant" && item.open);
+    if (role === "thinking" && answer >= 0) return answer;
     const later = this.items.findIndex((item) => isOfRun(item) && item.seq == null && item.role !== "user");
     if (later >= 0) return later;
     const before = this.items.findLastIndex((item) => isOfRun(item) || (item.seq != null && seq != null));

@@ -1,7 +1,7 @@
 import type { ActivityContent, CallOutcome, Content, Feedback, Interrupt, Source } from "./wire.ts";
 
 /** What there is to show of a conversation, in order. Items are replaced, never changed: the same object is the same sight. */
-export type Item = MessageItem | NoteItem | ResearchItem | ToolItem | InterruptItem;
+export type Item = MessageItem | ThinkingItem | NoteItem | ResearchItem | ToolItem | InterruptItem;
 
 interface Shown {
   readonly id: string;
@@ -42,6 +42,17 @@ export interface MessageItem extends Shown {
   readonly failed?: Failure | null;
   /** Of the user's own: not yet known to have reached the server, or taken and waiting for its turn. */
   readonly delivery?: "sending" | "accepted";
+}
+
+/**
+ * What an agent's model thinks before an answer or a call, where the agent shows it. It stands before what it led to, is no
+ * part of it, and is not stored: a page that is loaded later does not have it.
+ */
+export interface ThinkingItem extends Shown {
+  readonly role: "thinking";
+  readonly text: string;
+  readonly name?: string;
+  readonly agentId?: string | null;
 }
 
 export type NoteKind = "handoff" | "return" | "stopped" | "closed" | "error" | (string & {});

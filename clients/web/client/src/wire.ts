@@ -185,6 +185,7 @@ export interface EventMetadata {
   readonly previousSeq?: number;
   readonly messageId?: string;
   readonly agentId?: string;
+  readonly agentName?: string;
   readonly replayed?: boolean;
   readonly retryable?: boolean;
   readonly requestId?: string;
@@ -237,6 +238,11 @@ export type KnownEvent =
   | (Described<"TEXT_MESSAGE_START"> & { messageId: string; role?: string; name?: string })
   | (Described<"TEXT_MESSAGE_CONTENT"> & { messageId: string; delta: string })
   | (Described<"TEXT_MESSAGE_END"> & { messageId: string })
+  | (Described<"REASONING_START"> & { messageId: string })
+  | (Described<"REASONING_MESSAGE_START"> & { messageId: string; role?: string })
+  | (Described<"REASONING_MESSAGE_CONTENT"> & { messageId: string; delta: string })
+  | (Described<"REASONING_MESSAGE_END"> & { messageId: string })
+  | (Described<"REASONING_END"> & { messageId: string })
   | (Described<"TOOL_CALL_START"> & { toolCallId: string; toolCallName: string; parentMessageId?: string })
   | (Described<"TOOL_CALL_ARGS"> & { toolCallId: string; delta: string })
   | (Described<"TOOL_CALL_END"> & { toolCallId: string })

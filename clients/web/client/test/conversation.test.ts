@@ -44,3 +44,76 @@ test("events that are told again of what is stored change nothing", () => {
   assert.equal(answer.content, "It is red.");
   assert.equal(answer.feedback?.rating, "up");
 });
+
+/** The events of a run as they come over the wire, numbered from `first`. */
+function told(talk: Conversation, first: number, attempt: number, ...events: readonly Record<string, unknown>[]): void {
+  events.forEach((event, at) => {
+    const about = { threadId: "t", runId: "run-1", seq: first + at, attempt, ...(event.metadata as object) };
+    talk.apply({ runId: "run-1", ...event, metadata: about } as unknown as BatonEvent);
+  });
+}
+
+const seen = (talk: Conversation) => talk.items.map(({ role, id, open }) => `${role} ${id}${open ? " open" : ""}`);
+const textIn = (talk: Conversation, id: string) => {
+  const item = talk.find(id);
+  return item?.role === "thinking" ? item.text : item?.role === "assistant" ? item.content : undefined;
+};
+const ASKED = { type: "RUN_STARTED", input: { messages: [{ id: "m-1", role: "user", content: "Hello" }] } };
+const BY = { metadata: { agentId: "assistant", agentName: "Assistant" } };
+const THINKS = [
+  { type: "REASONING_START", messageId: "th-1" },
+  { type: "REASONING_MESSAGE_START", messageId: "th-1", role: "reasoning", ...BY },
+  { type: "REASONING_MESSAGE_CONTENT", messageId: "th-1", delta: "The user " },
+  { type: "REASONING_MESSAGE_CONTENT", messageId: "th-1", delta: "greets." },
+];
+const THOUGHT = [
+  { type: "REASONING_MESSAGE_END", messageId: "th-1" },
+  { type: "REASONING_END", messageId: "th-1" },
+];
+const SAYS = [
+  { type: "TEXT_MESSAGE_START", messageId: "m-2", name: "Assistant" },
+  { type: "TEXT_MESSAGE_CONTENT", messageId: "m-2", delta: "Hello." },
+];
+
+test("thinking is an item of its own before the answer, and no part of its text", () => {
+  const talk = new Conversation();
+  told(talk, 1, 1, ASKED, ...THINKS);
+  assert.deepEqual(seen(talk), ["user m-1", "thinking th-1 open"]);
+  assert.equal(talk.isWaiting, false);
+  told(talk, 6, 1, ...THOUGHT);
+  assert.equal(talk.isWaiting, true);
+  told(talk, 8, 1, ...SAYS, { type: "TEXT_MESSAGE_END", messageId: "m-2" }, { type: "RUN_FINISHED" });
+  assert.deepEqual(seen(talk), ["user m-1", "thinking th-1", "assistant m-2"]);
+  assert.equal(textIn(talk, "th-1"), "The user greets.");
+  assert.equal(textIn(talk, "m-2"), "Hello.");
+  const thinking = talk.find("th-1");
+  assert.ok(thinking?.role === "thinking");
+  assert.deepEqual([thinking.name, thinking.agentId, thinking.runId], ["Assistant", "assistant", "run-1"]);
+});
+
+test("thinking in the middle of an answer stands above it", () => {
+  const talk = new Conversation();
+  told(talk, 1, 1, ASKED, ...SAYS, ...THINKS, ...THOUGHT);
+  told(talk, 20, 1, { type: "TEXT_MESSAGE_CONTENT", messageId: "m-2", delta: " How are you?" });
+  assert.deepEqual(seen(talk), ["user m-1", "thinking th-1", "assistant m-2 open"]);
+  assert.equal(textIn(talk, "m-2"), "Hello. How are you?");
+});
+
+test("thinking ends with its run, and that of a dead worker is dropped", () => {
+  const talk = new Conversation();
+  told(talk, 1, 1, ASKED, ...THINKS, { type: "RUN_FINISHED", outcome: { type: "cancelled" } });
+  assert.deepEqual(seen(talk), ["user m-1", "thinking th-1", "note stopped:run-1"]);
+  told(talk, 20, 2, { type: "RUN_STARTED" });
+  assert.deepEqual(seen(talk), ["user m-1"]);
+});
+
+test("who joins in the middle of a thought has the rest of it, and what is stored later takes its place", () => {
+  const talk = new Conversation();
+  const question = stored(0, "run-1", { id: "m-1", role: "user", content: "Hello" });
+  talk.merge([question]);
+  const [, , , rest = {}] = THINKS;
+  told(talk, 4, 1, rest, ...THOUGHT, ...SAYS);
+  assert.equal(textIn(talk, "th-1"), "greets.");
+  talk.merge([question, stored(1, "run-1", { id: "m-2", role: "assistant", content: "Hello." })]);
+  assert.deepEqual(seen(talk), ["user m-1", "thinking th-1", "assistant m-2"]);
+});

@@ -12,6 +12,7 @@ import "./note.ts";
 const LATER: Partial<Record<Item["role"], () => Promise<unknown>>> = {
   interrupt: () => import("./interrupt.ts"),
   research: () => import("./research.ts"),
+  thinking: () => import("./thinking.ts"),
   tool: () => import("./tool.ts"),
 };
 const NEAR_THE_END_PX = 80;
@@ -131,6 +132,8 @@ export class BatonTranscript extends Piece {
     const { ui } = this;
     void LATER[item.role]?.().catch(() => {});
     if (item.role === "note") return html`<baton-chat-note class="item" .ui=${ui} .item=${item}></baton-chat-note>`;
+    if (item.role === "thinking")
+      return html`<baton-chat-thinking class="item" .ui=${ui} .item=${item}></baton-chat-thinking>`;
     if (item.role === "research")
       return html`<baton-chat-research class="item" .ui=${ui} .item=${item}></baton-chat-research>`;
     if (item.role === "tool") return html`<baton-chat-tool class="item" .ui=${ui} .item=${item}></baton-chat-tool>`;

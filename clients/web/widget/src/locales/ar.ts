@@ -64,6 +64,8 @@ export const ar: Catalogue = {
   done: "انتهى",
   failed: "فشل",
   late: "استغرق وقتًا طويلًا",
+  thinking: "يفكر…",
+  thought: "فكّر للحظة",
   calling: "جارٍ استدعاء {name}",
   called: "تم استدعاء {name}",
   wantsToCall: "يريد استدعاء {name}",

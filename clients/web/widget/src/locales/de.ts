@@ -64,6 +64,8 @@ export const de: Catalogue = {
   done: "fertig",
   failed: "fehlgeschlagen",
   late: "dauerte zu lange",
+  thinking: "Denkt nach…",
+  thought: "Hat kurz nachgedacht",
   calling: "{name} wird aufgerufen",
   called: "{name} aufgerufen",
   wantsToCall: "Möchte {name} aufrufen",

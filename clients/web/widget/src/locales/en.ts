@@ -63,6 +63,8 @@ export const en = {
   done: "done",
   failed: "failed",
   late: "took too long",
+  thinking: "Thinking…",
+  thought: "Thought for a moment",
   calling: "Calling {name}",
   called: "Called {name}",
   wantsToCall: "Wants to call {name}",

@@ -64,6 +64,8 @@ export const es: Catalogue = {
   done: "listo",
   failed: "falló",
   late: "tardó demasiado",
+  thinking: "Pensando…",
+  thought: "Ha pensado un momento",
   calling: "Llamando a {name}",
   called: "Se llamó a {name}",
   wantsToCall: "Quiere llamar a {name}",

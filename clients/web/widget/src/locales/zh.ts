@@ -64,6 +64,8 @@ export const zh: Catalogue = {
   done: "完成",
   failed: "失败",
   late: "超时",
+  thinking: "正在思考…",
+  thought: "已思考片刻",
   calling: "正在调用 {name}",
   called: "已调用 {name}",
   wantsToCall: "想要调用 {name}",
