@@ -130,7 +130,15 @@ export const texts = {
   noRunInLink: "That is no link to a turn.",
   calls: "Tool calls",
   subTasks: "Sub-tasks",
-  kinds: { turn: "Turn", message: "Message", call: "Tool", workflow: "Workflow", task: "Sub-task", handoff: "Handoff" },
+  kinds: {
+    turn: "Turn",
+    message: "Message",
+    thinking: "Thinking",
+    call: "Tool",
+    workflow: "Workflow",
+    task: "Sub-task",
+    handoff: "Handoff",
+  },
   statuses: {
     ok: "done",
     failed: "failed",

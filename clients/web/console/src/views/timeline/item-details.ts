@@ -129,7 +129,8 @@ export class ItemDetails extends LitElement {
     return [];
   }
 
-  #content({ kind, record, runId }: Item): unknown {
+  #content({ kind, record, runId, title }: Item): unknown {
+    if (kind === "thinking") return html`<text-viewer label=${texts.text} .value=${title}></text-viewer>`;
     if (kind === "message")
       return html`<text-viewer label=${texts.text} .value=${textOf(record as Message)}></text-viewer>${this.#rest(record as Message)}`;
     if (kind === "call" || kind === "workflow") {

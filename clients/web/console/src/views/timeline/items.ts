@@ -1,7 +1,7 @@
 import type { Handoff, Message, Task, ToolCall, Turn } from "../../api/shapes.ts";
 
 /** What kind of thing a row of the timeline is. */
-export type ItemKind = "turn" | "message" | "call" | "workflow" | "task" | "handoff";
+export type ItemKind = "turn" | "message" | "thinking" | "call" | "workflow" | "task" | "handoff";
 export type ItemStatus = "ok" | "failed" | "running" | "waiting" | "cancelled";
 
 /** One thing that happened in a conversation, whichever list it was read from. */
@@ -145,7 +145,15 @@ export function handoffItem(handoff: Handoff): Item {
   };
 }
 
-const RANK: Readonly<Record<ItemKind, number>> = { turn: 0, message: 1, handoff: 2, call: 3, workflow: 3, task: 4 };
+const RANK: Readonly<Record<ItemKind, number>> = {
+  turn: 0,
+  message: 1,
+  thinking: 1,
+  handoff: 2,
+  call: 3,
+  workflow: 3,
+  task: 4,
+};
 
 /** Orders by time; a turn stands before what happened in it. */
 export function inOrder(one: Item, other: Item): number {

@@ -1,4 +1,4 @@
-import { beginning, type Item, type ItemStatus } from "./items.ts";
+import type { Item, ItemStatus } from "./items.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -27,7 +27,10 @@ export class LiveItems {
     const runId = text(metadata.runId) || null;
     if (type === "STATE_SNAPSHOT") this.#agent = text(fields(fields(event.snapshot).activeAgent).id) || this.#agent;
     if (type === "RUN_STARTED") this.#put(`turn:${runId}`, "turn", runId, "running", event);
-    else if (type === "TEXT_MESSAGE_START") this.#message(event, metadata, runId);
+    else if (type === "REASONING_MESSAGE_START") this.#said("thinking", event, metadata, runId);
+    else if (type === "REASONING_MESSAGE_CONTENT") this.#grow(`thinking:${text(event.messageId)}`, text(event.delta));
+    else if (type === "REASONING_MESSAGE_END") this.#end(`thinking:${text(event.messageId)}`, "ok");
+    else if (type === "TEXT_MESSAGE_START") this.#said("message", event, metadata, runId);
     else if (type === "TEXT_MESSAGE_CONTENT") this.#grow(`message:${text(event.messageId)}`, text(event.delta));
     else if (type === "TEXT_MESSAGE_END") this.#end(`message:${text(event.messageId)}`, "ok");
     else if (type === "TOOL_CALL_START")
@@ -43,9 +46,9 @@ export class LiveItems {
     this.#items.clear();
   }
 
-  #message(event: Fields, metadata: Fields, runId: string | null): void {
+  #said(kind: "message" | "thinking", event: Fields, metadata: Fields, runId: string | null): void {
     const lane = text(metadata.agentId) || this.#agent;
-    this.#put(`message:${text(event.messageId)}`, "message", runId, "", event, lane);
+    this.#put(`${kind}:${text(event.messageId)}`, kind, runId, "", event, lane);
   }
 
   #task(event: Fields, runId: string | null): void {
@@ -71,8 +74,9 @@ export class LiveItems {
 
   #grow(key: string, delta: string): void {
     const item = this.#items.get(key);
-    if (item && item.title.length < MAX_TEXT)
-      this.#items.set(key, { ...item, title: beginning(item.title + delta, MAX_TEXT) });
+    if (!item || item.title.length >= MAX_TEXT) return;
+    const title = (item.title + delta).replace(/\s+/g, " ").slice(0, MAX_TEXT); // a space at its end may part two words
+    this.#items.set(key, { ...item, title });
   }
 
   #end(key: string, status: ItemStatus): void {

@@ -35,6 +35,7 @@ export class SwimLanes extends LitElement {
       .pill { display: block; inline-size: fit-content; max-inline-size: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; border-radius: 7px; padding: 2px 8px; border: 1px solid var(--border); border-inline-start: 3px solid var(--kind); background: var(--raised); font-size: 13px; unicode-bidi: plaintext; }
       .pill b { font-weight: 550; margin-inline-end: 6px; color: var(--kind); }
       .message { --kind: var(--accent); }
+      .thinking { --kind: var(--muted); }
       .call { --kind: var(--good); }
       .task { --kind: light-dark(#0d6f83, #6fd0e4); }
       .handoff { --kind: light-dark(#8b3ea8, #d9a2f0); }
