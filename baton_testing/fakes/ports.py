@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
+from baton.domain.model_providers import Provider
 from baton.domain.prices import NO_PRICES, Prices
 from baton.domain.source_rules import SourceRules
 from baton.domain.tenant_limits import DeploymentLimits
@@ -156,6 +158,7 @@ class FakePorts:
     model: ChatModel = field(default_factory=ScriptedChatModel)
     default_model: str = "test-model"
     light_model: str = "light-model"
+    model_providers: Mapping[str, Provider] = field(default_factory=dict)
     counter: TokenCounter = field(default_factory=WordCounter)
     tools: Tools = field(default_factory=FakeTools)
     agent_client: AgentClient = field(default_factory=ScriptedAgentClient)

@@ -146,6 +146,7 @@ class RunContext:
             model=choice.name or self.services.default_model,
             temperature=choice.temperature,
             max_output_tokens=choice.max_output_tokens,
+            fallback=choice.fallback,
             timeout_seconds=min(choice.timeout_seconds, patience),
             # Within the 64 characters that OpenAI allows. Agents of one thread have nothing in common in their prompts.
             cache_key=str(uuid.uuid5(uuid.UUID(self.thread_id), f"prompts\0{agent.id}")),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import Problem, checked, model_problems, tenant_problems
 from baton.domain.errors import FieldProblem, InvalidAgent
+from baton.domain.model_providers import OfferedModels
 
 MAX_DEFINITION = 64 * 1024
 """Characters of one definition as JSON."""
@@ -34,7 +35,7 @@ class AgentDraft:
 
 
 def drafted(
-    agent_id: str, values: Mapping[str, Any], *, as_served: bool, models: Callable[[], Collection[str]]
+    agent_id: str, values: Mapping[str, Any], *, as_served: bool, models: Callable[[], OfferedModels]
 ) -> AgentDraft:
     """Return the definition as it would be stored. Raises ``InvalidAgent`` with all its own problems.
 

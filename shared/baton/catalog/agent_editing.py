@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -26,6 +26,7 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.identity import Scope
+from baton.domain.model_providers import OfferedModels
 from baton.limits.current_limits import CurrentLimits
 from baton.off_loop import LARGE, off_loop
 from baton.ports.agent_catalog import AgentCatalog
@@ -89,7 +90,7 @@ class AgentEditing:
         own: OwnAgents,
         audit: AuditLog,
         clock: Clock,
-        models: Callable[[], Collection[str]],
+        models: Callable[[], OfferedModels],
         belongings: AgentBelongings,
         limits: CurrentLimits,
     ) -> None:

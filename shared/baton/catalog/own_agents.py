@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import checked, model_problems, tenant_problems
+from baton.domain.agent_checks import checked, tenant_problems
 from baton.domain.agent_version import AgentVersion
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.model_providers import OfferedModels
 from baton.off_loop import off_loop
 from baton.ports.agent_definitions import AgentDefinitions
 from baton.ports.clock import Clock
@@ -60,7 +61,7 @@ class _Copy:
 class OwnAgents:
     """The agents that tenants have made, without those that the rules of today do not allow."""
 
-    def __init__(self, store: AgentDefinitions, clock: Clock, models: Callable[[], Collection[str]]) -> None:
+    def __init__(self, store: AgentDefinitions, clock: Clock, models: Callable[[], OfferedModels]) -> None:
         """``models`` returns those that a tenant's agent may name."""
         self._store = store
         self._clock = clock
@@ -163,11 +164,19 @@ class OwnAgents:
             logger.warning("own agent left out", tenant_id=tenant_id, agent_id=version.agent_id, fields=fields)
             count(Metric.AGENTS_UNREADABLE)
             return None
-        if definition.model.name is not None and any(model_problems(definition, self._models())):
-            # It is offered no more: the default model answers.
-            model = definition.model.model_copy(update={"name": None})
-            definition = definition.model_copy(update={"model": model})
+        definition = self._with_offered_models(definition)
         return definition.of_tenant(tenant_id, version.number)
+
+    def _with_offered_models(self, definition: AgentDefinition) -> AgentDefinition:
+        """Return the definition without models that are no longer offered: the default model answers for them."""
+        choice = definition.model
+        if choice.name is None and not choice.fallback:
+            return definition
+        offered = self._models()
+        name = choice.name if choice.name is not None and choice.name in offered else None
+        fallback = tuple(each for each in choice.fallback if each in offered)
+        model = choice.model_copy(update={"name": name, "fallback": fallback})
+        return definition.model_copy(update={"model": model})
 
 
 def _noticed(reading: asyncio.Task[None]) -> None:

@@ -119,7 +119,7 @@ def prepare_turns() -> None:
     preload(*HTTP_MODULES, *MODEL_MODULES)
     prepare_store()
     ports = deployed_ports()
-    ports.deferred_model.load()
+    ports.provider_models.load(ports.default_model)
     if ports.deferred_embedder is not None:
         ports.deferred_embedder.load()
     ports.counter.load()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from baton.domain.model_providers import Provider
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.card_signer import CardSigner
@@ -35,6 +38,11 @@ class AgentPorts(Protocol):
     @property
     def light_model(self) -> str:
         """The name of the model for tasks that need speed more than quality."""
+        ...
+
+    @property
+    def model_providers(self) -> Mapping[str, Provider]:
+        """The providers of models, by name."""
         ...
 
     @property

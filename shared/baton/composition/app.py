@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from baton.catalog.agent_editing import AgentEditing
     from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
+    from baton.domain.model_providers import OfferedModels
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
     from baton.entry.merges import Merges
@@ -290,11 +291,14 @@ class App:
         )
 
     @cached_property
-    def offered_models(self) -> tuple[str, ...]:
-        """The models that tenants' own agents may name: those that the deployment uses itself."""
+    def offered_models(self) -> OfferedModels:
+        """The models that tenants' own agents may name: those that the deployment uses itself, and those it offers."""
+        from baton.domain.model_providers import OfferedModels
+
         ports = self.ports
-        named = [agent.model.name for agent in ports.catalog.all() if agent.model.name is not None]
-        return tuple(sorted({ports.default_model, ports.light_model, *named}))
+        choices = [agent.model for agent in ports.catalog.all()]
+        named = [name for choice in choices for name in (choice.name, *choice.fallback) if name is not None]
+        return OfferedModels.of((ports.default_model, ports.light_model, *named), ports.model_providers)
 
     @cached_property
     def conversations(self) -> ConversationStates:

@@ -147,6 +147,10 @@ class AwsPorts(AwsAgentPorts):
             from baton.adapters.openai.embedder import OpenAIEmbedder
 
             base_url = settings.base_url or self.model_settings.base_url
+            if base_url is None:
+                raise ValueError(
+                    "BATON_EMBEDDING_MODEL: it has no endpoint. Set BATON_EMBEDDING_BASE_URL or OPENAI_BASE_URL"
+                )
             return OpenAIEmbedder(model, dimensions, counter=self.counter, api_key=self.model_key, base_url=base_url)
 
         return DeferredEmbedder(openai, model, dimensions)

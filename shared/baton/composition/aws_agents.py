@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,13 @@ from baton.composition.aws_stores import AwsStorePorts
 
 if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
-    from baton.adapters.deferred_model import DeferredChatModel
+    from baton.adapters.models.provider_models import ProviderModels
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.composition.outside import Outside
+    from baton.domain.model_providers import Provider
     from baton.ports.agent_catalog import AgentCatalog
     from baton.ports.agent_client import AgentClient
     from baton.ports.card_signer import CardSigner
@@ -42,44 +42,34 @@ class AwsAgentPorts(AwsStorePorts):
         return self.agent_files
 
     @cached_property
-    def deferred_model(self) -> DeferredChatModel:
-        """The model's client. Its library is loaded at the first call, or by ``load``."""
-        from baton.adapters.deferred_model import DeferredChatModel
+    def provider_models(self) -> ProviderModels:
+        """The clients of all providers. Their libraries are loaded by the first calls, or by ``load``."""
+        from baton.composition.models import provider_models
 
-        settings = self.model_settings
-
-        def openai() -> ChatModel:
-            from baton.adapters.openai import OpenAIChatModel
-            from baton.adapters.openai.cache_hints import hints_of_setting
-
-            return OpenAIChatModel(
-                api_key=self.model_key,
-                base_url=settings.base_url,
-                sends_metadata=settings.sends_metadata,
-                cache_hints=hints_of_setting(settings.cache_hints),
-            )
-
-        return DeferredChatModel(openai)
+        return provider_models(self.model_settings, self.secrets)
 
     @cached_property
     def model_settings(self) -> ModelSettings:
-        """The settings of the model endpoint."""
+        """The settings of the model endpoints."""
         from baton.settings.models import ModelSettings
 
         return ModelSettings()
 
+    @cached_property
+    def model_providers(self) -> Mapping[str, Provider]:
+        return self.model_settings.providers
+
     @property
     def model_key(self) -> str | Callable[[], Awaitable[str]]:
-        """The key of the model endpoint, or what reads it from the secret."""
-        key = self.model_settings.key
-        return self._key_from_secret if key is None else key.get_secret_value()
+        """The key of the default provider, or what reads it from the secret."""
+        from baton.composition.models import key_of
+        from baton.domain.model_providers import DEFAULT_PROVIDER, Provider
 
-    async def _key_from_secret(self) -> str:
-        return await asyncio.to_thread(self.secrets.get, self.model_settings.key_secret or "")
+        return key_of(self.model_providers.get(DEFAULT_PROVIDER, Provider()), self.secrets)
 
     @cached_property
     def model(self) -> ChatModel:
-        return self.deferred_model
+        return self.provider_models
 
     @cached_property
     def default_model(self) -> str:

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Permission
+from baton.domain.model_providers import OfferedModels
 from baton.domain.sentences import SENTENCES
 from baton.domain.tool import OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
@@ -63,15 +64,23 @@ def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDe
     yield from _shared_triggers(targets, agents)
 
 
-def model_problems(definition: AgentDefinition, offered: Collection[str]) -> Iterator[Problem]:
-    """Yield the problem of a model that is not ``offered`` to tenants: others may cost the deployment anything."""
-    name = definition.model.name
-    if name is not None and name not in offered:
-        yield Problem(("model", "name"), f"this deployment offers: {', '.join(sorted(offered))}; or leave it out")
+def model_problems(definition: AgentDefinition, offered: OfferedModels) -> Iterator[Problem]:
+    """Yield the problems of models that are not ``offered`` to tenants: others may cost the deployment anything."""
+    choice = definition.model
+    what = f"this deployment offers: {offered}; or leave it out"
+    if choice.name is not None and choice.name not in offered:
+        yield Problem(("model", "name"), what)
+    for place, name in enumerate(choice.fallback):
+        if name not in offered:
+            yield Problem(("model", "fallback", place), what)
 
 
 def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
     """Yield what an agent that a tenant has made may not have, as its author is no operator of the deployment."""
+    if definition.model.extra:
+        yield Problem(
+            ("model", "extra"), "fields of requests are for the agents that ship with the deployment: leave it out"
+        )
     if definition.remote is not None:
         yield from _references(("remote", "headers"), definition.remote.headers)
     for field, listed, most in (

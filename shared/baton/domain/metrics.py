@@ -49,6 +49,8 @@ class Metric(StrEnum):
     """Failed calls of a model. Most are repeated."""
     MODEL_FACTS_LEARNED = "ModelFactsLearned"
     """Facts that a model's refusal has taught. Each process learns them again unless the operator declares them."""
+    MODEL_FALLBACKS = "ModelFallbacks"
+    """Calls that went on with a fallback model, because the model before it could not answer."""
     AGENTS_UNREADABLE = "AgentsUnreadable"
     """Reads of tenants' own agents that failed, where an older copy was used, and agents that could not be used."""
     TOOL_FAILURES = "ToolFailures"

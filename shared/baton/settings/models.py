@@ -5,17 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, Json, SecretStr
-from pydantic_settings import NoDecode
+from pydantic import Field, Json, JsonValue, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
 
+from baton.domain.model_providers import (
+    BEDROCK_PROVIDER,
+    DEFAULT_PROVIDER,
+    MAX_PROVIDERS,
+    Provider,
+    ProviderKind,
+    ProviderName,
+    Route,
+    route,
+)
 from baton.domain.prices import Price, Prices
 from baton.settings.base import Name, Settings, Url
+from baton.settings.json_objects import JsonObject
+
+MAX_PROFILES = 100
+"""Patterns of models whose facts an operator overrides."""
 
 
 class ModelSettings(Settings):
-    """The model endpoint. The key is read from a secret unless it is given (as the local cloud does)."""
+    """The model endpoints. Keys are read from secrets unless they are given (as the local cloud does)."""
 
-    base_url: Url = Field(validation_alias="OPENAI_BASE_URL")
+    # An error must not quote the keys of providers.
+    model_config = SettingsConfigDict(hide_input_in_errors=True)
+
+    base_url: Url | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
+    """The address of the default provider, which is asked for models that name none."""
     key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     key_secret: str | None = Field(default=None, validation_alias="BATON_MODEL_KEY_SECRET")
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
@@ -27,7 +45,68 @@ class ModelSettings(Settings):
         default="auto", validation_alias="BATON_MODEL_CACHE_HINTS"
     )
     """What requests tell the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
+    named_providers: Annotated[dict[ProviderName, Provider], NoDecode, JsonObject] = Field(
+        default_factory=dict, max_length=MAX_PROVIDERS, validation_alias="BATON_MODEL_PROVIDERS"
+    )
+    """JSON: further providers by name. ``<name>/<model>`` selects one."""
+    profiles: Annotated[dict[Name, dict[Name, JsonValue]], NoDecode, JsonObject] = Field(
+        default_factory=dict, max_length=MAX_PROFILES, validation_alias="BATON_MODEL_PROFILES"
+    )
+    """JSON: patterns of models to facts that replace those that Baton knows of them."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
+
+    @field_validator("named_providers")
+    @classmethod
+    def _have_addresses(cls, providers: dict[str, Provider]) -> dict[str, Provider]:
+        for name, provider in providers.items():
+            if name == DEFAULT_PROVIDER:
+                taken = provider.model_fields_set - {"kind", "api", "tenant_models"}
+                if taken or provider.kind is not ProviderKind.OPENAI:
+                    raise ValueError(
+                        f"{name}: takes `api` and `tenantModels` only. OPENAI_BASE_URL, its key and the other settings "
+                        "of the default provider are variables of their own"
+                    )
+            elif name == BEDROCK_PROVIDER and provider.kind is not ProviderKind.BEDROCK:
+                raise ValueError(f"{name}: must be of kind bedrock. Choose another name for this provider")
+            elif provider.kind is ProviderKind.OPENAI and provider.base_url is None and not provider.signed:
+                raise ValueError(f"{name}.baseUrl: is missing. A provider of kind openai needs an address")
+        return providers
+
+    @model_validator(mode="after")
+    def _models_have_providers(self) -> ModelSettings:
+        for variable, name in (("BATON_CHAT_MODEL", self.chat_model), ("BATON_LIGHT_MODEL", self.light_model)):
+            if name is not None and self.base_url is None and self.route(name).provider == DEFAULT_PROVIDER:
+                raise ValueError(
+                    f"{variable}: {name!r} begins with the name of no provider ({', '.join(sorted(self.providers))}), "
+                    "and OPENAI_BASE_URL, the address of the default provider, is not set. Set it, or name the "
+                    "provider, as in bedrock/<model>"
+                )
+        return self
+
+    @property
+    def providers(self) -> dict[str, Provider]:
+        """All providers by name: those that are declared, Amazon Bedrock, and the default one if it has an address."""
+        providers = {BEDROCK_PROVIDER: Provider(kind=ProviderKind.BEDROCK), **self.named_providers}
+        declared = providers.pop(DEFAULT_PROVIDER, Provider())
+        if self.base_url is not None:
+            own = {
+                "base_url": self.base_url,
+                "key": self.key,
+                "key_secret": self.key_secret if self.key is None else None,
+                "metadata": self.sends_metadata,
+                "cache_hints": self.cache_hints,
+            }
+            providers[DEFAULT_PROVIDER] = declared.model_copy(update=own)
+        return providers
+
+    @property
+    def plain_keys(self) -> list[str]:
+        """The named providers whose keys stand in the setting itself, which is for the local cloud."""
+        return [name for name, provider in self.named_providers.items() if provider.key is not None]
+
+    def route(self, name: str) -> Route:
+        """Return where the model ``name`` is asked."""
+        return route(name, self.providers)
 
 
 class EmbeddingSettings(Settings):

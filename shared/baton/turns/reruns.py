@@ -18,6 +18,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelNotOffered, RerunUnavailable, UnknownAgent, UnknownAgentVersion
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.message import OutcomeType, Role
+from baton.domain.model_providers import OfferedModels
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread
 from baton.domain.tool_call import ToolCallRecord, is_shown
@@ -100,7 +101,7 @@ class Reruns:
         services: TurnServices,
         editing: AgentEditing,
         own_agents: OwnAgents,
-        offered_models: Collection[str],
+        offered_models: OfferedModels,
     ) -> None:
         self._services = services
         self._editing = editing
@@ -122,7 +123,7 @@ class Reruns:
         permissions = frozenset(turn.record.permissions) if turn.record is not None else frozenset()
         scope = Scope(caller.tenant_id, thread.user_id, permissions)
         if wish.model is not None and wish.model not in self._offered:
-            raise ModelNotOffered(f"This deployment offers: {', '.join(sorted(self._offered))}.")
+            raise ModelNotOffered(f"This deployment offers: {self._offered}.")
         agents = await self._wished(caller, turn, wish)
         conversation = await self._turns.conversation(scope, turn, agents.main(thread), agents.describe)
         recorded = RecordedCalls(
@@ -144,7 +145,7 @@ class Reruns:
                 agent = chosen
             if wish.model is None or agent.remote is not None:
                 return agent
-            model = agent.model.model_copy(update={"name": wish.model})
+            model = agent.model.model_copy(update={"name": wish.model, "fallback": ()})
             return agent.model_copy(update={"model": model})
 
         if chosen is not None and agents.describe(active) is None:

@@ -23,14 +23,16 @@ from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric
+from baton.domain.model_providers import Provider
 from baton.domain.secret import SecretReference
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
 from baton.settings.families import all_families
+from baton.settings.models import ModelSettings
 from baton_local.environment import DEVELOPERS_CHOICE
 from baton_local.settings import LocalSettings
-from tests.unit.docs.pages import ROOT, blocks, table
+from tests.unit.docs.pages import ROOT, block, blocks, table
 
 REFERENCE = ROOT / "docs" / "reference"
 ERRORS = REFERENCE / "errors.md"
@@ -146,9 +148,28 @@ def test_every_field_of_an_issuer_is_listed() -> None:
 
 
 def test_the_example_issuers_are_valid() -> None:
-    [example] = [json.loads(block.text) for block in blocks(SETTINGS) if block.language == "json"]
+    assert [OidcIssuer.model_validate(issuer) for issuer in json.loads(block(SETTINGS, "issuers"))]
 
-    assert [OidcIssuer.model_validate(issuer) for issuer in example]
+
+def test_every_field_of_a_provider_is_listed_with_its_default() -> None:
+    fields = {str(field.alias): _default(field) for field in Provider.model_fields.values()}
+
+    telling = {name: default for name, default in fields.items() if default not in ("none", "")}
+
+    listed = {name: row[0].strip("`") for name, row in table(SETTINGS, "field of a provider").items()}
+    assert set(listed) == set(fields)
+    assert {name: listed[name] for name in telling} == telling
+
+
+def test_the_example_providers_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "BATON_MODEL_PROVIDERS": block(SETTINGS, "providers"),
+        "OPENAI_BASE_URL": "https://api.openai.com/v1",
+        "BATON_CHAT_MODEL": "gpt-6-sol",
+        "TIKTOKEN_CACHE_DIR": "tokenizer",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert set(ModelSettings().providers) == {"default", "bedrock", "groq", "aws"}
 
 
 def test_every_field_of_an_agent_is_listed_with_its_default() -> None:

@@ -18,6 +18,7 @@ from baton.adapters.a2a import RemoteAgents
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.emf import NAMESPACE
+from baton.adapters.models.provider_models import ProviderModels
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
@@ -56,7 +57,7 @@ from baton.ports.connections import ConnectionBusy
 from baton.ports.tools import ToolFailed
 from baton.requests.parsing import message_request
 from baton_local.engines.process import free_port
-from baton_testing.fakes.chat_model import Answer
+from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.connections import FakeConnections
 from tests.contracts.agent_client import a_task
@@ -203,6 +204,16 @@ async def a_call_of_a_model_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -
         async for _ in model.stream(settings, [Prompt(Role.USER, "Hello")], thread_files=cast("Any", None)):
             pass
     await model.aclose()
+
+
+@failure(Metric.MODEL_FALLBACKS)
+async def a_model_that_another_one_stands_in_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted = ScriptedChatModel()
+    scripted.script(ModelRateLimited())
+    models = ProviderModels({"default": lambda: scripted})
+    settings = ModelSettings(model="gpt", fallback=("other",))
+    async for _ in models.stream(settings, [Prompt(Role.USER, "Hello")], thread_files=cast("Any", None)):
+        pass
 
 
 @failure(Metric.TOOL_FAILURES)

@@ -1,0 +1,141 @@
+"""One chat model over all providers of a deployment: a model's name selects the provider, others stand in for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import (
+    ModelError,
+    ModelMisconfigured,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnavailable,
+    OutOfCredit,
+)
+from baton.domain.metrics import Metric, count
+from baton.domain.model_providers import route
+from baton.ports.chat_model import ChatModel, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.files import ThreadFiles
+
+STANDS_IN = (ModelUnavailable, ModelRateLimited, ModelTimeout, OutOfCredit)
+"""Failures after which another model is asked: this one cannot answer, whatever the question is.
+
+An account without credit is one of them, although only an operator can end it: the users have no part in it. Refusals,
+filters and overflows are not, because they are about the question, and wrong names and keys are not, because a model
+that stands in would hide them.
+"""
+
+logger = Logger(child=True)
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A model that keeps connections."""
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        ...
+
+
+class ProviderModels:
+    """``ports.chat_model.ChatModel`` that passes each call to the provider that its model's name begins with.
+
+    A provider's client is made when the first call needs it, outside the event loop, so that a deployment loads only
+    what it uses. If a model cannot answer, those of ``ModelSettings.fallback`` are asked in their order with the same
+    settings, unless a part of an answer has been yielded.
+    """
+
+    def __init__(self, make: Mapping[str, Callable[[], ChatModel]]) -> None:
+        """``make`` creates the client of each provider, by the provider's name."""
+        self._providers = {name: _Client(each) for name, each in make.items()}
+
+    def load(self, *models: str) -> None:
+        """Create the clients that these models need. Blocks while their libraries load."""
+        for model in models:
+            provider = self._providers.get(route(model, self._providers).provider)
+            if provider is not None:
+                provider.load()
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """See ``ChatModel``. After fallbacks too, the error of the model that was asked last is raised."""
+        asked = dict.fromkeys((settings.model, *settings.fallback))
+        left = list(asked)[1:]
+        for model in asked:
+            is_answering = False
+            try:
+                provider, name = await self._selected(model)
+                asking = replace(settings, model=name, fallback=())
+                stream = provider.stream(asking, prompts, thread_files=thread_files, tools=tools)
+                async with aclosing(stream) as chunks:
+                    async for chunk in chunks:
+                        is_answering = True
+                        yield chunk
+            except STANDS_IN as failure:
+                if is_answering or not left:
+                    raise
+                self._note(model, failure, left.pop(0))
+            else:
+                return
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        for provider in self._providers.values():
+            if isinstance(provider.made, Closable):
+                await provider.made.aclose()
+
+    async def _selected(self, name: str) -> tuple[ChatModel, str]:
+        """Return the model's provider and its name there. Raises ``ModelMisconfigured`` if it has none."""
+        selected = route(name, self._providers)
+        provider = self._providers.get(selected.provider)
+        if provider is None:
+            known = ", ".join(sorted(self._providers))
+            logger.error(
+                "The model's name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)",
+                extra={"model": name, "providers": known},
+            )
+            raise ModelMisconfigured
+        return await provider.get(), selected.model
+
+    @staticmethod
+    def _note(model: str, failure: ModelError, fallback: str) -> None:
+        logger.warning(
+            "The model cannot answer; asking its fallback",
+            extra={"model": model, "error": failure.code, "fallback": fallback},
+        )
+        count(Metric.MODEL_FALLBACKS)
+
+
+class _Client:
+    """The client of one provider, made by its first use, because loading its library takes half a second."""
+
+    def __init__(self, make: Callable[[], ChatModel]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self.made: ChatModel | None = None
+
+    def load(self) -> ChatModel:
+        """Return the client, and make it if needed. Blocks while its library loads."""
+        with self._lock:
+            if self.made is None:
+                self.made = self._make()
+            return self.made
+
+    async def get(self) -> ChatModel:
+        """Return the client, and make it in a thread if needed."""
+        if self.made is not None:
+            return self.made
+        return await asyncio.to_thread(self.load)

@@ -1,0 +1,84 @@
+"""The clients of models' providers, as the settings name them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from baton.adapters.models.provider_models import ProviderModels
+    from baton.adapters.secrets import SecretsManager
+    from baton.domain.model_providers import Provider
+    from baton.ports.chat_model import ChatModel
+    from baton.settings.models import ModelSettings
+
+    Profiles = Mapping[str, Mapping[str, Any]]
+
+
+def provider_models(settings: ModelSettings, secrets: SecretsManager) -> ProviderModels:
+    """Return one model over all providers of the settings.
+
+    Raises ``ValueError`` for keys that everybody could read, and for facts of models that are wrong.
+    """
+    from baton.adapters.models.profile_overrides import profile_overrides
+    from baton.adapters.models.provider_models import ProviderModels
+    from baton.domain.model_providers import ProviderKind
+
+    if settings.plain_keys:
+        _refuse_plain_keys(settings.plain_keys[0])
+
+    profiles = profile_overrides(settings.profiles)
+    makers = {ProviderKind.OPENAI: openai_model}
+    return ProviderModels(
+        {
+            name: partial(makers[provider.kind], provider, secrets, profiles)
+            for name, provider in settings.providers.items()
+            if provider.kind in makers
+        }
+    )
+
+
+def _refuse_plain_keys(name: str) -> None:
+    """Raise ``ValueError`` unless this is the local cloud."""
+    from baton.settings.identity import IdentitySettings
+
+    if not IdentitySettings().is_local:
+        raise ValueError(
+            f"BATON_MODEL_PROVIDERS: {name}.key: is for the local cloud only, because everybody who may read the "
+            "function's settings would see it. Store the key in a secret, and name that in `keySecret`"
+        )
+
+
+def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles) -> ChatModel:
+    """Return the client of an OpenAI-compatible endpoint."""
+    from baton.adapters.openai import OpenAIChatModel
+    from baton.adapters.openai.cache_hints import hints_of_setting
+
+    return OpenAIChatModel(
+        api_key=key_of(provider, secrets),
+        base_url=provider.base_url,
+        sends_metadata=provider.metadata,
+        cache_hints=hints_of_setting(provider.cache_hints),
+        profiles=_with_api(provider.api, profiles),
+    )
+
+
+def _with_api(api: str, profiles: Profiles) -> Profiles:
+    """Return the profiles of a provider that speaks one API with all its models, unless a profile says otherwise."""
+    from baton.adapters.models.profile import Api
+
+    if api == "auto":
+        return profiles
+    everywhere = {"api": Api(api), **profiles.get("*", {})}
+    return {"*": everywhere, **{pattern: facts for pattern, facts in profiles.items() if pattern != "*"}}
+
+
+def key_of(provider: Provider, secrets: SecretsManager) -> str | Callable[[], Awaitable[str]]:
+    """Return the provider's key, or what reads it from its secret; empty for endpoints that take none."""
+    if provider.key is not None:
+        return provider.key.get_secret_value()
+    if provider.key_secret is not None:
+        return partial(asyncio.to_thread, secrets.get, provider.key_secret)
+    return ""

@@ -1,0 +1,129 @@
+"""The providers of a deployment's models, as operators declare them, and which of them a model's name selects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic.alias_generators import to_camel
+
+DEFAULT_PROVIDER = "default"
+"""The provider of names that begin with no other provider's name."""
+BEDROCK_PROVIDER = "bedrock"
+"""The provider that every deployment has: Amazon Bedrock, with the role of the function and in its region."""
+MAX_PROVIDERS = 20
+MAX_TENANT_MODELS = 50
+
+ProviderName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+_Url = Annotated[str, Field(pattern=r"^https?://[^\s?#@]+$", max_length=500)]
+_Secret = Annotated[str, Field(pattern=r"^[\w/+=.@-]{1,200}$")]
+_Region = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[a-z0-9]+)+-\d+$")]
+_ModelPattern = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ProviderKind(StrEnum):
+    """The kinds of endpoints that Baton speaks to."""
+
+    OPENAI = "openai"
+    """Chat Completions or Responses, as OpenAI and many others serve them."""
+    BEDROCK = "bedrock"
+    """ConverseStream of Amazon Bedrock."""
+
+
+class Provider(BaseModel):
+    """One provider, as an operator writes it in ``BATON_MODEL_PROVIDERS``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    kind: ProviderKind = ProviderKind.OPENAI
+    base_url: _Url | None = None
+    """The address of its API. Providers on Bedrock may leave it out."""
+    key_secret: _Secret | None = None
+    """The name of the secret with its key."""
+    key: SecretStr | None = None
+    """The key itself, for the local cloud only."""
+    api: Literal["auto", "chat", "responses"] = "auto"
+    """The API of OpenAI that is spoken. ``auto`` chooses by the model."""
+    region: _Region | None = None
+    """The region of Bedrock; None for the function's own."""
+    signed: bool = False
+    """Whether requests to an OpenAI-compatible endpoint of Bedrock are signed with the function's role."""
+    metadata: bool = False
+    """Whether each request tells the endpoint which agent asks and where its workflow stands."""
+    cache_hints: Literal["auto", "key", "breakpoints", "none"] = "auto"
+    """What requests tell the endpoint's prompt cache."""
+    tenant_models: Annotated[tuple[_ModelPattern, ...], Field(max_length=MAX_TENANT_MODELS)] = ()
+    """Names of its models, or patterns with ``*``, that agents of tenants may name besides those that ship."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Provider:
+        if self.key is not None and self.key_secret is not None:
+            raise ValueError("give either `key` or `keySecret`")
+        if self.kind is ProviderKind.BEDROCK:
+            self._refuse("a provider of kind bedrock", "key", "key_secret", "api", "signed", "metadata", "cache_hints")
+        elif self.signed:
+            self._refuse("a provider with `signed`", "key", "key_secret")
+        else:
+            self._refuse("a provider of kind openai without `signed`", "region")
+        return self
+
+    def _refuse(self, what: str, *fields: str) -> None:
+        given = [to_camel(field) for field in fields if field in self.model_fields_set]
+        if given:
+            raise ValueError(f"{what} takes no {', '.join(f'`{each}`' for each in given)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a model is asked."""
+
+    provider: str
+    model: str
+    """Its name at the provider."""
+
+
+def route(name: str, providers: Mapping[str, object]) -> Route:
+    """Return where the model ``name`` is asked. ``providers`` are those of the deployment, by their names.
+
+    A name whose first segment is none of them belongs to the default provider as a whole, because names at gateways
+    hold slashes too.
+    """
+    first, slash, rest = name.partition("/")
+    if slash and rest and (first in providers or first == DEFAULT_PROVIDER):
+        return Route(first, rest)
+    return Route(DEFAULT_PROVIDER, name)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModels:
+    """The models that agents of tenants may name: those that the deployment uses itself, and those it offers."""
+
+    used: frozenset[str]
+    """Names of models that the deployment and its own agents use."""
+    providers: Mapping[str, Provider]
+
+    @classmethod
+    def of(cls, used: Iterable[str], providers: Mapping[str, Provider]) -> OfferedModels:
+        """Return what a deployment offers that uses these models at these providers."""
+        return cls(frozenset(used), providers)
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a tenant may name the model, with or without the prefix of the default provider."""
+        asked = route(name, self.providers)
+        if any(route(used, self.providers) == asked for used in self.used):
+            return True
+        provider = self.providers.get(asked.provider)
+        return provider is not None and any(fnmatchcase(asked.model, each) for each in provider.tenant_models)
+
+    def __str__(self) -> str:
+        """Return the names and patterns as a list for people."""
+        patterns = {
+            pattern if name == DEFAULT_PROVIDER else f"{name}/{pattern}"
+            for name, provider in self.providers.items()
+            for pattern in provider.tenant_models
+        }
+        return ", ".join(sorted(self.used | patterns))
