@@ -199,11 +199,14 @@ def test_long_markdown_is_read_in_pieces_that_fences_do_not_hide_headings_from()
     assert shown(text) == 1_000 * [(HEADING, "Section"), (PARAGRAPH, "Text."), (CODE, "```\n# not a heading\n```")]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "iso-8859-1"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "marked utf-16-be", "utf-32", "cp1252", "iso-8859-1"],
+)
 def test_text_is_read_in_its_encoding(encoding: str) -> None:
     written = "Grüße aus Köln.\r\nZweite Zeile, größer als die erste.\r\n\r\nNeuer Absatz für alle Fälle."
-    if encoding == "utf-16-le":
-        written = "\ufeff" + written
+    if encoding.startswith("marked"):
+        written, encoding = "\ufeff" + written, encoding.removeprefix("marked ")
     text = extracted(written.encode(encoding), "a.txt", "text/plain")
     assert [block.text for block in text.blocks] == [
         "Grüße aus Köln.\nZweite Zeile, größer als die erste.",

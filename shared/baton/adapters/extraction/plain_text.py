@@ -21,6 +21,8 @@ _LEGACY = "cp1252"
 _FOREIGN = 0.25
 """The share of other bytes from which on a text is taken to be in another script, whose encoding is guessed."""
 _SAMPLE = 64 * 1024
+_UNMARKED_WIDE = 8
+"""Of this many characters one at least is Latin in text of any script without ideograms: spaces, digits, line ends."""
 _PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
 """Lines without a blank one between them."""
 _NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
@@ -29,7 +31,7 @@ _NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined",
 
 def decoded(body: bytes, declared: str | None = None) -> str:
     """Return a file as text, with its lines ended by line feeds. Raises ``DocumentUnreadable`` for binary content."""
-    text = _decoded(body, declared)
+    text = decoded_as_it_is(body, declared)
     if "\0" in text:
         raise refusals.mislabelled("text", "binary")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -50,17 +52,28 @@ def paragraphs(text: str) -> list[TextBlock]:
     return found
 
 
-def _decoded(body: bytes, declared: str | None) -> str:
+def decoded_as_it_is(body: bytes, declared: str | None = None) -> str:
+    """Return a file as text, whatever it is: line ends and NUL characters are left as they are."""
     for mark, encoding in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(encoding, "replace")
-    for encoding in filter(None, (declared, "utf-8")):
+    for encoding in filter(None, (declared, _unmarked_wide(body), "utf-8")):
         try:
             if codecs.lookup(encoding).name not in _NO_CHARSETS:
                 return body.decode(encoding)
         except (UnicodeError, LookupError):
             continue
     return body.decode(_guessed(body[:_SAMPLE]), "replace")
+
+
+def _unmarked_wide(body: bytes) -> str | None:
+    """Return the UTF-16 that text without a byte order mark is in: one byte of each Latin character is zero."""
+    sample = body[:_SAMPLE]
+    pairs, zeros_of_little, zeros_of_big = len(sample) // 2, sample[1::2].count(0), sample[0::2].count(0)
+    many, few = max(zeros_of_little, zeros_of_big), min(zeros_of_little, zeros_of_big)
+    if len(body) % 2 or not many or many * _UNMARKED_WIDE < pairs or few * 20 > many:
+        return None
+    return "utf-16-le" if zeros_of_little > zeros_of_big else "utf-16-be"
 
 
 def _guessed(sample: bytes) -> str:
