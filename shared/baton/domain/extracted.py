@@ -52,6 +52,17 @@ class ExtractedText:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentText:
+    """A whole document as one text, as a model reads it."""
+
+    text: str
+    """Its beginning, if it ``is_cut``. Pages, slides and sheets each begin with a line that numbers them."""
+    pages: int | None = None
+    """How many pages, slides or sheets the document has; None in formats without them."""
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkPart:
     """A part of a chunk that stands below the same headings, on the same page."""
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from baton.domain.document import Document, DocumentFormat, DocumentRef, IngestionStep
-from baton.domain.extracted import ExtractedText
+from baton.domain.extracted import DocumentText, ExtractedText
 from baton.domain.identity import Scope
 from baton.ports.files import Upload
 
@@ -131,4 +131,16 @@ class TextExtractor(Protocol):
 
     def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
         """Return the text of one part. A page that cannot be read is an error of that page."""
+        ...
+
+
+class DocumentReader(Protocol):
+    """Reads attachments of messages as text, with a bound on memory and time and without harm to the caller."""
+
+    async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
+        """Return the document's text, cut at a length that a prompt can hold.
+
+        Raises ``DocumentUnreadable`` if the file is not what ``form`` says, holds no text, may not be opened, or is not
+        read within ``seconds``.
+        """
         ...

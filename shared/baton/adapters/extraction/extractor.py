@@ -93,7 +93,7 @@ def _damages(form: DocumentFormat) -> Iterator[None]:
     """Refuse a file as damaged if a library fails in the block."""
     try:
         yield
-    except (DocumentUnreadable, MemoryError):
+    except (DocumentUnreadable, MemoryError, ImportError):
         raise
     except Exception:  # libraries raise anything for files that are not as they should be
         # The file is at fault, and its uploader is told: nothing for an operator to see to.

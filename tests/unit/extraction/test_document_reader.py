@@ -1,0 +1,177 @@
+"""Documents that are read in processes of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from baton.adapters.document_reader import ChildProcessReader
+from baton.adapters.extraction import whole_document
+from baton.domain.document import DocumentFormat
+from baton.domain.errors import DocumentUnreadable
+from tests import documents
+
+Readers = Callable[[str], ChildProcessReader]
+
+
+@pytest.fixture
+def reader_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Readers:
+    """A function from the text of a program to a reader that runs it in place of the one that reads."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def reader(program: str) -> ChildProcessReader:
+        (tmp_path / "stand_in.py").write_text(program)
+        return ChildProcessReader("stand_in")
+
+    return reader
+
+
+def count(folder: Path, pattern: str) -> int:
+    return len(list(folder.glob(pattern)))
+
+
+async def reason_of(reader: ChildProcessReader, body: bytes, form: DocumentFormat, seconds: float = 60.0) -> str:
+    with pytest.raises(DocumentUnreadable) as raised:
+        await reader.read(body, f"file.{form.value}", form, seconds=seconds)
+    assert raised.value.detail
+    return raised.value.reason
+
+
+async def test_pages_of_a_pdf_are_told_apart() -> None:
+    body = documents.pdf([("Spring", ["Sow peas."]), ("Autumn", ["Dig."])])
+    found = await ChildProcessReader().read(body, "garden.pdf", DocumentFormat.PDF, seconds=60)
+    assert (found.text, found.pages, found.is_cut) == (
+        "[page 1]\n\n# Spring\n\nSow peas.\n\n[page 2]\n\n# Autumn\n\nDig.",
+        2,
+        False,
+    )
+
+
+async def test_a_file_that_is_not_what_it_is_called_is_refused() -> None:
+    assert await reason_of(ChildProcessReader(), b"%PDF-1.7 and so on", DocumentFormat.PDF) == "document_damaged"
+
+
+async def test_a_library_that_prints_does_not_spoil_the_answer(reader_of: Readers) -> None:
+    reader = reader_of(
+        textwrap.dedent("""
+        from baton.adapters.extraction import child, whole_document
+        read = whole_document.read
+        def loud(*arguments):
+            print("A warning.", flush=True)
+            return read(*arguments)
+        whole_document.read = loud
+        child.main()
+        """)
+    )
+    body = documents.word(("Normal", "Hello."))
+    found = await reader.read(body, "a.docx", DocumentFormat.DOCX, seconds=60)
+    assert found.text == "Hello."
+
+
+async def test_the_process_has_no_variables_of_the_function(
+    reader_of: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    reader = reader_of(
+        'import json, os\nprint(json.dumps({"text": " ".join(sorted(os.environ)), "pages": None, "isCut": False}))'
+    )
+    found = await reader.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=60)
+    assert set(found.text.split()) <= {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LC_CTYPE"}
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import time; time.sleep(600)", "document_too_slow"),
+        ("while True: pass", "document_too_slow"),
+        ("import os; os.abort()", "document_damaged"),
+        ("import os; os._exit(0)", "document_damaged"),
+        ('import sys; sys.stdin.close(); print("no JSON")', "document_damaged"),
+    ],
+    ids=["sleeps", "loops", "crashes", "ends", "prints"],
+)
+async def test_a_program_that_hangs_or_crashes_is_a_refusal(reader_of: Readers, program: str, reason: str) -> None:
+    reader = reader_of(program)
+    assert await reason_of(reader, b"x" * 1_000_000, DocumentFormat.DOCX, 0.5 if "slow" in reason else 60) == reason
+
+
+async def test_a_document_that_had_no_time_is_not_read(reader_of: Readers) -> None:
+    assert await reason_of(reader_of("1 / 0"), b"x", DocumentFormat.DOCX, seconds=0) == "document_too_slow"
+
+
+async def test_what_a_library_takes_beyond_its_memory_is_a_refusal(reader_of: Readers) -> None:
+    reader = reader_of(
+        "from baton.adapters.extraction import child, whole_document\n"
+        "whole_document.read = lambda *_: bytearray(2**30)\n"
+        "child.main()\n"
+    )
+    assert await reason_of(reader, b"x", DocumentFormat.DOCX) == "document_too_large_unpacked"
+
+
+async def test_without_the_libraries_a_document_is_refused(reader_of: Readers) -> None:
+    reader = reader_of(
+        "import sys\nsys.modules['docx'] = None\nfrom baton.adapters.extraction import child\nchild.main()\n"
+    )
+    body = documents.word(("Normal", "Hello."))
+    assert await reason_of(reader, body, DocumentFormat.DOCX) == "document_unreadable"
+
+
+async def test_an_outcome_is_kept_for_the_next_request(reader_of: Readers, tmp_path: Path) -> None:
+    reader = reader_of(
+        f'import json, tempfile\ntempfile.mkdtemp(prefix="run-", dir={str(tmp_path)!r})\n'
+        'print(json.dumps({"text": "Hello.", "pages": None, "isCut": False}))'
+    )
+    for body in (b"a", b"a", b"b"):
+        found = await reader.read(body, "a.docx", DocumentFormat.DOCX, seconds=60)
+        assert found.text == "Hello."
+    assert count(tmp_path, "run-*") == 2
+
+
+async def test_a_cancelled_caller_ends_the_process(reader_of: Readers, tmp_path: Path) -> None:
+    hanging = reader_of(f"import os, time\nos.mkdir({str(tmp_path / 'started')!r})\ntime.sleep(600)")
+    waiting = asyncio.ensure_future(hanging.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=500))
+    while not count(tmp_path, "started"):
+        await asyncio.to_thread(time.sleep, 0.01)  # the loop's own time does not pass while a process starts
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    # There is one process at a time: the next one would wait for the first.
+    reader = reader_of('print(\'{"text": "Hello.", "pages": null, "isCut": false}\')')
+    found = await reader.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=60)
+    assert found.text == "Hello."
+
+
+def test_sheets_are_named_and_numbered() -> None:
+    body = documents.workbook(Prices=[["Item", "Price"], ["Tea", 3]], Stock=[["Tea", 7]])
+    found = whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
+    assert found.text == ("[sheet 1]\n\n# Prices\n\nItem | Price\nTea | 3\n\n[sheet 2]\n\n# Stock\n\nTea | 7")
+
+
+def test_slides_are_numbered() -> None:
+    body = documents.presentation(("Plan", ["Think", "Act"]), notes="Slowly.")
+    found = whole_document.read(body, "a.pptx", DocumentFormat.PPTX)
+    assert found.text == "[slide 1]\n\n# Plan\n\n- Think\n\n- Act\n\nSlowly."
+
+
+def test_a_long_document_is_read_only_as_far_as_it_is_given() -> None:
+    body = documents.workbook(**{f"S{number}": [["x" * 30_000] * 4] for number in range(9)})
+    found = whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
+    assert (len(found.text), found.pages, found.is_cut) == (whole_document.MAX_CHARACTERS, 9, True)
+
+
+def test_a_document_without_text_is_refused() -> None:
+    with pytest.raises(DocumentUnreadable) as raised:
+        whole_document.read(documents.scanned_pdf(), "scan.pdf", DocumentFormat.PDF)
+    assert raised.value.reason == "document_without_text"
+
+
+def test_a_document_with_macros_is_refused() -> None:
+    body = documents.changed(documents.workbook(One=[["a"]]), **{"xl/vbaProject.bin": b"x"})
+    with pytest.raises(DocumentUnreadable) as raised:
+        whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
+    assert raised.value.reason == "document_macros"
