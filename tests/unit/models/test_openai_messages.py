@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 
-from baton.adapters.models.attachments import MAX_INLINED_CHARACTERS
+from baton.adapters.models.file_types import MAX_CHARACTERS
 from baton.adapters.openai.messages import wire_messages
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import Part, Role
@@ -133,9 +133,9 @@ async def test_an_outage_of_the_files_is_not_hidden() -> None:
 
 
 async def test_a_long_document_is_cut_and_the_model_is_told() -> None:
-    text = await content_of(DocumentPart(source=data(b"x" * (MAX_INLINED_CHARACTERS + 1), "text/plain")))
-    assert f"[cut: the document has {MAX_INLINED_CHARACTERS + 1} characters]" in text
-    assert len(text) < MAX_INLINED_CHARACTERS + 300
+    text = await content_of(DocumentPart(source=data(b"x" * (MAX_CHARACTERS + 1), "text/plain")))
+    assert f"[cut: the document has {MAX_CHARACTERS + 1} characters]" in text
+    assert len(text) < MAX_CHARACTERS + 300
 
 
 async def test_a_documents_name_cannot_break_out_of_its_frame() -> None:

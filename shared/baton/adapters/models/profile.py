@@ -110,8 +110,16 @@ class ModelProfile:
     answer_form: AnswerForm = AnswerForm.SCHEMA
     effort: EffortForm = EffortForm.REASONING_EFFORT
     images: bool = True
+    image_urls: bool = True
+    """Whether the provider fetches images by their address."""
+    max_images: int | None = None
+    """Images of one message; None has no limit."""
+    max_image_bytes: int | None = None
     documents: frozenset[str] = frozenset({"application/pdf"})
     """Media types of documents that the model reads itself. The text of others is extracted."""
+    max_documents: int | None = None
+    """Documents of one message that the model reads itself; None has no limit. The text of others is extracted."""
+    max_document_bytes: int | None = None
     breaks_special_tokens: bool = False
     """Whether special tokens of chat templates in the text of users and tools would become turns."""
     thinks_first: bool = False

@@ -1,0 +1,168 @@
+"""What a file is: text, an image, a document or something else. Its content decides, whatever it was announced as."""
+
+from __future__ import annotations
+
+import io
+import mimetypes
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from baton.adapters.extraction.plain_text import decoded_as_it_is
+
+MAX_CHARACTERS = 200_000
+"""Of a text (about 50,000 tokens)."""
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+_TEXT_TYPES = re.compile(
+    r"text/.+|application/(.+\+)?(json|xml|yaml)"
+    r"|application/(csv|javascript|markdown|rtf|sql|toml|x-ndjson|x-sh|x-yaml|typescript|x-javascript)|image/svg\+xml"
+)
+_CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+"""Characters of which text has next to none, and what stands for bytes that are none."""
+_SAMPLE = 256 * 1024
+"""Characters that tell whether a file is text."""
+_SPACE = b" \t\r\n\f\xef\xbb\xbf"
+_PDF_MARK = b"%PDF-"
+_PDF_WITHIN = 1024
+"""Bytes before the mark of a PDF that readers accept (ISO 32000-1, annex H)."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_MAX_ENTRIES = 20_000
+
+
+class FileKind(StrEnum):
+    """What can be done with a file."""
+
+    TEXT = "text"
+    IMAGE = "image"
+    DOCUMENT = "document"
+    OTHER = "other"
+    """Nothing: no model gets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """What a file is by its content."""
+
+    kind: FileKind
+    mime_type: str
+    label: str
+    """What it is called in a sentence, with its article."""
+    text: str = ""
+    """The content of a text, cut at ``MAX_CHARACTERS``."""
+    characters: int = 0
+    """How many characters the whole text has."""
+
+
+_MARKS = (
+    (b"\x89PNG", FileType(FileKind.IMAGE, "image/png", "a PNG image")),
+    (b"\xff\xd8\xff", FileType(FileKind.IMAGE, "image/jpeg", "a JPEG image")),
+    (b"GIF87a", FileType(FileKind.IMAGE, "image/gif", "a GIF image")),
+    (b"GIF89a", FileType(FileKind.IMAGE, "image/gif", "a GIF image")),
+    (b"II*\0", FileType(FileKind.OTHER, "image/tiff", "a TIFF image")),
+    (b"MM\0*", FileType(FileKind.OTHER, "image/tiff", "a TIFF image")),
+    (b"8BPS\0", FileType(FileKind.OTHER, "image/vnd.adobe.photoshop", "a Photoshop image")),
+    (b"\0\0\1\0", FileType(FileKind.OTHER, "image/x-icon", "an icon")),
+    (b"\x1f\x8b", FileType(FileKind.OTHER, "application/gzip", "a compressed file")),
+    (b"7z\xbc\xaf\x27\x1c", FileType(FileKind.OTHER, "application/x-7z-compressed", "an archive")),
+    (b"Rar!\x1a\x07", FileType(FileKind.OTHER, "application/vnd.rar", "an archive")),
+    (b"\x7fELF", FileType(FileKind.OTHER, "application/octet-stream", "a program")),
+    (b"SQLite format 3\0", FileType(FileKind.OTHER, "application/vnd.sqlite3", "a database")),
+)
+_OTHER = FileType(FileKind.OTHER, "application/octet-stream", "neither text nor a known kind of document or image")
+_ARCHIVE = FileType(FileKind.OTHER, "application/zip", "an archive")
+_BMP = FileType(FileKind.OTHER, "image/bmp", "a BMP image")
+_WEBP = FileType(FileKind.IMAGE, "image/webp", "a WebP image")
+_HEIF = FileType(FileKind.OTHER, "image/heif", "an HEIF image")
+_VIDEO = FileType(FileKind.OTHER, "video/mp4", "a video")
+_IS_PDF = FileType(FileKind.DOCUMENT, PDF, "a PDF document")
+_OFFICE = {
+    "word/document.xml": (DOCX, "application/vnd.ms-word.document.macroenabled.12", "a Word document"),
+    "ppt/presentation.xml": (PPTX, "application/vnd.ms-powerpoint.presentation.macroenabled.12", "a presentation"),
+    "xl/workbook.xml": (XLSX, "application/vnd.ms-excel.sheet.macroenabled.12", "a workbook"),
+    "xl/workbook.bin": (None, "application/vnd.ms-excel.sheet.binary.macroenabled.12", "a binary workbook"),
+}
+"""Main part of an Office file -> its type, that of one with macros, and its label."""
+_OLDER = (
+    ("EncryptedPackage", FileType(FileKind.OTHER, "application/x-ole-storage", "protected with a password")),
+    ("WordDocument", FileType(FileKind.DOCUMENT, "application/msword", "an older Word document")),
+    ("PowerPoint Document", FileType(FileKind.DOCUMENT, "application/vnd.ms-powerpoint", "an older presentation")),
+    ("Workbook", FileType(FileKind.DOCUMENT, "application/vnd.ms-excel", "an older workbook")),
+)
+"""Stream in a file of older Office programs -> its type."""
+_IS_OLDER = FileType(FileKind.OTHER, "application/x-ole-storage", "an older Office file")
+
+
+def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
+    """Return what ``data`` is.
+
+    ``announced`` is a media type, perhaps a wrong one. Like ``name``, it only tells kinds of text apart.
+    """
+    media_type = (announced or "").partition(";")[0].strip().lower()
+    by_name = (mimetypes.guess_type(name.lower())[0] if name else None) or ""
+    found = _marked(data)
+    if found is None:
+        found = _text(data, media_type, by_name)
+    if found is None and _PDF_MARK in data[:_PDF_WITHIN]:
+        found = _IS_PDF
+    return found or _OTHER
+
+
+def _marked(data: bytes) -> FileType | None:
+    """Return the type of a file that its first bytes tell."""
+    for mark, found in _MARKS:
+        if data.startswith(mark):
+            return found
+    if data[:64].lstrip(_SPACE).startswith(_PDF_MARK):
+        return _IS_PDF
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return _WEBP
+    if data.startswith(b"BM") and data[6:10] == b"\0\0\0\0":
+        return _BMP
+    if data[4:8] == b"ftyp" and data.startswith(b"\0"):
+        return _HEIF if data[8:12] in (b"heic", b"heix", b"mif1", b"msf1", b"hevc", b"avif") else _VIDEO
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _archive(data)
+    if data.startswith(_OLE):
+        return next((found for stream, found in _OLDER if stream.encode("utf-16-le") in data), _IS_OLDER)
+    return None
+
+
+def _archive(data: bytes) -> FileType:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if len(entries) > _MAX_ENTRIES:
+                return _ARCHIVE
+            names = {entry.filename.lower() for entry in entries}
+            has_macros = any(each.endswith("vbaproject.bin") for each in names)
+            for part, (media_type, with_macros, label) in _OFFICE.items():
+                if part in names:
+                    return FileType(
+                        FileKind.DOCUMENT, with_macros if has_macros or not media_type else media_type, label
+                    )
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < 100:
+                declared = archive.read("mimetype").decode("ascii", "replace").strip()
+                if declared.startswith("application/vnd.oasis.opendocument."):
+                    return FileType(FileKind.DOCUMENT, declared, "an OpenDocument file")
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, KeyError, OSError, RuntimeError):
+        # What zipfile raises for archives that are damaged, encrypted or of a later version.
+        return _ARCHIVE
+    return _ARCHIVE
+
+
+def _text(data: bytes, media_type: str, by_name: str) -> FileType | None:
+    is_announced = any(map(_TEXT_TYPES.fullmatch, (media_type, by_name)))
+    text = decoded_as_it_is(data)
+    sample = text[:_SAMPLE]
+    controls = len(_CONTROLS.findall(sample))
+    # A file that should be text is text with some bytes that are damaged.
+    if controls > (max(2, len(sample) // 20) if is_announced else len(sample) // 100):
+        return None
+    found = next(filter(_TEXT_TYPES.fullmatch, (media_type, by_name)), "text/plain")
+    return FileType(FileKind.TEXT, found, "a text", text[:MAX_CHARACTERS].replace("\0", "\ufffd"), len(text))
