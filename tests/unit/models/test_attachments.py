@@ -437,11 +437,11 @@ async def test_all_documents_of_a_request_share_the_time_to_read_them() -> None:
 
 async def test_the_media_of_a_request_have_a_limit_that_repetitions_do_not_use_up() -> None:
     large = PNG + b"\0" * (MAX_MEDIA_BYTES // 2)
-    files = MemoryThreadFiles({"a": large, "b": large})
-    attachments = Attachments(files, None)
+    attachments = Attachments(MemoryThreadFiles({"a": large, "b": large}), None)
+    contents = ((upload("a", "old.png"),), "And this one?", (upload("b", "new.png"),))
     for _ in range(2):
-        [newest] = await attachments.pieces((upload("a", "new.png"),), EVERYTHING)
-        [earlier] = await attachments.pieces((upload("b", "old.png"),), EVERYTHING)
+        [[earlier], text, [newest]] = await attachments.pieces_of_all(contents, EVERYTHING)
+        assert text == ("And this one?",)
         assert isinstance(newest, Media)
         assert earlier == (
             "[The image old.png was not given to the model, because the attachments of the conversation are too large "

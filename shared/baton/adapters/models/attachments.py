@@ -69,8 +69,7 @@ class _Slot:
 class Attachments:
     """The attachments of one request's messages, read and classified once however often the request is repeated.
 
-    Make one for each request and keep it while the request is repeated with another profile. Ask for the newest message
-    first: ``MAX_MEDIA_BYTES`` are given away in the order of the calls.
+    Make one for each request, and keep it while the request is repeated with another profile.
     """
 
     def __init__(
@@ -87,6 +86,11 @@ class Attachments:
         self._slots: dict[tuple[str | None, ...], _Slot] = {}
         self._bytes = 0
         self._deadline: float | None = None
+
+    async def pieces_of_all(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
+        """Return the ``pieces`` of each content. ``MAX_MEDIA_BYTES`` are given to the last ones first."""
+        pieces = [await self.pieces(content, profile) for content in reversed(contents)]
+        return pieces[::-1]
 
     async def pieces(self, content: Content, profile: ModelProfile) -> tuple[Piece, ...]:
         """Return what the model of ``profile`` gets of a message's content, in its order. Blank text is left out.

@@ -47,7 +47,7 @@ class ChatCompletions:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"chat:{self._host}/{settings.model}"
-        pieces = [await question.attachments.pieces(each.content, profile) for each in question.prompts]
+        pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
         laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
         note = schema_note(settings.answer_schema, profile)
         if note is not None:

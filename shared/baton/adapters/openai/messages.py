@@ -32,7 +32,7 @@ async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[W
     ``files`` except ``NotFound``.
     """
     profile, attachments = ModelProfile(), Attachments(files, None)
-    pieces = [await attachments.pieces(prompt.content, profile) for prompt in prompts]
+    pieces = await attachments.pieces_of_all([prompt.content for prompt in prompts], profile)
     return chat_messages(lay_out(prompts, pieces, Layout(profile, "")), OfferedTools(), profile)
 
 
