@@ -19,7 +19,7 @@ from baton.adapters.models.profiles import Profiles, host_of
 from baton.adapters.openai.chat_completions import ChatCompletions
 from baton.adapters.openai.clients import OpenAIClients
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.documents import TextExtractor
+from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
 
 
@@ -32,6 +32,7 @@ class OpenAIChatModel:
     The client is created with the first request, one for each event loop. ``api_key`` may be an async callable, which
     is called before each request; its errors are passed on. With ``sends_metadata`` each request says what it is about
     in the field ``metadata``, which some endpoints refuse. ``cache_hints`` and ``profiles`` replace what is declared.
+    ``reader`` reads documents that a model does not take.
     """
 
     def __init__(
@@ -46,10 +47,10 @@ class OpenAIChatModel:
         sends_metadata: bool = False,
         cache_hints: CacheHints | None = None,
         profiles: Mapping[str, Mapping[str, Any]] | None = None,
-        extractor: TextExtractor | None = None,
+        reader: DocumentReader | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._extractor = extractor
+        self._reader = reader
         # ModelCalls enforces the timeout, because a gateway's keep-alive comments reset the SDK's read timeout.
         self._clients = OpenAIClients(
             api_key, base_url, Timeout(None, connect=connect_timeout_seconds), transport=transport
@@ -79,7 +80,7 @@ class OpenAIChatModel:
 
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
         """
-        question = Question(settings, prompts, tools, Attachments(thread_files, self._extractor))
+        question = Question(settings, prompts, tools, Attachments(thread_files, self._reader))
         async with aclosing(self._calls.stream(question, lambda: self._clients.key)) as chunks:
             async for chunk in chunks:
                 yield chunk
