@@ -36,6 +36,10 @@ class AgentVersionMismatchError(ConflictError):
     """The agent has changed. (agent_version_mismatch)"""
 
 
+class AnswerInvalidError(ServerError):
+    """The answer does not fit its schema. (answer_invalid)"""
+
+
 class ApprovalsWaitingError(ConflictError):
     """Approvals are waiting. (approvals_waiting)"""
 
@@ -291,6 +295,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "agent_mismatch": AgentMismatchError,
     "agent_unavailable": AgentUnavailableError,
     "agent_version_mismatch": AgentVersionMismatchError,
+    "answer_invalid": AnswerInvalidError,
     "approvals_waiting": ApprovalsWaitingError,
     "branch_crosses_handoff": BranchCrossesHandoffError,
     "branch_unavailable": BranchUnavailableError,

@@ -18,6 +18,7 @@ from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import call_metadata
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.run_context import Budget, RunContext
+from baton.agents.structured_answer import HeldText, StructuredAnswer
 from baton.agents.tool_calls import Consult, ToolCalls, call_events
 from baton.agents.tool_kit import ToolKit
 from baton.agents.transcript import Transcript
@@ -29,6 +30,7 @@ from baton.domain.interrupt import client_call_id
 from baton.domain.message import FollowedProcedure, Role
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
+from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall, tool_call_id
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
@@ -100,6 +102,9 @@ class AgentLoop:
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
         self._model: str | None = self._settings.model
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
+        self._structured = StructuredAnswer.of(agent, self._budget)
+        self._unused_id: str | None = None
+        """The id of an answer that the model is asked to correct: nothing was shown of it."""
         self._tracker = own.tracker if own is not None else None
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
@@ -153,6 +158,8 @@ class AgentLoop:
             calls: list[ToolCall] = []
             async for event in self._ask_model(calls, is_last=is_last):
                 yield event
+            if self._unused_id is not None:
+                continue
             if not calls or not await self._context.may_act():
                 return
             async for event in self._carry_out(calls, self._transcript.messages[-1].id):
@@ -184,8 +191,9 @@ class AgentLoop:
 
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
         """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``."""
-        context, message_id = self._context, self._transcript.new_id()
-        text, heard, is_open, finished = "", "", False, None
+        context, message_id = self._context, self._unused_id or self._transcript.new_id()
+        text, heard, is_open, finished, self._unused_id = "", "", False, None, None
+        held = HeldText()
         failure: BatonError | None = None
         prompts = [*self._prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self._prompts
         conversation = self._tracker.current if self._tracker is not None else None
@@ -214,6 +222,9 @@ class AgentLoop:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
                     if isinstance(chunk, TextDelta):
+                        if self._structured is not None:
+                            heard += chunk.text
+                            continue
                         if not is_open:
                             is_open = True
                             yield text_start(message_id, self._agent)
@@ -240,6 +251,14 @@ class AgentLoop:
         )
         if not is_whole or is_last or self._limit.is_spent:
             calls.clear()
+        if self._structured is not None and is_whole:
+            if not calls:
+                held = await self._structured.judge(heard, is_cut=is_cut)
+            elif heard:
+                held = HeldText(self._prefix() + encodable(heard))
+            text, failure, is_open = held.text, held.failure, bool(held.text)
+            for event in held.events(message_id, self._agent) if text else ():
+                yield event
         sources = () if calls else answer_sources(heard, tuple(self._sources.values()))
         if is_open:
             yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
@@ -251,6 +270,7 @@ class AgentLoop:
                 calls=calls,
                 is_whole=is_whole,
                 is_cut=is_cut,
+                is_structured=held.is_structured,
                 sources=sources if text else (),
             )
         noted.ended_at = context.services.clock.now()
@@ -258,7 +278,14 @@ class AgentLoop:
         if finished is not None:
             noted.model, noted.usage = finished.model, finished.usage
         await self._count(finished, prompts, heard, calls)
-        self._has_answered = bool(text)
+        self._has_answered = bool(text) and (self._structured is None or held.is_structured)
+        if held.failure is not None and self._structured is not None:
+            repair = self._structured.repair(heard, finished)
+            if repair:
+                self._prompts += repair
+                await self._fit()
+                self._unused_id = message_id
+                return
         if failure is not None:
             raise failure
 

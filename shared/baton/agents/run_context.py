@@ -149,6 +149,7 @@ class RunContext:
             fallback=choice.fallback,
             timeout_seconds=min(choice.timeout_seconds, patience),
             # Within the 64 characters that OpenAI allows. Agents of one thread have nothing in common in their prompts.
+            answer_schema=agent.answer_schema,
             cache_key=str(uuid.uuid5(uuid.UUID(self.thread_id), f"prompts\0{agent.id}")),
         )
 
@@ -183,6 +184,12 @@ class Budget:
             or self._is_over()
             or self._is_late()
         )
+
+    @property
+    def allows_repair(self) -> bool:
+        """Whether an answer may be corrected by one more model call."""
+        limits = self._limits
+        return self._model_calls < limits.model_calls and self._tokens < limits.tokens and not self._is_late()
 
     def count_model_call(self, usage: Usage) -> None:
         self._model_calls += 1

@@ -82,10 +82,14 @@ class Transcript:
         calls: Sequence[ToolCall] = (),
         is_whole: bool = True,
         is_cut: bool = False,
+        is_structured: bool = False,
         sources: Sequence[Mapping[str, Any]] = (),
         source: str | None = None,
     ) -> StoredMessage:
-        """Add an agent's text and calls. ``is_cut``: the text was cut at the length limit."""
+        """Add an agent's text and calls. ``is_cut``: the text was cut at the length limit.
+
+        ``is_structured``: the text is JSON, valid against the agent's answer schema.
+        """
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
         counted = f"{text}{note}"
         return self._add(
@@ -100,6 +104,7 @@ class Transcript:
             sources=tuple(dict(each) for each in sources),
             source=source,
             is_cut=is_cut,
+            is_structured=is_structured,
         )
 
     def add_result(

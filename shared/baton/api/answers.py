@@ -11,7 +11,7 @@ from baton.api.schemas import Message, MessageAnswer
 from baton.api.services import ApiServices
 from baton.domain.errors import error_from_code
 from baton.domain.identity import Scope
-from baton.domain.message import OutcomeType, RunEnd
+from baton.domain.message import OutcomeType, RunEnd, result_of
 from baton.domain.thread_state import Describe, thread_state
 from baton.domain.usage import Usage
 from baton.requests.turn_requests import TurnRequest
@@ -40,6 +40,7 @@ def _answer(describe: Describe, finished: FinishedRun) -> MessageAnswer:
         session_id=thread.id,
         run_id=last.run_id,
         messages=[Message.shown(message) for message in finished.messages if message.is_said],
+        result=result_of(finished.messages),
         state=thread_state(describe, thread),
         usage=end.usage if end else Usage(),
         outcome=_outcome(end),

@@ -206,6 +206,13 @@ class MessageAnswer(Served):
     session_id: str = Field(examples=[THREAD_ID])
     run_id: str = Field(examples=[RUN_ID])
     messages: list[Message]
+    result: Any = Field(
+        default=None,
+        exclude_if=lambda result: result is None,
+        description="The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where "
+        "the answer is text.",
+        examples=[None],
+    )
     state: State
     usage: Usage
     outcome: Outcome

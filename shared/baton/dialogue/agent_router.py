@@ -165,7 +165,7 @@ class AgentRouter:
         answer = await self._services.forks.answer(self._context.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
-        for event in self._handoffs.say(agent, answer.text, source=SPECIALIST):
+        for event in self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured):
             yield event
 
     async def _converse(self) -> AsyncGenerator[BaseEvent, None]:

@@ -28,7 +28,7 @@ from baton.domain.errors import (
 from baton.domain.events import run_error, run_finished, run_started, state_snapshot, thread_closed
 from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import FollowedProcedure, OutcomeType, StoredMessage
+from baton.domain.message import FollowedProcedure, OutcomeType, StoredMessage, result_of
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
@@ -198,6 +198,7 @@ def end_events(
         cancelled=result.is_cancelled,
         interrupts=pending.interrupts if pending else (),
         is_cut=is_cut,
+        result=result_of(result.messages) if result.outcome is OutcomeType.SUCCESS else None,
     )
     return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
 

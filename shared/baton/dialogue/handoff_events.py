@@ -211,14 +211,16 @@ class HandoffEvents:
         words = conversation.describe(offer.agent_id) or conversation.main
         yield from self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
 
-    def say(self, agent: AgentDefinition, text: str, *, source: str | None = None) -> Iterator[BaseEvent]:
+    def say(
+        self, agent: AgentDefinition, text: str, *, source: str | None = None, is_structured: bool = False
+    ) -> Iterator[BaseEvent]:
         """Yield the events of a message from Baton in the name of ``agent``, and add it to the transcript."""
         transcript = self._input.transcript
         message_id = transcript.new_id()
-        yield text_start(message_id, agent)
+        yield text_start(message_id, agent, is_structured=is_structured)
         yield text_content(message_id, text)
         yield text_end(message_id)
-        transcript.add_answer(message_id, agent, text, source=source)
+        transcript.add_answer(message_id, agent, text, source=source, is_structured=is_structured)
         self._has_spoken = True
 
     def _audit_denial(self, target: AgentDefinition, permission: str) -> None:

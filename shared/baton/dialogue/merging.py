@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
 from typing import Any
 
 from ag_ui.core import (
@@ -40,43 +41,74 @@ _SHOWN = (StateDeltaEvent, StepStartedEvent, StepFinishedEvent, *_THINKING)
 _APART = "\n\n"
 
 
+@dataclass(slots=True)
+class _Message:
+    """A message of the parent that grows by what is said in the fork."""
+
+    id: str
+    is_structured: bool
+    text: str = ""
+    is_cut: bool = False
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+    def add_to(self, into: Transcript, agent: AgentDefinition, *, is_whole: bool) -> None:
+        into.add_answer(
+            self.id,
+            agent,
+            self.text,
+            is_whole=is_whole,
+            is_cut=self.is_cut,
+            is_structured=self.is_structured,
+            sources=self.sources,
+            source=SPECIALIST,
+        )
+
+    @property
+    def end(self) -> BaseEvent:
+        return text_end(self.id, self.sources, is_cut=self.is_cut)
+
+
 async def merged(
     events: AsyncGenerator[BaseEvent, None], agent: AgentDefinition, into: Transcript, stop: asyncio.Event
 ) -> AsyncGenerator[BaseEvent, None]:
     """Yield the answer of ``agent`` in its fork as one message of the parent. Its tool calls stay in the fork.
 
-    ``stop`` is set if the user has stopped the answer.
+    A structured answer is a message of its own, so that its text is nothing but JSON. ``stop`` is set if the user has
+    stopped the answer.
     """
-    message_id, text, is_open, is_whole, is_cut = into.new_id(), "", False, False, False
-    sources: list[dict[str, Any]] = []
-    failure: BatonError | None = None
+    message: _Message | None = None
+    is_whole, failure = False, None
     try:
         async with contextlib.aclosing(events):
             async for event in events:
+                metadata = event.metadata or {}
                 if isinstance(event, TextMessageStartEvent):
-                    if not is_open:
-                        is_open = True
-                        yield text_start(message_id, agent)
-                    elif text:
-                        text += _APART
-                        yield text_content(message_id, _APART)
-                elif isinstance(event, TextMessageContentEvent):
-                    text += event.delta
-                    yield text_content(message_id, event.delta)
-                elif isinstance(event, TextMessageEndEvent):
-                    sources += (event.metadata or {}).get("sources", [])
-                    is_cut |= (event.metadata or {}).get("finishReason") == LENGTH
+                    is_structured = bool(metadata.get("isStructured"))
+                    if message is not None and is_structured:
+                        message.add_to(into, agent, is_whole=True)
+                        yield message.end
+                        message = None
+                    if message is None:
+                        message = _Message(into.new_id(), is_structured)
+                        yield text_start(message.id, agent, is_structured=is_structured)
+                    elif message.text:
+                        message.text += _APART
+                        yield text_content(message.id, _APART)
+                elif isinstance(event, TextMessageContentEvent) and message is not None:
+                    message.text += event.delta
+                    yield text_content(message.id, event.delta)
+                elif isinstance(event, TextMessageEndEvent) and message is not None:
+                    message.sources += metadata.get("sources", [])
+                    message.is_cut |= metadata.get("finishReason") == LENGTH
                 elif isinstance(event, _SHOWN):
                     yield event
         is_whole = not stop.is_set()
     except BatonError as error:
         failure = error
     finally:
-        if is_open:
-            into.add_answer(
-                message_id, agent, text, is_whole=is_whole, is_cut=is_cut, sources=sources, source=SPECIALIST
-            )
-    if is_open:
-        yield text_end(message_id, sources, is_cut=is_cut)
+        if message is not None:
+            message.add_to(into, agent, is_whole=is_whole)
+    if message is not None:
+        yield message.end
     if failure is not None:
         raise failure

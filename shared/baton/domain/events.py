@@ -176,10 +176,12 @@ def state_snapshot(state: dict[str, Any]) -> StateSnapshotEvent:
     return StateSnapshotEvent(snapshot=state)
 
 
-def text_start(message_id: str, agent: AgentDefinition) -> TextMessageStartEvent:
-    return TextMessageStartEvent(
-        message_id=message_id, role="assistant", name=agent.name, metadata={"agentId": agent.id}
-    )
+def text_start(message_id: str, agent: AgentDefinition, *, is_structured: bool = False) -> TextMessageStartEvent:
+    """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema."""
+    metadata: dict[str, Any] = {"agentId": agent.id}
+    if is_structured:
+        metadata["isStructured"] = True
+    return TextMessageStartEvent(message_id=message_id, role="assistant", name=agent.name, metadata=metadata)
 
 
 def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
@@ -229,8 +231,12 @@ def run_finished(
     cancelled: bool = False,
     interrupts: Sequence[Interrupt] = (),
     is_cut: bool = False,
+    result: Any = None,
 ) -> RunFinishedEvent:
-    """Return RUN_FINISHED; ``is_cut``: the answer was cut at the length limit."""
+    """Return RUN_FINISHED; ``is_cut``: the answer was cut at the length limit.
+
+    ``result`` is the value of a structured answer.
+    """
     outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
     if interrupts:
         outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
@@ -241,6 +247,7 @@ def run_finished(
     return RunFinishedEvent(
         thread_id=thread_id,
         run_id=run_id,
+        result=result,
         outcome=outcome,
         usage=[_token_usage(usage, model)] if usage is not None else None,
         metadata={"finishReason": LENGTH} if is_cut else None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -136,6 +137,12 @@ class MessageMetadata(Served):
     source: str | None = Field(examples=[None])
     tokens: int = Field(examples=[23])
     sources: list[dict[str, Any]] = Field(examples=[[]])
+    result: Any = Field(
+        default=None,
+        exclude_if=lambda result: result is None,
+        description="The value of a structured answer: an object that fits its agent's `answerSchema`. Only those have "
+        "it.",
+    )
     outcome: CallEnd | None = Field(
         default=None,
         exclude_if=lambda outcome: outcome is None,
@@ -162,6 +169,8 @@ class StoredMessage:
     status: MessageStatus = MessageStatus.COMPLETE
     is_cut: bool = False
     """Whether an answer was cut at the length limit."""
+    is_structured: bool = False
+    """Whether the text is JSON, valid against the answer schema that its agent had."""
     agent_id: str | None = None
     agent_name: str | None = None
     is_handoff_summary: bool = False
@@ -193,6 +202,16 @@ class StoredMessage:
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def result(self) -> Any:
+        """The value of a structured answer; None for other messages, and where its text was changed since."""
+        if not self.is_structured:
+            return None
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
 
     @property
     def shown_id(self) -> str:
@@ -247,3 +266,8 @@ class StoredMessage:
         if self.role is Role.TOOL:
             return self.tool_name is None or is_shown(self.tool_name)
         return bool(self.text) or self.role is Role.USER or any(is_shown(call.name) for call in self.tool_calls)
+
+
+def result_of(messages: Sequence[StoredMessage]) -> Any:
+    """Return the value of the last structured answer among the messages of a run; None if there is none."""
+    return next((message.result for message in reversed(messages) if message.is_structured), None)

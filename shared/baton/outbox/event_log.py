@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,8 @@ PIECE_SECONDS = 1.0
 MAX_SECONDS = 5.0
 STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
 """Events that somebody reads as they come, and that are logged soon."""
+_IS_TEXT = "result_is_text"
+"""Marks a stored RUN_FINISHED whose result is the text of the run's last message."""
 MAX_PIECE = 256 * 1024
 """Bytes of events in a piece, before compression: an item holds 400 KB."""
 
@@ -102,7 +105,8 @@ class EventLog:
     def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
         """Return the first sequence number and the events of the tail.
 
-        An event with text of the message has the text's span in the message instead of the text.
+        An event with text of the message has the text's span in the message instead of the text. A result that is the
+        message's text, as JSON, is left out too.
         """
         if not self._unlogged or self._unlogged[0].seq is None:
             return self._next_seq, ()
@@ -115,6 +119,8 @@ class EventLog:
                 end = offset + len(body.pop("delta"))
                 body["span"] = [offset, end]
                 offset = end
+            elif body.get("result") is not None and _is_result(body["result"], text):
+                body[_IS_TEXT] = bool(body.pop("result"))
             events.append(body)
         return self._unlogged[0].seq, tuple(events)
 
@@ -153,10 +159,20 @@ def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: Store
     if "span" in whole:
         start, end = whole.pop("span")
         whole["delta"] = text[start:end]
+    if whole.pop(_IS_TEXT, False):
+        whole["result"] = json.loads(text)
     is_bare = whole["type"] == "RUN_STARTED" and "input" not in whole
     if is_bare and question is not None and stamp.run_id is not None:
         whole["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
     return stamp.numbered(whole, seq)
+
+
+def _is_result(result: Any, text: str) -> bool:
+    """Return whether a run's result is the text of its last message."""
+    try:
+        return bool(result) and json.loads(text) == result
+    except ValueError:
+        return False
 
 
 def _is_content_of(body: dict[str, Any], message_id: str | None) -> bool:

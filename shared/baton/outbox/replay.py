@@ -18,7 +18,7 @@ from baton.domain.events import (
     unsequenced,
 )
 from baton.domain.identity import Scope
-from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.domain.message import OutcomeType, Role, StoredMessage, result_of
 from baton.domain.thread import Thread
 from baton.outbox.event_log import restored
 from baton.ports.clock import Clock
@@ -160,6 +160,7 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
         cancelled=cancelled,
         interrupts=interrupts,
         is_cut=any(message.is_cut for message in messages),
+        result=result_of(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
     )
     return [started, snapshot, unsequenced(finished, **metadata)]
 

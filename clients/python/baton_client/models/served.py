@@ -617,6 +617,10 @@ class MessageMetadata(Model):
     source: str | None = None
     tokens: int
     sources: list[dict[str, Any]]
+    result: Any | None = None
+    """
+    The value of a structured answer: an object that fits its agent's `answerSchema`. Only those have it.
+    """
     outcome: str | None = None
     """
     How the call ended that a tool's message answers; only those have it.
@@ -1892,6 +1896,10 @@ class MessageAnswer(Model):
     session_id: str = Field(..., alias="sessionId")
     run_id: str = Field(..., alias="runId")
     messages: list[Message]
+    result: Any | None = None
+    """
+    The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where the answer is text.
+    """
     state: State
     usage: Usage
     outcome: Outcome

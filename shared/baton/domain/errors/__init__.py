@@ -57,6 +57,7 @@ from baton.domain.errors.conversations import (
 )
 from baton.domain.errors.dependencies import (
     AgentUnavailable,
+    AnswerInvalid,
     ContentFiltered,
     ContextTooLong,
     EmbedderUnavailable,
@@ -108,6 +109,7 @@ __all__ = [
     "AgentMismatch",
     "AgentUnavailable",
     "AgentVersionMismatch",
+    "AnswerInvalid",
     "ApprovalsWaiting",
     "BatonError",
     "BranchCrossesHandoff",

@@ -96,6 +96,14 @@ class ContextTooLong(ModelError):
     detail = "The message is too long for the model, even without earlier messages. Please send it in shorter parts."
 
 
+class AnswerInvalid(ModelError):
+    """The answer of an agent with an ``answer_schema`` does not fit it, also after a correction, or was cut."""
+
+    code = "answer_invalid"
+    title = "The answer does not fit its schema"
+    detail = "The agent's answer does not fit its schema. Please try again."
+
+
 class OutOfCredit(ModelError):
     """The account at the model's provider has no credit, or its quota is used up."""
 
