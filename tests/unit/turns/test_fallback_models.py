@@ -1,0 +1,90 @@
+"""What a turn tells of its model names the one that answered, when another one stood in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from baton.adapters.models.provider_models import ProviderModels
+from baton.composition.app import build
+from baton.domain.agent import ModelChoice
+from baton.domain.errors import ContentFiltered, ModelError, ModelUnavailable
+from baton.domain.message import StoredMessage
+from baton.domain.prices import Price, Prices
+from baton.domain.tool_call import ToolCall
+from baton.domain.usage import ModelUsage, Usage
+from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.harness import ASSISTANT, Harness
+from tests.unit.api.served import Served
+
+ANSWERING = ASSISTANT.model_copy(update={"model": ModelChoice(name="gpt-6-sol", fallback=("groq/llama-4",))})
+PRICES = Prices({"gpt-6-sol": Price(input=1_000, output=1_000), "llama-4": Price(input=1, output=2)})
+
+
+class Deployment:
+    """An agent whose model has a fallback at another provider."""
+
+    def __init__(self) -> None:
+        self.harness = Harness(assistant=ANSWERING)
+        self.groq = ScriptedChatModel(otherwise=Answer(("I stand in.",)))
+        ports = self.harness.ports
+        ports.prices = PRICES
+        ports.model = ProviderModels({"default": lambda: self.harness.model, "groq": lambda: self.groq})
+        self.harness.turns = build(ports).turns
+        self.served = Served(self.harness)
+
+    async def turn(self) -> dict[str, Any]:
+        """The newest turn, as the API lists it."""
+        items, _ = await self.served.items(f"/threads/{self.harness.thread_id}/turns")
+        return dict(items[0])
+
+    async def calls(self) -> list[dict[str, Any]]:
+        """The calls of models in the turn's record of the Context Inspector."""
+        run_id = self.harness.request().run_id
+        path = f"/threads/{self.harness.thread_id}/turns/{run_id}/context"
+        record = (await self.served.get(path, "context:inspect")).raise_for_status().json()
+        return list(record["calls"])
+
+
+async def test_a_turn_its_usage_its_cost_and_its_record_name_the_fallback_that_answered() -> None:
+    deployment = Deployment()
+    harness = deployment.harness
+    harness.model.script(ModelUnavailable())
+    said = await harness.say()
+    assert said.text == "I stand in."
+    assert said.last["usage"][0]["model"] == "llama-4"
+    turn = await deployment.turn()
+    assert (turn["model"], turn["errorCode"]) == ("llama-4", None)
+    assert turn["cost"] == pytest.approx((10 * 1 + 2 * 2) / 1_000_000)
+    [end] = [message.end for message in await stored(harness) if message.end is not None]
+    assert (end.model, end.by_model) == ("llama-4", (ModelUsage("llama-4", Usage(10, 2)),))
+    assert [call["model"] for call in await deployment.calls()] == ["llama-4"]
+
+
+async def test_a_turn_that_changed_its_model_between_two_calls_is_priced_by_both() -> None:
+    deployment = Deployment()
+    harness = deployment.harness
+    harness.model.script(Answer.calling(ToolCall("c1", "no_such_tool", "{}")), ModelUnavailable())
+    said = await harness.say()
+    assert said.text == "I stand in."
+    turn = await deployment.turn()
+    assert turn["model"] == "llama-4"
+    assert turn["cost"] == pytest.approx((12 * 1_000 + 10 * 1 + 2 * 2) / 1_000_000)
+    assert [call["model"] for call in await deployment.calls()] == ["gpt-6-sol", "llama-4"]
+
+
+@pytest.mark.parametrize(("failure", "code"), [(ContentFiltered(), "content_filtered"), (ModelError(), "model_error")])
+async def test_a_question_that_the_model_refused_is_not_put_to_the_fallback(failure: ModelError, code: str) -> None:
+    deployment = Deployment()
+    deployment.harness.model.script(failure)
+    said = await deployment.harness.say()
+    assert said.last["code"] == code
+    assert deployment.groq.asked == []
+
+
+async def stored(harness: Harness) -> Sequence[StoredMessage]:
+    """The stored messages of the conversation."""
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    return (await harness.store.read_messages(harness.ada, thread, limit=50, before=None)).messages
