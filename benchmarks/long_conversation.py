@@ -33,7 +33,7 @@ HANDED_OVER = range(60, 76)
 """Turns in which the specialist is active."""
 BEGAN = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 LIGHT_PRICE = 0.2
-"""The price of the light model's input, in that of the agent's model (gpt-4.1-mini: 0.40 of 2.00 dollars)."""
+"""The price of the light model's input, in that of the agent's model (0.40 of 2.00 dollars for a million tokens)."""
 TOOL_NAMES = ("look_up_order", "search_catalogue", "read_page", "list_appointments", "convert_units", "find_route")
 
 

@@ -13,6 +13,7 @@ from baton.settings.agents import OutsideSettings
 from baton.settings.api import ApiSettings
 from baton.settings.identity import IdentitySettings
 from baton.settings.memory import PrivacySettings
+from baton.settings.models import ModelSettings
 from baton.settings.push import PushSettings
 from tests.infrastructure.stack import Stack, text
 
@@ -108,6 +109,32 @@ def test_issuers_cut_off_at_a_space_do_not_deploy(source: Stack, monkeypatch: py
     monkeypatch.setenv("BATON_TOKEN_ISSUERS", issuers)
     assert len(IdentitySettings().token_issuers) == 1
     assert not deployable(source, "TokenIssuers", issuers.split(" ")[0])
+
+
+PROVIDERS = {"groq": {"baseUrl": "https://api.groq.com/openai/v1", "keySecret": "baton/dev/models/groq"}}
+
+
+def test_providers_of_models_are_deployed_and_read(source: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = json.dumps(PROVIDERS, indent=1)
+    assert deployable(source, "ModelProviders", written)
+    assert not deployable(source, "ModelProviders", written.split(" ")[0])
+    monkeypatch.setenv("BATON_CHAT_MODEL", "groq/llama-4")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
+    for providers in (source.template["Parameters"]["ModelProviders"]["Default"], written):
+        assert deployable(source, "ModelProviders", providers)
+        monkeypatch.setenv("OPENAI_BASE_URL", source.template["Parameters"]["ModelBaseUrl"]["Default"])
+        monkeypatch.setenv("BATON_MODEL_PROVIDERS", providers)
+        monkeypatch.setenv("BATON_MODEL_PROFILES", source.template["Parameters"]["ModelProfiles"]["Default"])
+        assert {"default", "bedrock"} <= set(ModelSettings().providers)
+
+
+def test_the_key_of_a_provider_is_not_deployed_in_plain_text(source: Stack) -> None:
+    written = json.dumps({"groq": {"baseUrl": "https://api.groq.com/openai/v1", "key": "gsk_1"}}, indent=1)
+    assert not deployable(source, "ModelProviders", written)
+
+
+def test_all_models_may_name_a_provider(source: Stack) -> None:
+    assert deployable(source, "ModelBaseUrl", "")
 
 
 def test_every_constraint_says_what_is_wanted(source: Stack) -> None:

@@ -46,11 +46,14 @@ READ_SECRETS = {
     "TurnsFunction": {"DelegationKeysSecret", "ModelKeySecret", "Stage"},
     "StreamsFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret", "Stage"},
     "SearchFunction": {"ModelKeySecret"},
-    "HttpFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret"},
-    "ClosingFunction": {"ModelKeySecret"},
-    "LearningFunction": {"ModelKeySecret"},
+    "HttpFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret", "Stage"},
+    "ClosingFunction": {"ModelKeySecret", "Stage"},
+    "LearningFunction": {"ModelKeySecret", "Stage"},
     "IngestionFunction": {"ModelKeySecret"},
 }
+
+KEYS_OF_PROVIDERS = "baton/${Stage}/models/*"
+ASK_CHAT_MODELS = {"TurnsFunction", "StreamsFunction", "HttpFunction", "ClosingFunction", "LearningFunction"}
 
 
 def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
@@ -102,9 +105,16 @@ def test_agents_headers_refer_to_secrets_of_this_stage_and_of_their_own_folders(
         for place in text(statement["Resource"]).split('"')
         if place.endswith("/*") and ("secretsmanager" in place or ":ssm:" in place)
     ]
-    ends = {place.rpartition(":")[2] for place in places}
+    ends = {place.rpartition(":")[2] for place in places} - {KEYS_OF_PROVIDERS}
     folders = {"baton/${Stage}/tools/*", "baton/${Stage}/agents/*"}
     assert ends == folders | {f"parameter/{folder}" for folder in folders}
+
+
+@pytest.mark.parametrize("function", ALLOWED)
+def test_what_asks_chat_models_reads_the_keys_of_their_providers(stack: Stack, function: str) -> None:
+    statements = stack.statements(stack.role_of(function))
+    reads = any(KEYS_OF_PROVIDERS in text(statement["Resource"]) for statement in statements)
+    assert reads == (function in ASK_CHAT_MODELS)
 
 
 @pytest.mark.parametrize(

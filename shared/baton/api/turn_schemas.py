@@ -40,7 +40,7 @@ class Turn(Served):
     ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     usage: Usage
     model: str | None = Field(
-        description="The model of the agent that spoke last; null where none did.", examples=["gpt-4.1"]
+        description="The model of the agent that spoke last; null where none did.", examples=["gpt-6-sol"]
     )
     first_token_ms: int | None = Field(
         description="Milliseconds from the message to the first word of the answer; null where there is none, and for "
@@ -139,7 +139,7 @@ class ContextCall(_Recorded):
 
     agent_id: str = Field(examples=["assistant"])
     task_id: str | None = Field(examples=[None])
-    model: str | None = Field(examples=["gpt-4.1"])
+    model: str | None = Field(examples=["gpt-6-sol"])
     began_at: str = Field(examples=[TIMESTAMP])
     messages: list[dict[str, Any]] = Field(
         description="As they were sent: role, content, toolCalls, toolCallId. Files stand as references.",
@@ -197,7 +197,7 @@ class RerunRequest(Asked):
     model: Name | None = Field(
         default=None,
         description="The model of the agents that answer: one of the settings, or one that an agent's file names.",
-        examples=["gpt-4.1"],
+        examples=["gpt-6-sol"],
     )
     agent_version: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
@@ -246,7 +246,7 @@ class Rerun(Served):
         description="The version of the agent that was active; null for one that ships with the deployment.",
         examples=[None],
     )
-    model: str | None = Field(description="The last agent's model.", examples=["gpt-4.1"])
+    model: str | None = Field(description="The last agent's model.", examples=["gpt-6-sol"])
     context: Context
     tool_calls: list[DryCall]
     usage: Usage

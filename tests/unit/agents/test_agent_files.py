@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,16 @@ def test_the_agents_of_this_repository_are_good() -> None:
     assert catalog.default_main().id == "assistant"
     assert catalog.get("assistant") in catalog.all()
     assert catalog.get("nobody") is None
+
+
+@pytest.mark.parametrize("folder", ["agents", "examples/agents", "baton_project/skeleton/agents"])
+def test_agents_that_ship_ask_for_no_parameter_that_a_model_may_refuse(folder: str) -> None:
+    set_by_agents = {
+        name
+        for path in (ROOT / folder).glob("*.yaml")
+        for name in (yaml.safe_load(path.read_text(encoding="utf-8")).get("model") or {})
+    }
+    assert set_by_agents <= {"timeout_seconds"}
 
 
 def test_what_is_left_out_has_its_default(folder: Path) -> None:

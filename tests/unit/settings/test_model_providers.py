@@ -14,7 +14,8 @@ from baton.domain.model_providers import OfferedModels, Provider, ProviderKind, 
 from baton.settings.models import ModelSettings
 
 ADDRESS = "https://api.openai.com/v1"
-GROQ = {"kind": "openai", "baseUrl": "https://api.groq.com/openai/v1", "keySecret": "baton/groq"}
+SECRET = "baton/prod/models/groq"
+GROQ = {"kind": "openai", "baseUrl": "https://api.groq.com/openai/v1", "keySecret": SECRET}
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +37,8 @@ def test_the_settings_of_one_endpoint_are_the_default_provider(monkeypatch: pyte
     monkeypatch.setenv("BATON_MODEL_KEY_SECRET", "baton/model-key")
     monkeypatch.setenv("BATON_MODEL_METADATA", "true")
     providers = ModelSettings().providers
-    assert providers["default"] == Provider(
-        base_url=ADDRESS, key_secret="baton/model-key", metadata=True, cache_hints="auto"
-    )
+    default = providers["default"]
+    assert (default.base_url, default.key_secret, default.metadata) == (ADDRESS, "baton/model-key", True)
     assert providers["bedrock"] == Provider(kind=ProviderKind.BEDROCK)
     assert len(providers) == 2
 
@@ -101,11 +101,20 @@ def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: p
         ({"a": GROQ | {"url": "x"}}, r"BATON_MODEL_PROVIDERS\.a\.url\n", "not permitted"),
         ({"a": GROQ | {"baseUrl": "api.groq.com"}}, r"BATON_MODEL_PROVIDERS\.a\.baseUrl\n", "match pattern"),
         ({"a": GROQ | {"api": "messages"}}, r"BATON_MODEL_PROVIDERS\.a\.api\n", "'auto', 'chat' or 'responses'"),
-        ({"a": GROQ | {"key": "SECRET"}}, r"BATON_MODEL_PROVIDERS\.a\n", "either `key` or `keySecret`"),
+        ({"a": GROQ | {"key": "sk-plain"}}, r"BATON_MODEL_PROVIDERS\.a\n", "either `key` or `keySecret`"),
+        ({"a": GROQ | {"keySecret": "groq"}}, r"BATON_MODEL_PROVIDERS\.a\.keySecret\n", "match pattern .*/models/"),
         ({"a": {"kind": "openai"}}, "BATON_MODEL_PROVIDERS\n", r"a\.baseUrl: is missing"),
         ({"a": GROQ | {"region": "eu-west-1"}}, r"BATON_MODEL_PROVIDERS\.a\n", "takes no `region`"),
-        ({"a": {"kind": "bedrock", "keySecret": "x"}}, r"BATON_MODEL_PROVIDERS\.a\n", "bedrock takes no `keySecret`"),
-        ({"a": {"signed": True, "keySecret": "x"}}, r"BATON_MODEL_PROVIDERS\.a\n", "`signed` takes no `keySecret`"),
+        (
+            {"a": {"kind": "bedrock", "keySecret": SECRET}},
+            r"BATON_MODEL_PROVIDERS\.a\n",
+            "bedrock takes no `keySecret`",
+        ),
+        (
+            {"a": {"signed": True, "keySecret": SECRET}},
+            r"BATON_MODEL_PROVIDERS\.a\n",
+            "`signed` takes no `keySecret`",
+        ),
         ({"bedrock": GROQ}, "BATON_MODEL_PROVIDERS\n", "bedrock: must be of kind bedrock"),
         ({"default": GROQ}, "BATON_MODEL_PROVIDERS\n", "default: takes `api` and `tenantModels` only"),
         ({"A b": GROQ}, r"BATON_MODEL_PROVIDERS\.A b\.\[key\]\n", "match pattern"),
@@ -117,22 +126,22 @@ def test_what_is_wrong_is_named_with_its_place(
 ) -> None:
     with pytest.raises(ValidationError, match=rf"{place}.*{what}") as refused:
         declared(monkeypatch, written)
-    assert "SECRET" not in str(refused.value)
+    assert "sk-plain" not in str(refused.value)
 
 
 def test_a_key_may_stand_in_the_settings_of_the_local_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "SECRET"}})
-    assert "SECRET" not in repr(settings)
+    settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
+    assert "sk-plain" not in repr(settings)
     monkeypatch.setenv("BATON_STAGE", "local")
     provider_models(settings, SecretsManager())
 
 
 def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "SECRET"}})
+    settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     monkeypatch.setenv("BATON_STAGE", "prod")
     with pytest.raises(ValueError, match=r"BATON_MODEL_PROVIDERS: a\.key: .*`keySecret`") as refused:
         provider_models(settings, SecretsManager())
-    assert "SECRET" not in str(refused.value)
+    assert "sk-plain" not in str(refused.value)
 
 
 def test_profiles_are_an_object_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
