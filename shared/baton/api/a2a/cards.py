@@ -30,7 +30,8 @@ INPUT_MODES = (
     "application/vnd.openxmlformats-officedocument.*",
     "application/octet-stream",
 )
-OUTPUT_MODES = ("text/plain", "application/json")
+JSON = "application/json"
+OUTPUT_MODES = ("text/plain", JSON)
 MAX_EXAMPLES = 10
 
 
@@ -132,6 +133,8 @@ def _skill(agent: AgentDefinition, tag: str) -> dict[str, Any]:
     examples = [trigger for trigger in agent.triggers if is_phrase(trigger)][:MAX_EXAMPLES]
     if examples:
         skill["examples"] = examples
+    if agent.answer_schema is not None:
+        skill["outputModes"] = [JSON]
     return skill
 
 

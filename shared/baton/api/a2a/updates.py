@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from a2a.types import Artifact, Part, TaskArtifactUpdateEvent, TaskStatus, TaskS
 from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyped]
 
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.wire import STATES, agent_message, artifact_of, status_of, struct
+from baton.api.a2a.wire import STATES, agent_message, artifact_of, data_part, status_of, struct
 from baton.domain.a2a_task import EXTENSION_URI, TaskId, TaskState
 from baton.domain.events import Event
 from baton.domain.message import Role
@@ -20,13 +21,18 @@ ENDS = ("RUN_FINISHED", "RUN_ERROR")
 
 
 class Updates:
-    """Turns the events of one run into updates. An agent's message is an artifact, which grows by its text."""
+    """Turns the events of one run into updates.
+
+    An agent's message is an artifact, which grows by its text. A structured answer is an artifact with data.
+    """
 
     def __init__(self, task_id: TaskId, clock: Clock) -> None:
         self._id = task_id
         self._clock = clock
         self._agents: dict[str, tuple[str, str]] = {}
         """Name and id of the agent of each message."""
+        self._structured: dict[str, list[str]] = {}
+        """The pieces of the JSON of structured answers that are not complete."""
         self._told: set[str] = set()
         """Messages of which text has been sent."""
 
@@ -39,6 +45,12 @@ class Updates:
             case "TEXT_MESSAGE_START":
                 agent_id = body.get("metadata", {}).get("agentId") or ""
                 self._agents[body["messageId"]] = (body.get("name") or "", agent_id)
+                if body.get("metadata", {}).get("isStructured"):
+                    self._structured[body["messageId"]] = []
+            case "TEXT_MESSAGE_CONTENT" if body["messageId"] in self._structured:
+                self._structured[body["messageId"]].append(body["delta"])
+            case "TEXT_MESSAGE_END" if body["messageId"] in self._structured:
+                yield self._data(body["messageId"])
             case "TEXT_MESSAGE_CONTENT":
                 yield self._text(body["messageId"], body["delta"])
             case "ACTIVITY_SNAPSHOT":
@@ -68,18 +80,28 @@ class Updates:
     def _superseded(self) -> Iterator[Update]:
         """Empty what a dead worker's attempt has sent: the run begins again."""
         for message_id in sorted(self._told):
-            yield self._artifact(self._piece(message_id, ""), append=False)
+            yield self._artifact(self._piece(message_id, Part(text="")), append=False)
         self._told.clear()
+        self._structured.clear()
 
     def _text(self, message_id: str, delta: str) -> Update:
         append = message_id in self._told
         self._told.add(message_id)
-        return self._artifact(self._piece(message_id, delta), append=append)
+        return self._artifact(self._piece(message_id, Part(text=delta)), append=append)
 
-    def _piece(self, message_id: str, text: str) -> Artifact:
+    def _data(self, message_id: str) -> Update:
+        self._told.add(message_id)
+        text = "".join(self._structured.pop(message_id))
+        try:
+            part = data_part(json.loads(text))
+        except ValueError:  # a reader without pii:read may get text that is no JSON any more
+            part = Part(text=text)
+        return self._artifact(self._piece(message_id, part), append=False)
+
+    def _piece(self, message_id: str, part: Part) -> Artifact:
         name, agent_id = self._agents.get(message_id, ("", ""))
         metadata = struct({EXTENSION_URI: {"agent_id": agent_id}})
-        return Artifact(artifact_id=message_id, name=name, parts=[Part(text=text)], metadata=metadata)
+        return Artifact(artifact_id=message_id, name=name, parts=[part], metadata=metadata)
 
     def _artifact(self, artifact: Artifact, *, append: bool) -> Update:
         return TaskArtifactUpdateEvent(

@@ -21,7 +21,7 @@ from baton.domain.a2a_task import TaskState as State
 from baton.domain.content import part_name
 from baton.domain.errors import error_from_code
 from baton.domain.interrupt import shown_interrupts
-from baton.domain.message import Content, OutcomeType, StoredMessage
+from baton.domain.message import OutcomeType, StoredMessage
 from baton.domain.message import Role as StoredRole
 from baton.domain.thread_state import Describe, thread_state
 from baton.off_loop import off_loop
@@ -78,7 +78,7 @@ def message_of(message: StoredMessage, task_id: TaskId) -> Message:
         context_id=task_id.thread_id,
         task_id=str(task_id),
         role=Role.ROLE_USER if is_user else Role.ROLE_AGENT,
-        parts=parts_of(message.content),
+        parts=parts_of(message),
         metadata=struct(whose) if whose else None,
     )
 
@@ -91,16 +91,23 @@ def artifact_of(message: StoredMessage) -> Artifact:
     return Artifact(
         artifact_id=message.id,
         name=message.agent_name or "",
-        parts=parts_of(message.content),
+        parts=parts_of(message),
         metadata=struct({EXTENSION_URI: about}),
     )
 
 
-def parts_of(content: Content) -> list[Part]:
-    """Return the parts of a message."""
-    if isinstance(content, str):
-        return [Part(text=content)]
-    return [_part(part) for part in content]
+def parts_of(message: StoredMessage) -> list[Part]:
+    """Return the parts of a message; a structured answer is one part with data."""
+    if message.result is not None:
+        return [data_part(message.result)]
+    if isinstance(message.content, str):
+        return [Part(text=message.content)]
+    return [_part(part) for part in message.content]
+
+
+def data_part(value: Any) -> Part:
+    """Return a part with ``value``, which is JSON."""
+    return Part(data=ParseDict(value, Value()))
 
 
 def struct(value: dict[str, Any]) -> Struct:
@@ -128,7 +135,7 @@ def _status_message(task: A2ATask) -> Message | None:
         if failed is not None:
             error = error_from_code(failed.error_code or "", failed.error_detail)
             data = {"code": error.code, "retryable": error.retryable}
-            return agent_message(task.id, "failed", [Part(text=error.detail), _data(data)])
+            return agent_message(task.id, "failed", [Part(text=error.detail), data_part(data)])
     if task.state is State.INPUT_REQUIRED:
         if is_interrupted(task):
             return _questions(task)
@@ -147,21 +154,17 @@ def _questions(task: A2ATask) -> Message:
     pending = task.thread.pending
     shown = shown_interrupts(pending.open)
     texts = [Part(text=each.message) for each in pending.open]
-    return agent_message(task.id, f"questions {pending.run_id}", [*texts, _data({"interrupts": shown})])
+    return agent_message(task.id, f"questions {pending.run_id}", [*texts, data_part({"interrupts": shown})])
 
 
 def _last_said(messages: Sequence[StoredMessage]) -> StoredMessage | None:
     return next((m for m in reversed(messages) if m.is_said and m.role is StoredRole.ASSISTANT), None)
 
 
-def _data(value: Any) -> Part:
-    return Part(data=ParseDict(value, Value()))
-
-
 def _part(part: Any) -> Part:
     if isinstance(part, TextPart):
         metadata = part.metadata if isinstance(part.metadata, dict) else {}
-        return _data(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
+        return data_part(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
     source, name = part.source, part_name(part) or ""
     media_type = source.mime_type or ""
     if source.type == "data":

@@ -11,6 +11,7 @@ import mcp_types as types
 from baton.domain.errors import AgentMismatch, BatonError, error_from_code
 from baton.domain.interrupt import Interrupt
 from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.domain.message import result_of as result_of_run
 from baton.domain.thread import Thread
 from baton.turns.committing import FinishedRun
 
@@ -49,6 +50,9 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     sources = [dict(source) for message in said for source in message.sources]
     if sources:
         told["sources"] = sources
+    result = result_of_run(finished.messages)
+    if result is not None:
+        told["result"] = result
     return _complete(told)
 
 

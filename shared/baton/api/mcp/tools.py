@@ -8,6 +8,7 @@ from typing import Any
 import mcp_types as types
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.json_schema import subschemas
 
 PAGE = 100
 """Tools of one page of ``tools/list``."""
@@ -88,9 +89,24 @@ def tool_of(agent: AgentDefinition, known: Sequence[AgentDefinition]) -> types.T
         title=agent.name,
         description=agent.description,
         input_schema=INPUT_SCHEMA,
-        output_schema=OUTPUT_SCHEMA,
+        output_schema=output_schema(agent),
         annotations=annotations_of(agent, {each.id: each for each in known}),
     )
+
+
+def output_schema(agent: AgentDefinition) -> dict[str, Any]:
+    """Return the schema of a result; ``result`` is described by the agent's own schema, if its answers have one."""
+    if agent.answer_schema is None:
+        return OUTPUT_SCHEMA
+    answer = dict(agent.answer_schema)
+    definitions = answer.pop("$defs", None)
+    answer.pop("$schema", None)
+    is_recursive = any(part.get("$ref") == "#" for part in subschemas(agent.answer_schema))
+    if agent.handoffs or is_recursive:
+        # A specialist answers by a schema of its own, and "#" would be the schema around this one.
+        answer, definitions = {"type": "object"}, None
+    described = {**OUTPUT_SCHEMA, "properties": {**OUTPUT_SCHEMA["properties"], "result": answer}}
+    return described if definitions is None else {**described, "$defs": definitions}
 
 
 def annotations_of(agent: AgentDefinition, known: dict[str, AgentDefinition]) -> types.ToolAnnotations:
