@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+from baton.adapters.document_reader import ChildProcessReader
 from baton.adapters.openai import OpenAIChatModel
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
@@ -37,6 +38,7 @@ class RealModel:
             api_key=os.environ.get("OPENAI_API_KEY") or "none",
             base_url=base_url,
             sends_metadata=os.environ.get("BATON_MODEL_METADATA", "").lower() in ("1", "true", "yes"),
+            reader=ChildProcessReader(),
         )
 
     async def stream(

@@ -76,3 +76,15 @@ def test_the_function_for_short_answers_loads_no_protocol_that_only_streams_spea
     command = [sys.executable, "-c", f"import baton.api.deployed\n{LOADED}"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
     assert {"a2a", "mcp", "mcp_types", "sse_starlette"}.isdisjoint(json.loads(printed))
+
+
+def test_a_turn_loads_no_library_that_reads_documents() -> None:
+    """They are for processes of their own, which only an attachment starts."""
+    script = "from baton.composition.models import document_reader; document_reader()\nimport baton.adapters.openai"
+    command = [sys.executable, "-c", f"{script}\n{LOADED}"]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
+    loaded = set(json.loads(printed))
+    assert "baton.adapters.document_reader" in loaded
+    assert loaded.isdisjoint(
+        {"charset_normalizer", "docx", "lxml", "pdfplumber", "pptx", "pypdfium2", "python_calamine", "selectolax"}
+    )

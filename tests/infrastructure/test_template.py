@@ -325,12 +325,16 @@ def test_the_tokenizer_comes_with_the_functions_that_count_tokens(stack: Stack) 
     } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing", "Ingestion", "Learning"}
 
 
-def test_the_libraries_that_read_documents_come_with_the_function_that_ingests_them(stack: Stack) -> None:
+def test_the_libraries_that_read_documents_come_with_ingestion_and_turns(stack: Stack) -> None:
     assert {
         name
         for name, function in stack.functions.items()
         if any(layer.startswith("ExtractionLayer") for layer in referred(function["Layers"]))
-    } == {"IngestionFunction"}
+    } == {"IngestionFunction", "TurnsFunction", "StreamsFunction"}
+
+
+def test_no_function_has_more_layers_than_lambda_allows(stack: Stack) -> None:
+    assert all(len(function["Layers"]) <= 5 for function in stack.functions.values())
 
 
 def test_ingestion_is_told_of_every_content_of_a_document_and_of_nothing_else(product_stack: LocalStack) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.domain.model_providers import Provider
     from baton.ports.chat_model import ChatModel
+    from baton.ports.documents import DocumentReader
     from baton.settings.models import ModelSettings
 
     Profiles = Mapping[str, Mapping[str, Any]]
@@ -62,7 +63,16 @@ def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles
         sends_metadata=provider.metadata,
         cache_hints=hints_of_setting(provider.cache_hints),
         profiles=_with_api(provider.api, profiles),
+        reader=document_reader(),
     )
+
+
+@cache
+def document_reader() -> DocumentReader:
+    """Return this process's reader of attached documents. Its libraries are loaded in processes of its own only."""
+    from baton.adapters.document_reader import ChildProcessReader
+
+    return ChildProcessReader()
 
 
 def _with_api(api: str, profiles: Profiles) -> Profiles:

@@ -177,7 +177,7 @@ class Ports(StorePorts, AgentPorts, Protocol):
 
     @property
     def extractor(self) -> TextExtractor:
-        """What extracts text from documents. Only the pipeline has its libraries."""
+        """What extracts text from documents, in this process. Its libraries are for the pipeline."""
         ...
 
     # Queues and connections

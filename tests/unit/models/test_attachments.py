@@ -13,6 +13,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton.adapters.document_reader import ChildProcessReader
 from baton.adapters.models.attachments import MAX_MEDIA_BYTES, MAX_READING_SECONDS, Attachments
 from baton.adapters.models.content import Media, MediaKind, Piece
 from baton.adapters.models.file_types import MAX_CHARACTERS
@@ -329,6 +330,16 @@ async def test_a_document_that_cannot_be_read_is_named_with_the_reason() -> None
     sentence = await piece_of(document(PDF, name="secret.pdf"), TEXT_ONLY, reader)
     assert (
         sentence == "[The document secret.pdf was not given to the model. The document is protected with a password.]"
+    )
+
+
+async def test_a_workbook_reaches_a_model_of_text_sheet_by_sheet() -> None:
+    content = documents.workbook(Prices=[["Item", "Price"], ["Tea", 3]], Stock=[["Tea", 7]])
+    part = document(content, "application/vnd.ms-excel", "tea.xlsx")
+    [framed] = await Attachments(MemoryThreadFiles(), ChildProcessReader()).pieces((part,), TEXT_ONLY)
+    assert framed == (
+        f'<document name="tea.xlsx" type="{documents.XLSX}" bytes="{len(content)}" pages="2">\n'
+        "[sheet 1]\n\n# Prices\n\nItem | Price\nTea | 3\n\n[sheet 2]\n\n# Stock\n\nTea | 7\n</document>"
     )
 
 
