@@ -13,6 +13,7 @@ from baton_client.asynchronous.events import AsyncEvents
 from baton_client.asynchronous.pages import AsyncPager
 from baton_client.asynchronous.stream import AsyncRunStream
 from baton_client.errors import (
+    AnswerMismatchError,
     APIConnectionError,
     APIStatusError,
     APITimeoutError,
@@ -22,6 +23,7 @@ from baton_client.errors import (
     ConfigurationError,
     ConflictError,
     FieldProblem,
+    NoStructuredAnswerError,
     NotFoundError,
     PermissionDeniedError,
     RateLimitError,
@@ -45,6 +47,7 @@ __all__ = [
     "APIStatusError",
     "APITimeoutError",
     "Answer",
+    "AnswerMismatchError",
     "AsyncBaton",
     "AsyncEvents",
     "AsyncPager",
@@ -59,6 +62,7 @@ __all__ = [
     "Events",
     "FieldProblem",
     "Interrupt",
+    "NoStructuredAnswerError",
     "NotFoundError",
     "Pager",
     "PermissionDeniedError",

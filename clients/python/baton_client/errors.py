@@ -26,6 +26,14 @@ class UnexpectedAnswerError(BatonError):
     """
 
 
+class NoStructuredAnswerError(BatonError):
+    """A value was asked for, and the answer is text, or there is none. The agent needs an ``answer_schema``."""
+
+
+class AnswerMismatchError(BatonError):
+    """A structured answer does not fit the type that was asked for. The message names the first field that does not."""
+
+
 class APIConnectionError(BatonError):
     """The server could not be reached, or the connection ended, also after retries. The cause is ``__cause__``."""
 

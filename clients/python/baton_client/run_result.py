@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+from baton_client.structured import instance_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,15 @@ class RunResult:
     usage: list[dict[str, Any]]
     """Tokens by model."""
     last_seq: int
+    result: Any = None
+    """The value of a structured answer, as JSON has it; ``None`` for an answer that is text."""
+
+    def result_as(self, kind: type[T]) -> T:
+        """Return the value of the structured answer as a pydantic model, or another type with fields.
+
+        Raises ``NoStructuredAnswerError`` and ``AnswerMismatchError``.
+        """
+        return instance_of(kind, self.result, outcome=self.outcome)
 
     @property
     def text(self) -> str:

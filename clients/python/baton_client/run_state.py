@@ -43,6 +43,8 @@ class RunState:
         self.usage: list[dict[str, Any]] = []
         self.outcome: str | None = None
         """``None`` while the run goes on."""
+        self.answer: Any = None
+        """The value of a structured answer, once the run has ended."""
         self.last_seq = 0
         self._arguments: dict[str, str] = {}
         self._attempt = 0
@@ -99,6 +101,7 @@ class RunState:
             interrupts=self.interrupts,
             usage=self.usage,
             last_seq=self.last_seq,
+            result=self.answer,
         )
 
     def _started(self, event: RunStartedEvent) -> None:
@@ -131,6 +134,7 @@ class RunState:
         outcome = _plain(event.outcome) or {}
         raw = [*(outcome.get("interrupts") or ()), *(metadata_of(event).get("clientTools") or ())]
         self.interrupts = [self._interrupt(each) for each in raw if isinstance(each, Mapping)]
+        self.answer = event.result
         self.outcome = "interrupt" if self.interrupts else str(outcome.get("type") or "success")
         self.usage += [_plain(each) or {} for each in event.usage or ()]
 

@@ -38,6 +38,10 @@ def text() -> str:
         formatters=[Formatter.BUILTIN] if hasattr(Formatter, "BUILTIN") else [],
     )
     body = re.sub(r"\A(#.*\n)+", "", str(code))
+    # What has a value of any type has that of a structured answer.
+    answered = re.compile(r"^class (\w+)\(Model\):\n((?:    .*\n|\n)*?    result: Any \| None)", re.MULTILINE)
+    body = answered.sub(r"class \1(Answered):\n\2", body)
+    body = body.replace("import Model\n", "import Answered, Model\n")
     return formatted(HEAD + body, name="clients/python/baton_client/models/served.py")
 
 

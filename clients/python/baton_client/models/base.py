@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 from pydantic.alias_generators import to_camel
+
+from baton_client.structured import instance_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +37,15 @@ class Model(BaseModel):
     def http_response(self) -> HttpResponse | None:
         """The response that this was the body of; ``None`` for parts of a body, items of a list for example."""
         return self._http_response
+
+
+class Answered(Model):
+    """Something with the ``result`` of a structured answer."""
+
+    def result_as(self, kind: type[T]) -> T:
+        """Return the value of the structured answer as a pydantic model, or another type with fields.
+
+        Raises ``NoStructuredAnswerError`` and ``AnswerMismatchError``.
+        """
+        ended = getattr(getattr(self, "outcome", None), "type", None)
+        return instance_of(kind, getattr(self, "result", None), outcome=ended)

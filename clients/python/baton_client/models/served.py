@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, RootModel
 
-from baton_client.models.base import Model
+from baton_client.models.base import Answered, Model
 
 
 class ActiveAgent(Model):
@@ -596,7 +596,7 @@ class FinishReason(RootModel[FinishReasonEnum | None]):
     """
 
 
-class MessageMetadata(Model):
+class MessageMetadata(Answered):
     """
     What is known about a message.
     """
@@ -1888,7 +1888,7 @@ class FoundKnowledge(Model):
     """
 
 
-class MessageAnswer(Model):
+class MessageAnswer(Answered):
     """
     The messages of a finished turn.
     """
