@@ -55,6 +55,7 @@ class DemoScriptModel:
                 "tools": wire_tools(tools) or None,
                 "metadata": wire_metadata(settings.metadata) or None,
                 "max_tokens": settings.max_output_tokens,
+                "tool_choice": settings.tool_choice,
             }
         )
         with self._own_time.not_counted():

@@ -7,12 +7,14 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import is_not
 from typing import Any
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_result import AgentResult
+from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import answer_sources
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import call_metadata
@@ -24,11 +26,11 @@ from baton.agents.tool_kit import ToolKit
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
 from baton.domain.citation import DOCUMENT_SOURCE, FILE_SOURCE
-from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
-from baton.domain.events import text_content, text_end, text_start
+from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.interrupt import client_call_id
 from baton.domain.message import FollowedProcedure, Role
 from baton.domain.metrics import Metric, count
+from baton.domain.provider_parts import Replay
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall, tool_call_id
@@ -44,7 +46,7 @@ from baton.off_loop import off_loop
 from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 
 logger = Logger(child=True)
 
@@ -56,6 +58,8 @@ LAST_ANSWER = (
 
 MAX_CALLS = 64
 """Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
+MAX_SHORTENINGS = 6
+"""How often a prompt is shortened that the model calls too long. The last one has a twentieth of its tokens."""
 MAX_SOURCES = 50
 """Sources of an answer."""
 MAX_SOURCE_FIELD = 500
@@ -112,6 +116,8 @@ class AgentLoop:
         self._occurrences: Counter[str] = Counter()
         self._sources: dict[str, Mapping[str, Any]] = {}
         self._is_limit_told = False
+        self._said: Prompt | None = None
+        """The model's last answer as its next prompt has it."""
 
     @property
     def documents(self) -> tuple[Mapping[str, Any], ...]:
@@ -155,8 +161,11 @@ class AgentLoop:
         """Answer the prompt. Raises the ``BatonError`` that ends the run, after it has ended open messages."""
         while True:
             is_last = self._budget.is_spent
+            if is_last and self._unused_id is None:
+                # At the end: what stands before it is what the model's thinking and its prompt cache are bound to.
+                self._prompts.append(Prompt(Role.SYSTEM, LAST_ANSWER))
             calls: list[ToolCall] = []
-            async for event in self._ask_model(calls, is_last=is_last):
+            async for event in self._ask_fitting(calls, is_last=is_last):
                 yield event
             if self._unused_id is not None:
                 continue
@@ -189,16 +198,59 @@ class AgentLoop:
         async for event in self._results(calls, approved):
             yield event
 
+    async def _ask_fitting(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
+        """Ask the model, with a shorter prompt as long as it says that the prompt is too long."""
+        budgets, model = self._context.services.budgets, self._settings.model
+        shortened = 0
+        while True:
+            try:
+                async for event in self._ask_model(calls, is_last=is_last):
+                    yield event
+            except ContextTooLong:
+                shortened += 1
+                if shortened > MAX_SHORTENINGS or not await self._shorten():
+                    raise
+            else:
+                if shortened:
+                    budgets.learn(model, self._prompt_budget + self._kit.tokens(self._context.services.counter))
+                return
+
+    async def _shorten(self) -> bool:
+        """Leave more out of the prompt. Returns False if nothing can be."""
+        counter = self._context.services.counter
+        before = sum(prompt_tokens(prompt, counter) for prompt in self._prompts)
+        self._prompt_budget = self._context.services.budgets.next(before)
+        await self._fit()
+        after = sum(prompt_tokens(prompt, counter) for prompt in self._prompts)
+        recalled = {id(prompt) for prompt in self._recalled.prompts}
+        if after > self._prompt_budget and any(id(prompt) in recalled for prompt in self._prompts):
+            self._leave_out(recalled)
+            return True
+        return after < before
+
+    def _leave_out(self, left: Collection[int]) -> None:
+        """Take prompts out, by their identities."""
+        head = sum(id(prompt) in left for prompt in self._prompts[: self._head])
+        before = sum(id(prompt) in left for prompt in self._prompts[: self._current_from])
+        self._prompts = [prompt for prompt in self._prompts if id(prompt) not in left]
+        self._head, self._current_from = self._head - head, self._current_from - before
+
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
         """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``."""
-        context, message_id = self._context, self._unused_id or self._transcript.new_id()
-        text, heard, is_open, finished, self._unused_id = "", "", False, None, None
-        held = HeldText()
+        context = self._context
+        answer = AnswerEvents(
+            self._agent,
+            self._transcript,
+            self._prefix,
+            message_id=self._unused_id,
+            holds_text=self._structured is not None,
+        )
+        finished: Finished | None = None
+        held, self._unused_id = HeldText(), None
         failure: BatonError | None = None
-        prompts = [*self._prompts, Prompt(Role.SYSTEM, LAST_ANSWER)] if is_last else self._prompts
+        prompts, tools = list(self._prompts), self._kit.specs
         conversation = self._tracker.current if self._tracker is not None else None
         metadata = call_metadata(self._agent, conversation, self._recalled)
-        tools = () if is_last else self._kit.specs
         noted = context.inspection.begin_call(
             ModelCall(
                 self._agent.id,
@@ -210,7 +262,7 @@ class AgentLoop:
             )
         )
         stream = context.services.model.stream(
-            replace(self._settings, metadata=metadata),
+            replace(self._settings, metadata=metadata, tool_choice=self._tool_choice(is_last=is_last)),
             prompts,
             thread_files=context.files,
             tools=tools,
@@ -221,17 +273,9 @@ class AgentLoop:
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
-                    if isinstance(chunk, TextDelta):
-                        if self._structured is not None:
-                            heard += chunk.text
-                            continue
-                        if not is_open:
-                            is_open = True
-                            yield text_start(message_id, self._agent)
-                        heard += chunk.text
-                        said = self._prefix() + chunk.text
-                        text += said
-                        yield text_content(message_id, said)
+                    if isinstance(chunk, TextDelta | ReasoningDelta | TextTakenBack):
+                        for event in answer.of(chunk):
+                            yield event
                     elif isinstance(chunk, ToolCall):
                         if len(calls) < MAX_CALLS:
                             calls.append(self._identified(chunk))
@@ -253,18 +297,20 @@ class AgentLoop:
             calls.clear()
         if self._structured is not None and is_whole:
             if not calls:
-                held = await self._structured.judge(heard, is_cut=is_cut)
-            elif heard:
-                held = HeldText(self._prefix() + encodable(heard))
-            text, failure, is_open = held.text, held.failure, bool(held.text)
-            for event in held.events(message_id, self._agent) if text else ():
+                held = await self._structured.judge(answer.heard, is_cut=is_cut)
+            elif answer.heard:
+                held = HeldText(self._prefix() + encodable(answer.heard))
+            failure = held.failure
+            for event in answer.show(held.text, is_structured=held.is_structured):
                 yield event
-        sources = () if calls else answer_sources(heard, tuple(self._sources.values()))
-        if is_open:
-            yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
+        text = answer.text
+        sources = () if calls else answer_sources(answer.heard, tuple(self._sources.values()))
+        for event in answer.end(sources, is_cut=is_cut):
+            yield event
+        parts = finished.provider_parts if finished is not None and is_whole else None
         if text or calls:
             self._transcript.add_answer(
-                message_id,
+                answer.message_id,
                 self._agent,
                 text,
                 calls=calls,
@@ -272,19 +318,21 @@ class AgentLoop:
                 is_cut=is_cut,
                 is_structured=held.is_structured,
                 sources=sources if text else (),
+                provider_parts=parts,
             )
+        self._said = Prompt(Role.ASSISTANT, answer.heard, tool_calls=tuple(calls), provider_parts=parts)
         noted.ended_at = context.services.clock.now()
         noted.error = failure.code if failure is not None else None
         if finished is not None:
-            noted.model, noted.usage = finished.model, finished.usage
-        await self._count(finished, prompts, heard, calls)
+            noted.model, noted.usage, noted.dropped = finished.model, finished.usage, finished.dropped
+        await self._count(finished, prompts, answer.heard, calls)
         self._has_answered = bool(text) and (self._structured is None or held.is_structured)
         if held.failure is not None and self._structured is not None:
-            repair = self._structured.repair(heard, finished)
+            repair = self._structured.repair(answer.heard, finished)
             if repair:
                 self._prompts += repair
                 await self._fit()
-                self._unused_id = message_id
+                self._unused_id = answer.message_id
                 return
         if failure is not None:
             raise failure
@@ -293,10 +341,11 @@ class AgentLoop:
         """Execute the calls of the answer ``message_id`` and add their results to the prompts."""
         for event in call_events(calls, message_id):
             yield event
-        said = self._transcript.messages[-1].text
+        said = self._said
         async for event in self._results(calls, ()):
             yield event
-        self._prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls)))
+        assert said is not None  # noqa: S101 - calls come with an answer
+        self._prompts.append(said)  # exactly as the model wrote it, without what Baton has added for the user
         self._prompts += [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
             for call in calls
@@ -317,6 +366,14 @@ class AgentLoop:
             budget=self._prompt_budget,
             counter=self._context.services.counter,
         )
+        if len(self._prompts) != len(before) or any(map(is_not, self._prompts, before)):
+            # Opaque parts are bound to the prompt that they were made from, and that has changed.
+            self._prompts = [
+                prompt
+                if prompt.provider_parts is None or prompt.provider_parts.replay is Replay.ALWAYS
+                else replace(prompt, provider_parts=None)
+                for prompt in self._prompts
+            ]
         dropped = before[self._head : self._head + end - self._current_from]
         self._dropped += sum(not index or prompt.role is Role.USER for index, prompt in enumerate(dropped))
 
@@ -360,6 +417,13 @@ class AgentLoop:
                 # A document may be cited at several places.
                 key = f"{shown.get('kind')}:{shown.get('id')}:{shown.get('chunk', '')}"
                 self._sources.setdefault(key, shown)
+
+    def _tool_choice(self, *, is_last: bool) -> str | None:
+        """Return whether the model may or must call a tool: after the first call a forced one would be endless."""
+        if is_last:
+            return "none" if self._kit.specs else None
+        chosen = self._settings.tool_choice
+        return chosen if chosen == "none" or not self._budget.has_called else None
 
     def _prefix(self) -> str:
         """The sentence that tells the user of a limitation, once, in front of the words that follow it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from baton.agents.context_budgets import ContextBudgets
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.memory.recall.recall import Recall
 from baton.ports.agent_client import AgentClient
@@ -33,3 +34,5 @@ class AgentServices:
     counter: TokenCounter
     audit: AuditLog
     clock: Clock
+    budgets: ContextBudgets = field(default_factory=ContextBudgets)
+    """How many tokens of a prompt each model takes."""

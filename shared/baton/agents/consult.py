@@ -202,7 +202,8 @@ class Consultations:
         )
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
         question = Prompt(Role.USER, task.message)
-        budget = max(0, agent.memory.max_working_memory_tokens - kit.tokens(services.counter))
+        memory = context.fitted(agent).memory
+        budget = max(0, memory.max_working_memory_tokens - kit.tokens(services.counter))
         # Its own knowledge, but nothing of the user's conversations: it sees only what its task says.
         found = await services.recall.recall(context.scope, agent, task.message, with_episodes=False)
         recalled = select(found, agent.memory, services.counter, today=services.clock.now().date())

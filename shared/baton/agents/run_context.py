@@ -143,15 +143,30 @@ class RunContext:
         choice = agent.model
         patience = SHARE_OF_SILENCE * agent.timeouts.consult_seconds if is_consulted else choice.timeout_seconds
         return ModelSettings(
-            model=choice.name or self.services.default_model,
+            model=self.model_of(agent),
             temperature=choice.temperature,
+            top_p=choice.top_p,
             max_output_tokens=choice.max_output_tokens,
+            reasoning_effort=choice.reasoning_effort,
+            verbosity=choice.verbosity,
+            tool_choice=choice.tool_choice,
+            parallel_tool_calls=choice.parallel_tool_calls,
+            shows_reasoning=choice.show_reasoning and not is_consulted,
+            extra=choice.extra,
             fallback=choice.fallback,
             timeout_seconds=min(choice.timeout_seconds, patience),
             # Within the 64 characters that OpenAI allows. Agents of one thread have nothing in common in their prompts.
             answer_schema=agent.answer_schema,
             cache_key=str(uuid.uuid5(uuid.UUID(self.thread_id), f"prompts\0{agent.id}")),
         )
+
+    def model_of(self, agent: AgentDefinition) -> str:
+        """Return the name of the agent's model."""
+        return agent.model.name or self.services.default_model
+
+    def fitted(self, agent: AgentDefinition) -> AgentDefinition:
+        """Return the agent with the working memory that its model takes."""
+        return self.services.budgets.fitted(agent, self.model_of(agent))
 
     def work_seconds(self, wanted: float) -> float:
         """Return the seconds that a tool or agent may take: ``wanted``, less near the turn's end, 0 after it."""
@@ -190,6 +205,11 @@ class Budget:
         """Whether an answer may be corrected by one more model call."""
         limits = self._limits
         return self._model_calls < limits.model_calls and self._tokens < limits.tokens and not self._is_late()
+
+    @property
+    def has_called(self) -> bool:
+        """Whether the model has been asked."""
+        return self._model_calls > 0
 
     def count_model_call(self, usage: Usage) -> None:
         self._model_calls += 1

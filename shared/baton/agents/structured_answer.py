@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.run_context import Budget
@@ -15,11 +14,10 @@ from baton.agents.tool_calls import VALUE_WEIGHT
 from baton.domain.agent import AgentDefinition
 from baton.domain.answer_schema import violations
 from baton.domain.errors import AnswerInvalid
-from baton.domain.events import MAX_DELTA_CHARS, text_content, text_start
 from baton.domain.json_object import json_object
 from baton.domain.json_values import count_values
 from baton.domain.message import Role
-from baton.domain.text import encodable, slices
+from baton.domain.text import encodable
 from baton.domain.tool_call import MAX_VALUES
 from baton.off_loop import off_loop
 from baton.ports.chat_model import Finished, Prompt
@@ -48,12 +46,6 @@ class HeldText:
     is_structured: bool = False
     """Whether it is the answer, as JSON. Otherwise it was said beside tool calls."""
     failure: AnswerInvalid | None = None
-
-    def events(self, message_id: str, agent: AgentDefinition) -> Iterator[BaseEvent]:
-        """Yield the events of the text, without its end."""
-        yield text_start(message_id, agent, is_structured=self.is_structured)
-        for start, end in slices(self.text, MAX_DELTA_CHARS):
-            yield text_content(message_id, self.text[start:end])
 
 
 class StructuredAnswer:

@@ -8,6 +8,7 @@ from typing import Any
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import derived_message_id
 from baton.domain.message import MessageStatus, Role, StoredMessage
+from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.thread import Run
 from baton.domain.tool_call import CallEnd, ToolCall
 from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE
@@ -85,18 +86,21 @@ class Transcript:
         is_structured: bool = False,
         sources: Sequence[Mapping[str, Any]] = (),
         source: str | None = None,
+        provider_parts: ProviderParts | None = None,
     ) -> StoredMessage:
         """Add an agent's text and calls. ``is_cut``: the text was cut at the length limit.
 
         ``is_structured``: the text is JSON, valid against the agent's answer schema.
+        ``provider_parts`` are what its model wants back with it.
         """
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
         counted = f"{text}{note}"
+        always = provider_parts is not None and provider_parts.replay is Replay.ALWAYS
         return self._add(
             message_id,
             Role.ASSISTANT,
             text,
-            answer_tokens(counted, calls, self._counter),
+            answer_tokens(counted, calls, self._counter) + (provider_parts.tokens if provider_parts and always else 0),
             status=MessageStatus.COMPLETE if is_whole else MessageStatus.CANCELLED,
             agent_id=agent.id,
             agent_name=agent.name,
@@ -105,6 +109,7 @@ class Transcript:
             source=source,
             is_cut=is_cut,
             is_structured=is_structured,
+            provider_parts=provider_parts,
         )
 
     def add_result(

@@ -32,6 +32,7 @@ from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
 from baton.memory.prompt.context import AssembledContext, Blocks, assemble
+from baton.memory.prompt.handoff_context import said
 from baton.memory.prompt.token_estimates import prompt_tokens
 from baton.memory.recall.assembly import assemble_recalled
 from baton.memory.recall.selecting import select
@@ -172,7 +173,7 @@ class AgentRunner:
             self._note_task(agent.result.remote_task_id)
 
     async def _remote_runner(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
-        history = [message for message in (await self._histories.read()).messages if message.is_said]
+        history = said((await self._histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
         earlier = [
@@ -211,9 +212,10 @@ class AgentRunner:
         """Return the assembled prompts of the active agent, and what of the recalled is in them."""
         conversation, counter = self._tracker.current, self._services.counter
         history, reserved = await self._histories.read(), kit.tokens(counter)
+        agent = self._context.fitted(conversation.agent)
         assembled = partial(
             assemble,
-            conversation.agent,
+            agent,
             history.messages,
             current,
             counter,

@@ -188,11 +188,19 @@ def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
     return TextMessageContentEvent(message_id=message_id, delta=delta)
 
 
-def text_end(message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut: bool = False) -> TextMessageEndEvent:
-    """Return the end of a message; ``is_cut``: it was cut at the length limit."""
+def text_end(
+    message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut: bool = False, is_taken_back: bool = False
+) -> TextMessageEndEvent:
+    """Return the end of a message.
+
+    ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text has turned out to be the model's thinking;
+    it is not stored, and clients remove it.
+    """
     metadata: dict[str, Any] = {"sources": list(sources)}
     if is_cut:
         metadata["finishReason"] = LENGTH
+    if is_taken_back:
+        metadata["takenBack"] = True
     return TextMessageEndEvent(message_id=message_id, metadata=metadata)
 
 

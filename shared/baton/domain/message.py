@@ -25,6 +25,7 @@ from pydantic import Field, PlainSerializer
 from baton.domain.branches import BranchStart
 from baton.domain.conversation_state import ConversationChange
 from baton.domain.interrupt import Interrupt
+from baton.domain.provider_parts import ProviderParts
 from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.usage import ModelUsage, Usage
@@ -180,6 +181,8 @@ class StoredMessage:
     sources: tuple[dict[str, Any], ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls of an assistant message."""
+    provider_parts: ProviderParts | None = None
+    """What the model that wrote an answer wants back with it. No client, export or other model gets it."""
     tool_call_id: str | None = None
     """The call that a tool message answers."""
     call_end: CallEnd = CallEnd.SUCCEEDED
@@ -195,6 +198,11 @@ class StoredMessage:
     """Set on a user's message that begins a branch."""
     summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether it is a question whose run failed before anything was said or done."""
+        return self.role is Role.USER and self.end is not None and self.end.outcome is OutcomeType.ERROR
 
     @property
     def text(self) -> str:

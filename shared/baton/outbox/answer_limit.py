@@ -8,13 +8,13 @@ from typing import TypeVar
 
 from baton.domain.text import first_bytes, utf8_size
 from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
+from baton.ports.chat_model import MAX_ANSWER_BYTES, ReasoningDelta, TextDelta
 
 Chunk = TypeVar("Chunk")
 
 
 class AnswerLimit:
-    """The bytes of UTF-8 that an agent's texts and calls may still take in a run."""
+    """The bytes of UTF-8 that an agent's texts, calls and visible thinking may still take in a run."""
 
     def __init__(self, room: int = MAX_ANSWER_BYTES) -> None:
         self.is_spent = False
@@ -23,6 +23,10 @@ class AnswerLimit:
 
     def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:
         """Return the chunk or what the limit leaves of it, and None for nothing. After the cut, ask for no more."""
+        if isinstance(chunk, ReasoningDelta):
+            self._room -= utf8_size(chunk.text)
+            self.is_spent = self._room < 0
+            return None if self.is_spent else chunk
         if isinstance(chunk, TextDelta):
             size = utf8_size(chunk.text)
             if size <= self._room:

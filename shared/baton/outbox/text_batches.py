@@ -10,7 +10,7 @@ from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.text import encodable, slices
 from baton.outbox.answer_limit import AnswerLimit
-from baton.ports.chat_model import ModelChunk, TextDelta
+from baton.ports.chat_model import ModelChunk, ReasoningDelta, TextDelta, TextTakenBack
 
 STRIDE_SECONDS = 0.25
 """Interval between batches. Each batch is a post to every connection, billed and counted in an account-wide rate."""
@@ -30,7 +30,8 @@ async def batched(
 ) -> AsyncGenerator[ModelChunk, None]:
     """Yield the chunks with adjacent text joined: the first text at once, then the text of each interval.
 
-    The chunks end at ``limit``. Only the first chunk is taken before ``opened`` is set.
+    Visible thinking is joined and yielded alike. Text that is taken back before it was yielded is not yielded. The
+    chunks end at ``limit``. Only the first chunk is taken before ``opened`` is set.
 
     If the model fails, its earlier text is yielded before its error is raised. Raises ``TurnTimeout`` when the event
     loop's clock passes ``deadline``. Ends as soon as ``stop`` is set, after yielding the text so far.
@@ -49,13 +50,16 @@ async def batched(
                     # Not wait_for: before Python 3.12 it could swallow a cancellation.
                     async with asyncio.timeout_at(deadline):
                         await buffer.arrived.wait()
-            text = buffer.take_text()
-            for start, end in slices(text, MAX_DELTA_CHARS):
-                # A model may split a character beyond the BMP between two deltas. A single half is not valid text.
-                yield TextDelta(encodable(text[start:end]))
-                if len(text) > MAX_DELTA_CHARS:
-                    await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
-            if buffer.ended.is_set() and not buffer.text:
+            for kind, text in buffer.take():
+                if kind is TextTakenBack:
+                    yield TextTakenBack()
+                for start, end in slices(text, MAX_DELTA_CHARS):
+                    # A model may split a character beyond the BMP between two deltas. A single half is not valid text.
+                    piece = encodable(text[start:end])
+                    yield ReasoningDelta(piece) if kind is ReasoningDelta else TextDelta(piece)
+                    if len(text) > MAX_DELTA_CHARS:
+                        await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
+            if buffer.ended.is_set() and not buffer.pieces:
                 if buffer.error is not None:
                     raise buffer.error
                 for chunk in buffer.after_text:
@@ -73,16 +77,21 @@ async def batched(
             await asyncio.wait([reader, stopper])
 
 
+_Kind = type[TextDelta] | type[ReasoningDelta] | type[TextTakenBack]
+
+
 class _Buffer:
     """The model's chunks that have not been taken yet."""
 
     def __init__(self) -> None:
-        self.text: list[str] = []
+        self.pieces: list[tuple[_Kind, list[str]]] = []
+        """Texts and thinking in order; neighbours of one kind are joined."""
         self.after_text: list[ModelChunk] = []
         """Tool calls and the end, which are yielded after all text."""
         self.error: Exception | None = None
         self.arrived = asyncio.Event()
         self.ended = asyncio.Event()
+        self._has_given_text = False
 
     async def fill(
         self, chunks: AsyncGenerator[ModelChunk, None], limit: AnswerLimit, opened: asyncio.Event | None
@@ -95,12 +104,14 @@ class _Buffer:
                         await opened.wait()
                         opened = None
                     kept = limit.cut(chunk)
-                    if isinstance(kept, TextDelta):
-                        self.text.append(kept.text)
+                    if isinstance(kept, TextDelta | ReasoningDelta):
+                        self._add(type(kept), kept.text)
                         if not self.arrived.is_set():
                             self.arrived.set()
                             # Otherwise chunks that are already in the socket's buffer would delay the first one.
                             await asyncio.sleep(0)
+                    elif isinstance(kept, TextTakenBack):
+                        self._take_back()
                     elif kept is not None:
                         self.after_text.append(kept)
                     if limit.is_spent:
@@ -117,8 +128,21 @@ class _Buffer:
         self.arrived.set()
         self.ended.set()
 
-    def take_text(self) -> str:
-        text, self.text = "".join(self.text), []
+    def take(self) -> list[tuple[_Kind, str]]:
+        """Return what has arrived."""
+        taken, self.pieces = [(kind, "".join(texts)) for kind, texts in self.pieces], []
+        self._has_given_text |= any(kind is TextDelta for kind, _ in taken)
         if not self.ended.is_set():
             self.arrived.clear()
-        return text
+        return taken
+
+    def _add(self, kind: _Kind, text: str) -> None:
+        if self.pieces and self.pieces[-1][0] is kind:
+            self.pieces[-1][1].append(text)
+        else:
+            self.pieces.append((kind, [text]))
+
+    def _take_back(self) -> None:
+        self.pieces = [piece for piece in self.pieces if piece[0] is not TextDelta]
+        if self._has_given_text:
+            self.pieces.append((TextTakenBack, []))

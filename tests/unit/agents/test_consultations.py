@@ -307,7 +307,7 @@ async def test_what_asked_agents_use_counts_against_the_budget_of_whoever_asks()
     )
     said = await harness.say()
     assert said.text == "Use types."
-    assert [bool(asked.tools) for asked in harness.model.asked] == [True, False, False]
+    assert [asked.settings.tool_choice for asked in harness.model.asked] == [None, None, "none"]
 
 
 async def test_a_task_whose_worker_died_is_ended_by_the_next_attempt(harness: Harness) -> None:

@@ -195,7 +195,7 @@ async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_witho
     harness = Harness(assistant=armed(bad_calls=2))
     harness.model.otherwise = Answer.calling(call("nothing"), text="Hm.")
     said = await harness.say()
-    assert [bool(asked.tools) for asked in harness.model.asked] == [True, True, True, False]
+    assert [asked.settings.tool_choice for asked in harness.model.asked] == [None, None, None, "none"]
     assert said.last["outcome"] == {"type": "success"}
     assert said.finished is not None
     assert said.finished.messages[-1].text == "Hm."
@@ -209,7 +209,8 @@ async def test_a_turn_that_reaches_its_limits_ends_in_an_answer(limits: dict[str
     harness.model.otherwise = Answer(usage.pieces, reason=usage.reason, calls=usage.calls, usage=_tokens(600))
     said = await harness.say()
     assert said.last["outcome"] == {"type": "success"}
-    assert harness.model.asked[-1].tools == ()
+    assert harness.model.asked[-1].settings.tool_choice == "none"
+    assert harness.model.asked[-1].tools == harness.model.asked[0].tools
     assert harness.model.asked[-1].prompts[-1].role is Role.SYSTEM
     assert len(harness.model.asked) <= 4
 
@@ -414,7 +415,7 @@ async def test_calls_without_end_are_neither_made_nor_kept(harness: Harness) -> 
 
 def test_a_turn_whose_time_runs_out_ends_in_an_answer() -> None:
     class Tireless(ScriptedChatModel):
-        """Calls a tool as long as it is offered any."""
+        """Calls a tool as long as it may."""
 
         async def stream(
             self,
@@ -425,7 +426,7 @@ def test_a_turn_whose_time_runs_out_ends_in_an_answer() -> None:
             tools: Sequence[ToolSpec] = (),
         ) -> AsyncGenerator[ModelChunk, None]:
             await asyncio.sleep(4)
-            self.script(Answer.calling(call("dig")) if tools else "That is all.")
+            self.script("That is all." if settings.tool_choice == "none" else Answer.calling(call("dig")))
             async for chunk in super().stream(settings, prompts, thread_files=thread_files, tools=tools):
                 yield chunk
 

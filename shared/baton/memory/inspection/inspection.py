@@ -41,6 +41,8 @@ class ModelCall:
     began_at: datetime
     usage: Usage | None = None
     """The provider's count; None if it reported none, or the call did not end."""
+    dropped: tuple[str, ...] = ()
+    """Settings of the agent that were not sent, because the model does not take them."""
     error: str | None = None
     """The code of the failure that ended it."""
     ended_at: datetime | None = None
@@ -212,7 +214,8 @@ def _call(
     call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext], sizes: dict[int, int]
 ) -> dict[str, Any]:
     tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
-    return {
+    dropped = {"dropped": list(call.dropped)} if call.dropped else {}
+    return dropped | {
         "agentId": call.agent_id,
         "taskId": call.task_id,
         "model": call.model,
@@ -258,6 +261,8 @@ def _message(prompt: Prompt) -> dict[str, Any]:
         ]
     if prompt.tool_call_id is not None:
         message["toolCallId"] = prompt.tool_call_id
+    if prompt.provider_parts is not None:  # what is in them, only their model can read
+        message["providerParts"] = {"origin": prompt.provider_parts.origin, "tokens": prompt.provider_parts.tokens}
     return message
 
 

@@ -118,14 +118,14 @@ def assemble(
         known = _summary(_stored_summary(history, windowed.window))
     shows_calls = handoff is not None and handoff.show_tool_calls
     shown = as_prompts(
-        [message for exchange in windowed.included for message in exchange.messages],
+        [message for exchange in windowed.included for message in exchange.shown],
         agent.id,
         shows_calls=shows_calls,
         masked_below=windowed.window.masked_below,
         later=current,
     )
     head = _marked([Prompt(Role.SYSTEM, system_prompt(agent)), *blocks.steady, *known])
-    tail = [*blocks.changing, *as_prompts(current, agent.id, shows_calls=shows_calls)]
+    tail = [*blocks.changing, *as_prompts(current, agent.id, shows_calls=shows_calls, is_current=True)]
     if memory.retrieved is RetrievedPlace.BEFORE_MESSAGE:
         tail[:0] = blocks.retrieved
     elif blocks.retrieved:

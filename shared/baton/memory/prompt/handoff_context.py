@@ -65,5 +65,5 @@ def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
 
 
 def said(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """Return the messages between users and agents, without tool calls and results."""
-    return [message for message in messages if message.is_said]
+    """Return the messages between users and agents, without tool calls and results, and without failed questions."""
+    return [message for message in messages if message.is_said and not message.is_unanswered]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from baton.domain.errors import ContentFiltered
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
 from baton.memory.prompt.message_prompts import is_masked
@@ -18,6 +19,8 @@ WORTH_SHARE = 0.75
 """A prepared stride, or one that only masks results, must leave at most this share. A small one follows too soon."""
 RAW_FACTOR = 3
 """How many times its room a history may take up with its masked results as they are stored, which reads pay for."""
+FILTERED_NOTE = "[A message of the user, which the model's content filter stopped.]"
+"""What stands in place of a question that was filtered after tools were called for it."""
 MASK_TOKENS = MESSAGE_FRAME_TOKENS + 12
 """Tokens of a masked result."""
 
@@ -29,7 +32,29 @@ class Exchange:
     messages: tuple[StoredMessage, ...]
 
     @property
+    def is_left_out(self) -> bool:
+        """Whether prompts leave it out: a question that failed or was filtered would fail each later prompt, too."""
+        return len(self.messages) == 1 and self.messages[0].is_unanswered
+
+    @property
+    def shown(self) -> tuple[StoredMessage, ...]:
+        """The messages that prompts hold. Of a filtered exchange only the calls stay, because they had effects."""
+        if self.is_left_out:
+            return ()
+        first, last = self.messages[0], self.messages[-1]
+        if last.end is None or last.end.error_code != ContentFiltered.code or first.role is not Role.USER:
+            return self.messages
+        kept = [
+            replace(each, content="") if each.tool_calls else each
+            for each in self.messages[1:]
+            if each.tool_calls or each.role is Role.TOOL
+        ]
+        return (replace(first, content=FILTERED_NOTE), *kept) if kept else ()
+
+    @property
     def tokens(self) -> int:
+        if self.is_left_out:
+            return 0
         return sum(message.tokens for message in self.messages)
 
     @property
@@ -38,6 +63,8 @@ class Exchange:
 
     def shown_tokens(self, masked_below: int) -> int:
         """Return the tokens in a prompt that masks the results of tools below an ordinal."""
+        if self.is_left_out:
+            return 0
         return sum(_shown_tokens(message, masked_below) for message in self.messages)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
+from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.ports.chat_model import Prompt
 
@@ -29,12 +30,14 @@ def as_prompts(
     shows_calls: bool = False,
     masked_below: int = 0,
     later: Sequence[StoredMessage] = (),
+    is_current: bool = False,
 ) -> list[Prompt]:
     """Convert messages to prompts for the model of ``agent_id``.
 
     Its own tool calls come with their results, in the order of the calls. Calls of other agents are left out, or become
     plain text with ``shows_calls``. A specialist's final report is given to the other agents. Of results below the
-    ordinal ``masked_below`` only the length is told. Results may also stand in ``later`` messages.
+    ordinal ``masked_below`` only the length is told. Results may also stand in ``later`` messages. Of earlier turns
+    only those provider parts are kept that belong to every prompt; ``is_current``: the messages are of this turn.
     """
     results = {message.tool_call_id: message for message in (*messages, *later) if message.role is Role.TOOL}
     prompts: list[Prompt] = []
@@ -55,11 +58,17 @@ def as_prompts(
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
-        prompts.append(Prompt(message.role, _as_said(message), tool_calls=calls))
+        parts = _parts(message, is_current=is_current) if message.agent_id == agent_id else None
+        prompts.append(Prompt(message.role, _as_said(message), tool_calls=calls, provider_parts=parts))
         for call in calls:
             result = results.get(call.id)
             prompts.append(Prompt(Role.TOOL, _result(result, masked_below), tool_call_id=call.id))
     return prompts
+
+
+def _parts(message: StoredMessage, *, is_current: bool) -> ProviderParts | None:
+    parts = message.provider_parts
+    return parts if parts is not None and (is_current or parts.replay is Replay.ALWAYS) else None
 
 
 def is_masked(message: StoredMessage, masked_below: int) -> bool:

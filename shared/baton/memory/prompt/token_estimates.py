@@ -49,10 +49,12 @@ def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -
 
 
 def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
-    """Return the tokens of a prompt, its calls included."""
+    """Return the tokens of a prompt, its calls and provider parts included."""
     tokens = message_tokens(prompt.content, counter)
     if prompt.tool_calls:
         tokens += answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS
+    if prompt.provider_parts is not None:
+        tokens += prompt.provider_parts.tokens
     return tokens
 
 
