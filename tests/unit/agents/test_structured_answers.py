@@ -228,7 +228,7 @@ async def test_the_last_answer_of_a_turn_is_checked_and_corrected_too() -> None:
     harness = harness_of(structured(limits={"tool_calls": 1}))
     harness.model.script(Answer.calling(CALL), Answer.calling(CALL, text="More?"), WRITTEN)
     assert (await harness.say()).last["result"] == OSLO
-    assert not harness.model.asked[2].tools
+    assert harness.model.asked[2].settings.tool_choice == "none"
     assert harness.model.asked[2].contents[-1][1] == LAST_ANSWER
 
 
