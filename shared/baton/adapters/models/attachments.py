@@ -85,7 +85,7 @@ class Attachments:
         self._monotonic = monotonic
         self._slots: dict[tuple[str | None, ...], _Slot] = {}
         self._bytes = 0
-        self._deadline: float | None = None
+        self._reading_since: float | None = None
 
     async def pieces_of_all(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
         """Return the ``pieces`` of each content. ``MAX_MEDIA_BYTES`` are given to the last ones first."""
@@ -177,10 +177,11 @@ class Attachments:
         if self._reader is None:
             return _sentence("document", file.name, f"it is {file.type.label}, which it does not read")
         now = self._monotonic()
-        if self._deadline is None:
-            self._deadline = now + MAX_READING_SECONDS
+        if self._reading_since is None:
+            self._reading_since = now
+        seconds = max(0.0, MAX_READING_SECONDS - (now - self._reading_since))
         try:
-            found = await self._reader.read(file.data, file.name, form, seconds=max(0.0, self._deadline - now))
+            found = await self._reader.read(file.data, file.name, form, seconds=seconds)
         except DocumentUnreadable as problem:
             return f"[The document {file.name} was not given to the model. {problem.detail}]"
         return _framed(file, found.text, _cut_note(found), found.pages)
