@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.document_reader import ChildProcessReader
-from baton.adapters.models.attachments import MAX_MEDIA_BYTES, MAX_READING_SECONDS, Attachments
+from baton.adapters.models.attachments import MAX_HELD_BYTES, MAX_READING_SECONDS, Attachments
 from baton.adapters.models.content import Media, MediaKind, Piece
 from baton.adapters.models.file_types import MAX_CHARACTERS
 from baton.adapters.models.profile import ModelProfile
@@ -447,7 +447,7 @@ async def test_all_documents_of_a_request_share_the_time_to_read_them() -> None:
 
 
 async def test_the_media_of_a_request_have_a_limit_that_repetitions_do_not_use_up() -> None:
-    large = PNG + b"\0" * (MAX_MEDIA_BYTES // 2)
+    large = PNG + b"\0" * (MAX_HELD_BYTES // 2)
     attachments = Attachments(MemoryThreadFiles({"a": large, "b": large}), None)
     contents = ((upload("a", "old.png"),), "And this one?", (upload("b", "new.png"),))
     for _ in range(2):
@@ -458,6 +458,30 @@ async def test_the_media_of_a_request_have_a_limit_that_repetitions_do_not_use_u
             "[The image old.png was not given to the model, because the attachments of the conversation are too large "
             "to be given together.]"
         )
+
+
+async def test_texts_of_a_request_have_a_limit_in_favour_of_the_latest() -> None:
+    profile = ModelProfile(context_tokens=1_000)
+    contents = [(document(letter.encode() * 900, "text/plain", f"{letter}.txt"),) for letter in "abc"]
+    [[first], [second], [third]] = await Attachments(MemoryThreadFiles(), None).pieces_of_all(contents, profile)
+    assert ["a" * 200 in str(first), "b" * 900 in str(second), "c" * 900 in str(third)] == [False, True, True]
+    assert first == (
+        "[The document a.txt was not given to the model, because the documents of the conversation are too long to be "
+        "given together.]"
+    )
+
+
+async def test_a_long_text_is_cut_to_half_of_what_a_model_reads() -> None:
+    part = document(b"x" * 9_000, "text/plain")
+    framed = await piece_of(part, ModelProfile(context_tokens=1_000))
+    assert isinstance(framed, str)
+    assert framed.endswith(f"\n{'x' * 2_000}\n[cut: the document has 9000 characters]\n</document>")
+
+
+async def test_an_archive_of_very_many_entries_is_not_listed() -> None:
+    content = documents.workbook(One=[["a"]]) + b"PK\x01\x02" * 20_001
+    sentence = await piece_of(document(content, documents.XLSX, "a.xlsx"), EVERYTHING, CountingReader())
+    assert sentence == "[The document a.xlsx was not given to the model, because it is an archive.]"
 
 
 STARTS = [b"", b"%PDF-", PNG[:8], b"PK\x03\x04", archive(a="b")[:-9], ole("WordDocument"), b"RIFF", b"\xff\xfe", b"<"]

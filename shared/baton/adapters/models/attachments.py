@@ -6,64 +6,40 @@ import asyncio
 import base64
 import binascii
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 
 from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
 
-from baton.adapters.models.content import Media, MediaKind, Piece
-from baton.adapters.models.file_types import DOCX, PDF, PPTX, XLSX, FileKind, FileType, file_type
+from baton.adapters.models.attached_file import AttachedFile, TextRoom, linked, not_given
+from baton.adapters.models.content import Media, Piece
+from baton.adapters.models.file_types import DOCX, PDF, PPTX, XLSX, FileKind, file_type
 from baton.adapters.models.profile import ModelProfile
 from baton.domain.content import part_name
 from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable, NotFound
 from baton.domain.extracted import DocumentText
 from baton.domain.message import Content
+from baton.gather_all import gather_all
 from baton.off_loop import off_loop
 from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
 
-MAX_MEDIA_BYTES = 32 * 1024 * 1024
-"""Bytes of images and documents of one request. Further ones are read as text or named."""
-_GUESSING = 32
-"""How much longer it takes to guess a text's encoding than to work on it otherwise."""
+MAX_HELD_BYTES = 32 * 1024 * 1024
+"""Bytes of the images and documents of one request, which are in memory together. Earlier ones are named only."""
 MAX_READING_SECONDS = 30.0
 """How long the documents of one request are read. Those that are left are named."""
-
+_AT_ONCE = 4
+"""Uploads that are read at the same time."""
+_GUESSING = 32
+"""How much longer it takes to guess a text's encoding than to work on it otherwise."""
 _FORMATS = {
     PDF: DocumentFormat.PDF,
     DOCX: DocumentFormat.DOCX,
     PPTX: DocumentFormat.PPTX,
     XLSX: DocumentFormat.XLSX,
 }
-_ENDINGS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", "image/jpeg": ".jpg"} | {
-    f"image/{each}": f".{each}" for each in ("png", "gif", "webp")
-}
 _Attached = ImagePart | DocumentPart
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """An attachment that was read."""
-
-    name: str
-    size: int
-    type: FileType
-    data: bytes
-    """Empty for text, which is in ``type``."""
-
-
-@dataclass
-class _Slot:
-    """What is known of one attachment. Equal parts of several messages share it."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    file: _File | str | None = None
-    """The file, or the sentence in its place."""
-    text: str | None = None
-    """The document's extracted text, or the sentence in its place."""
-    counts_bytes: bool = False
-    """Whether its bytes are among those that the request may hold."""
+_Key = tuple[str | None, ...]
 
 
 class Attachments:
@@ -83,179 +59,121 @@ class Attachments:
         self._files = files
         self._reader = reader
         self._monotonic = monotonic
-        self._slots: dict[tuple[str | None, ...], _Slot] = {}
-        self._bytes = 0
+        self._lock = asyncio.Lock()
+        self._read: dict[_Key, AttachedFile | str] = {}
+        """Each attachment, or the sentence in its place. Equal parts of several messages are one."""
+        self._texts: dict[_Key, DocumentText | str] = {}
+        """The text of each document that was extracted, or the sentence in its place."""
+        self._held = 0
         self._reading_since: float | None = None
 
-    async def pieces_of_all(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
-        """Return the ``pieces`` of each content. ``MAX_MEDIA_BYTES`` are given to the last ones first."""
-        pieces = [await self.pieces(content, profile) for content in reversed(contents)]
-        return pieces[::-1]
-
     async def pieces(self, content: Content, profile: ModelProfile) -> tuple[Piece, ...]:
-        """Return what the model of ``profile`` gets of a message's content, in its order. Blank text is left out.
+        """Return what the model of ``profile`` gets of one message's content. See ``pieces_of_all``."""
+        [pieces] = await self.pieces_of_all([content], profile)
+        return pieces
 
-        An attachment that it cannot get becomes a sentence that names it and the reason. Raises the errors of the
-        uploads' store except ``NotFound``.
+    async def pieces_of_all(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
+        """Return what the model of ``profile`` gets of each content, in its order. Blank text is left out.
+
+        An attachment that it cannot get becomes a sentence that names it and the reason. All bounds favour the last
+        contents. Raises the errors of the uploads' store except ``NotFound``.
         """
+        latest_first = contents[::-1]
+        async with self._lock:
+            await self._read_all(part for content in latest_first for part in _attached(content))
+            room = TextRoom(profile)
+            return [await self._pieces(content, profile, room) for content in latest_first][::-1]
+
+    async def _read_all(self, parts: Iterable[_Attached]) -> None:
+        unread = [*{key: part for part in parts if (key := _key(part)) not in self._read}.items()]
+        for start in range(0, len(unread), _AT_ONCE):
+            batch = unread[start : start + _AT_ONCE]
+            files: list[AttachedFile | str] = await gather_all(*(self._file(part) for _, part in batch))
+            for (key, _), file in zip(batch, files, strict=True):
+                self._read[key] = self._within_bounds(file)
+
+    async def _file(self, part: _Attached) -> AttachedFile | str:
+        name = part_name(part)
+        source = part.source
+        try:
+            if isinstance(source, DataSource):
+                data = await off_loop(len(source.value), base64.b64decode, source.value)
+            else:
+                data = await self._files.read(source.value)
+        except NotFound:
+            return f"[The {part.type} {name or 'that was announced'} has not been uploaded.]"
+        except binascii.Error:
+            return not_given(part.type, name or "that was sent", "its base64 is damaged")
+        if not data:
+            return not_given(part.type, name or "that was sent", "it is empty")
+        found = await off_loop(len(data) * _GUESSING, file_type, data, name, source.mime_type)
+        return AttachedFile.of(part, data, found)
+
+    def _within_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
+        if isinstance(file, str) or file.type.kind is FileKind.OTHER:
+            return file if isinstance(file, str) else file.not_given(f"it is {file.type.label}")
+        if self._held + len(file.data) > MAX_HELD_BYTES:
+            return file.not_given("the attachments of the conversation are too large to be given together")
+        self._held += len(file.data)
+        return file
+
+    async def _pieces(self, content: Content, profile: ModelProfile, room: TextRoom) -> tuple[Piece, ...]:
         if isinstance(content, str):
             return (content,) if content.strip() else ()
         given: list[Media] = []
         pieces: list[Piece] = []
         for part in content:
-            piece = part.text if isinstance(part, TextPart) else await self._piece(part, profile, given)
+            piece = part.text if isinstance(part, TextPart) else await self._piece(part, profile, given, room)
             if isinstance(piece, Media):
                 given.append(piece)
             if isinstance(piece, Media) or piece.strip():
                 pieces.append(piece)
         return tuple(pieces)
 
-    async def _piece(self, part: _Attached, profile: ModelProfile, given: Sequence[Media]) -> Piece:
+    async def _piece(self, part: _Attached, profile: ModelProfile, given: Sequence[Media], room: TextRoom) -> Piece:
         if isinstance(part.source, UrlSource):
-            return _linked(part, part.source, profile, given)
-        slot = self._slots.setdefault(_key(part), _Slot())
-        async with slot.lock:
-            if slot.file is None:
-                slot.file = await self._file(part)
-            file = slot.file
-            if isinstance(file, str):
-                return file
-            match file.type.kind:
-                case FileKind.TEXT:
-                    return _framed(file, file.type.text, _text_note(file.type))
-                case FileKind.IMAGE:
-                    refusal = _image_refusal(file, profile, given) or self._claim(slot, file)
-                    if refusal is not None:
-                        return _sentence("image", file.name, refusal)
-                    return Media(MediaKind.IMAGE, file.name, file.type.mime_type, file.data)
-                case FileKind.DOCUMENT:
-                    if _takes_document(file, profile, given) and self._claim(slot, file) is None:
-                        return Media(MediaKind.DOCUMENT, file.name, file.type.mime_type, file.data)
-                    if slot.text is None:
-                        slot.text = await self._extracted(file)
-                    return slot.text
-            return _sentence(_word(part, file.type), file.name, f"it is {file.type.label}")
+            return linked(part, part.source, profile, given)
+        key = _key(part)
+        file = self._read[key]
+        if isinstance(file, str):
+            return file
+        if file.type.kind is FileKind.TEXT:
+            return file.framed(file.type.text, room, characters=file.type.characters)
+        if file.type.kind is FileKind.IMAGE:
+            refusal = file.image_refusal(profile, given)
+            return file.media() if refusal is None else file.not_given(refusal)
+        if file.is_document_for(profile, given):
+            return file.media()
+        if key not in self._texts:
+            self._texts[key] = await self._text(file)
+        text = self._texts[key]
+        if isinstance(text, str):
+            return text
+        return file.framed(text.text, room, characters=None if text.is_cut else len(text.text), pages=text.pages)
 
-    async def _file(self, part: _Attached) -> _File | str:
-        """Return the attachment, or the sentence in its place if there is none."""
-        name = part_name(part)
-        word = "image" if isinstance(part, ImagePart) else "document"
-        try:
-            data = await self._data(part)
-        except NotFound:
-            return f"[The {word} {name or 'that was announced'} has not been uploaded.]"
-        except binascii.Error:
-            return _sentence(word, name or "that was sent", "its base64 is damaged")
-        if not data:
-            return _sentence(word, name or "that was sent", "it is empty")
-        found = await off_loop(len(data) * _GUESSING, file_type, data, name, part.source.mime_type)
-        return _File(
-            _named(name, word, found.mime_type), len(data), found, b"" if found.kind is FileKind.TEXT else data
-        )
-
-    async def _data(self, part: _Attached) -> bytes:
-        source = part.source
-        if isinstance(source, DataSource):
-            return await off_loop(len(source.value), base64.b64decode, source.value)
-        return await self._files.read(source.value)
-
-    def _claim(self, slot: _Slot, file: _File) -> str | None:
-        """Count the bytes of a file that is sent as it is. Return why it may not be."""
-        if slot.counts_bytes:
-            return None
-        if self._bytes + file.size > MAX_MEDIA_BYTES:
-            return "the attachments of the conversation are too large to be given together"
-        self._bytes += file.size
-        slot.counts_bytes = True
-        return None
-
-    async def _extracted(self, file: _File) -> str:
+    async def _text(self, file: AttachedFile) -> DocumentText | str:
         """Return the text of a document, or the sentence in its place."""
         form = _FORMATS.get(file.type.mime_type)
         if form is None:
-            return _sentence("document", file.name, f"it is {file.type.label}, which is not read")
+            return file.not_given(f"it is {file.type.label}, which is not read")
         if self._reader is None:
-            return _sentence("document", file.name, f"it is {file.type.label}, which it does not read")
+            return file.not_given(f"it is {file.type.label}, which it does not read")
         now = self._monotonic()
         if self._reading_since is None:
             self._reading_since = now
         seconds = max(0.0, MAX_READING_SECONDS - (now - self._reading_since))
         try:
-            found = await self._reader.read(file.data, file.name, form, seconds=seconds)
+            return await self._reader.read(file.data, file.name, form, seconds=seconds)
         except DocumentUnreadable as problem:
             return f"[The document {file.name} was not given to the model. {problem.detail}]"
-        return _framed(file, found.text, _cut_note(found), found.pages)
 
 
-def _key(part: _Attached) -> tuple[str | None, ...]:
+def _attached(content: Content) -> list[_Attached]:
+    """Return the parts of a content that have to be read."""
+    parts = () if isinstance(content, str) else content
+    return [part for part in parts if not isinstance(part, TextPart) and not isinstance(part.source, UrlSource)]
+
+
+def _key(part: _Attached) -> _Key:
     source = part.source
     return (part.type, source.type, source.value, source.mime_type, part_name(part))
-
-
-def _linked(part: _Attached, source: UrlSource, profile: ModelProfile, given: Sequence[Media]) -> Piece:
-    name = part_name(part)
-    if isinstance(part, DocumentPart):
-        # APIs accept few documents by URL, and fetching a caller's URL here would expose our network.
-        return f"[Document{f' {name}' if name else ''} at {source.value}]"
-    if not profile.images:
-        return _sentence("image", name or f"at {source.value}", "it reads no images")
-    if not profile.image_urls:
-        return _sentence("image", name or f"at {source.value}", "it reads no images by their address")
-    if _is_full(MediaKind.IMAGE, profile.max_images, given):
-        return _sentence(
-            "image", name or f"at {source.value}", f"it reads only {profile.max_images} images of a message"
-        )
-    return Media(MediaKind.IMAGE, name or "image", source.mime_type or "", None, source.value)
-
-
-def _image_refusal(file: _File, profile: ModelProfile, given: Sequence[Media]) -> str | None:
-    if not profile.images:
-        return "it reads no images"
-    if profile.max_image_bytes is not None and file.size > profile.max_image_bytes:
-        return f"it reads images of at most {profile.max_image_bytes} bytes"
-    if _is_full(MediaKind.IMAGE, profile.max_images, given):
-        return f"it reads only {profile.max_images} images of a message"
-    return None
-
-
-def _takes_document(file: _File, profile: ModelProfile, given: Sequence[Media]) -> bool:
-    return (
-        file.type.mime_type in profile.documents
-        and (profile.max_document_bytes is None or file.size <= profile.max_document_bytes)
-        and not _is_full(MediaKind.DOCUMENT, profile.max_documents, given)
-    )
-
-
-def _is_full(kind: MediaKind, most: int | None, given: Sequence[Media]) -> bool:
-    return most is not None and sum(media.kind is kind for media in given) >= most
-
-
-def _named(name: str | None, word: str, mime_type: str) -> str:
-    """Return the file's name, with an ending if it has none: some endpoints read the type from it."""
-    named = name or word
-    return named if "." in named else named + _ENDINGS.get(mime_type, "")
-
-
-def _word(part: _Attached, found: FileType) -> str:
-    return "image" if isinstance(part, ImagePart) or found.mime_type.startswith("image/") else "document"
-
-
-def _sentence(word: str, name: str, reason: str) -> str:
-    return f"[The {word} {name} was not given to the model, because {reason}.]"
-
-
-def _framed(file: _File, text: str, note: str, pages: int | None = None) -> str:
-    """Return a document's text between tags that tell its name, type and size."""
-    counted = f' pages="{pages}"' if pages else ""
-    return (
-        f'<document name="{file.name}" type="{file.type.mime_type}" bytes="{file.size}"{counted}>\n'
-        f"{text}{note}\n</document>"
-    )
-
-
-def _text_note(text: FileType) -> str:
-    return f"\n[cut: the document has {text.characters} characters]" if text.characters > len(text.text) else ""
-
-
-def _cut_note(document: DocumentText) -> str:
-    return f"\n[cut: the document has more than {len(document.text)} characters]" if document.is_cut else ""
