@@ -119,6 +119,7 @@ def test_a_missing_python_is_told_and_refused_where_bytecode_is_required(tmp_pat
         "openai",
         "pydantic",
         "tiktoken",
+        "tzdata",
         "uvicorn",
         "yaml",
     ],
