@@ -177,6 +177,7 @@ class FakeLeases:
             segments=lease.thread.segments,
             spent=by_model(thread.spent, commit.spent),
             last_error=commit.error_code or thread.last_error,
+            time_zone=commit.time_zone or thread.time_zone,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:

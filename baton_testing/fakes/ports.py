@@ -52,6 +52,7 @@ from baton.ports.sources import SourceObjects, SourceStore, WebPages
 from baton.ports.stream_log import StreamLog
 from baton.ports.tenant_limits import TenantLimitStore
 from baton.ports.thread_store import ThreadStore
+from baton.ports.time_zones import TimeZones
 from baton.ports.token_counter import TokenCounter
 from baton.ports.token_verifier import TokenVerifier
 from baton.ports.tools import Tools
@@ -85,6 +86,7 @@ from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebP
 from baton_testing.fakes.tenant_limits import FakeTenantLimits
 from baton_testing.fakes.text_extractor import PlainTextExtractor
 from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.time_zones import FakeTimeZones
 from baton_testing.fakes.token_counter import WordCounter
 from baton_testing.fakes.token_verifier import OpenVerifier
 from baton_testing.fakes.tools import FakeTools
@@ -110,6 +112,8 @@ class FakePorts:
     feedback: FeedbackStore = None  # type: ignore[assignment]
     """An empty one, unless given: it needs the threads."""
     mcp_calls: McpCalls = None  # type: ignore[assignment]
+    """An empty one, unless given: it needs the clock."""
+    time_zones: TimeZones = None  # type: ignore[assignment]
     """An empty one, unless given: it needs the clock."""
     files: Files = field(default_factory=FakeFiles)
     documents: DocumentStore = field(default_factory=FakeDocuments)
@@ -171,11 +175,12 @@ class FakePorts:
         if self.feedback is None and isinstance(self.store, FakeThreadStore):
             self.feedback = FakeFeedback(self.store)
         self.mcp_calls = self.mcp_calls or FakeMcpCalls(self.clock)
+        self.time_zones = self.time_zones or FakeTimeZones(self.clock)
 
     @classmethod
     def over(cls, stores: Any, **others: Any) -> FakePorts:
         """Fakes around ``stores``, which has the ports of its attributes' names; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
-        names += ["agent_definitions", "a2a_tasks", "push_configs", "feedback", "mcp_calls"]
+        names += ["agent_definitions", "a2a_tasks", "push_configs", "feedback", "mcp_calls", "time_zones"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

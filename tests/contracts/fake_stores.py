@@ -21,6 +21,7 @@ from baton_testing.fakes.push import FakePushConfigs
 from baton_testing.fakes.run_records import FakeRunRecords
 from baton_testing.fakes.stream_log import FakeStreamLog
 from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.time_zones import FakeTimeZones
 from baton_testing.fakes.workflows import FakeWorkflows
 from tests.contracts.stores import Stores
 
@@ -58,6 +59,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakePushConfigs(clock),
         FakeFeedback(store),
         FakeMcpCalls(clock),
+        FakeTimeZones(clock),
         FakeProcedures(),
         FakeCaptureStore(),
         FakeAgentDefinitions(),

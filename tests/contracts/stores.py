@@ -27,6 +27,7 @@ from baton.ports.push_configs import PushConfigs
 from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
+from baton.ports.time_zones import TimeZones
 from baton.ports.workflows import WorkflowStore
 from baton_testing.fakes.clock import FakeClock
 
@@ -51,6 +52,7 @@ class Stores:
     push_configs: PushConfigs
     feedback: FeedbackStore
     mcp_calls: McpCalls
+    time_zones: TimeZones
     procedures: ProcedureStore
     captures: CaptureStore
     agent_definitions: AgentDefinitions
@@ -104,6 +106,7 @@ class Stores:
         spent: Usage | None = None,
         models: tuple[ModelUsage, ...] = (),
         error_code: str | None = None,
+        time_zone: str | None = None,
     ) -> None:
         """Write the messages and commit a run of ``events`` events that ends with them."""
         for message in messages:
@@ -117,6 +120,7 @@ class Stores:
                 tokens=sum(message.tokens for message in messages),
                 spent=models,
                 error_code=error_code,
+                time_zone=time_zone,
             ),
         )
 

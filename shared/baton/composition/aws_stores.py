@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from baton.ports.sources import SourceObjects, SourceStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
+    from baton.ports.time_zones import TimeZones
     from baton.ports.workflows import WorkflowStore
 
 
@@ -126,6 +127,12 @@ class AwsStorePorts:
         from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
 
         return DynamoMcpCalls(self.table, self.clock)
+
+    @cached_property
+    def time_zones(self) -> TimeZones:
+        from baton.adapters.dynamodb.time_zones import DynamoTimeZones
+
+        return DynamoTimeZones(self.table, self.clock)
 
     @cached_property
     def procedures(self) -> ProcedureStore:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from baton.ports.sources import SourceObjects, SourceStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.thread_store import ThreadStore
+    from baton.ports.time_zones import TimeZones
     from baton.ports.workflows import WorkflowStore
 
 
@@ -88,6 +89,11 @@ class StorePorts(Protocol):
     @property
     def mcp_calls(self) -> McpCalls:
         """Calls over MCP in progress."""
+        ...
+
+    @property
+    def time_zones(self) -> TimeZones:
+        """The time zones that users were in last."""
         ...
 
     @property

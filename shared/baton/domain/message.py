@@ -149,6 +149,12 @@ class MessageMetadata(Served):
         exclude_if=lambda outcome: outcome is None,
         description="How the call ended that a tool's message answers; only those have it.",
     )
+    time_zone: str | None = Field(
+        default=None,
+        exclude_if=lambda time_zone: time_zone is None,
+        description="The user's time zone when it was sent; left out where it is not known, and of answers.",
+        examples=["Europe/Vienna"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +202,8 @@ class StoredMessage:
     """Set on a user's message that was sent to an A2A task: the id of the message that began the task."""
     branch: BranchStart | None = None
     """Set on a user's message that begins a branch."""
+    time_zone: str | None = None
+    """Set on a user's message, and on imported ones: the zone whose days count for it. None if it is not known."""
     summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
 

@@ -94,6 +94,8 @@ class Thread:
     """The usage of each model; less than ``usage`` in all if some models are not known."""
     last_error: str | None = None
     """The code of the last error that a run has ended with; None if none has."""
+    time_zone: str | None = None
+    """The user's time zone in its last run; None if it is not known."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 

@@ -131,6 +131,8 @@ class Commit:
     """The usage of each model of the run."""
     error_code: str | None = None
     """The code of the error that the run has ended with."""
+    time_zone: str | None = None
+    """The user's new time zone; None if it has not changed."""
 
 
 @dataclass(frozen=True, slots=True)

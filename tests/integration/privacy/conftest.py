@@ -28,6 +28,7 @@ from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table, deserialize
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.time_zones import DynamoTimeZones
 from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_erasure import S3Erasure
@@ -80,6 +81,7 @@ class World:
             DynamoPushConfigs(table, clock),
             DynamoFeedback(table),
             DynamoMcpCalls(table, clock),
+            DynamoTimeZones(table, clock),
             DynamoProcedures(table, clock),
             DynamoCaptures(table, clock),
             DynamoAgentDefinitions(table),

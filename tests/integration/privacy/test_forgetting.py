@@ -242,6 +242,30 @@ class TestUser:
         assert world.search.documents[IndexName.EPISODES, "acme", "ada"] == {}
         assert len(world.search.documents[IndexName.EPISODES, "acme", "bob"]) == 1
 
+    async def test_the_users_last_time_zone_is_forgotten_unless_it_was_told_after_the_cutoff(
+        self, world: World
+    ) -> None:
+        for scope in (ADA, BOB):
+            await world.harness.say(scope=scope, thread_id=new_thread_id(), time_zone="Europe/Vienna")
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        assert await world.run(ADA, request.id) == ["wait", "verify", "done"]
+        done = await world.app.privacy.forget_calls.get(ADA, request.id)
+        assert done.counts["timeZones"] == 1
+        assert await world.stores.time_zones.last(ADA) is None
+        assert await world.stores.time_zones.last(BOB) is not None
+
+        await world.harness.say(thread_id=new_thread_id(), scope=ADA, time_zone="Europe/Vienna")
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
+        world.clock.advance(960)
+        await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
+        world.clock.advance(1)
+        await world.harness.say(thread_id=new_thread_id(), scope=ADA, time_zone="Asia/Tokyo")
+        assert await world.run(ADA, request.id) == ["verify", "done"]
+        last = await world.stores.time_zones.last(ADA)
+        assert last is not None
+        assert last.name == "Asia/Tokyo"
+
     async def test_what_is_said_while_it_runs_is_forgotten_and_what_is_said_after_the_cutoff_stays(
         self, world: World
     ) -> None:

@@ -29,6 +29,7 @@ from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.time_zones import DynamoTimeZones
 from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.domain.identity import Scope
@@ -78,6 +79,7 @@ class Engine:
             DynamoPushConfigs(self.table, clock),
             DynamoFeedback(self.table),
             DynamoMcpCalls(self.table, clock),
+            DynamoTimeZones(self.table, clock),
             DynamoProcedures(self.table, clock),
             DynamoCaptures(self.table, clock),
             DynamoAgentDefinitions(self.table),

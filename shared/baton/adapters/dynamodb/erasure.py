@@ -51,6 +51,7 @@ _KINDS = {
     "PUSH": "pushConfigs",
     "FEEDBACK": "feedback",
     "UPLOAD": "uploadNotes",
+    "ZONE": "timeZones",
     "AUDIT": "auditDetails",
 }
 """The counts' names by the first part of the sort key. Other items are counted as ``otherItems``."""

@@ -183,6 +183,11 @@ def user_upload(scope: Scope, thread_id: str) -> Key:
     return {"PK": user_listing(scope), "SK": f"{UPLOAD}{thread_id}"}
 
 
+def user_time_zone(scope: Scope) -> Key:
+    """Return the key of the time zone that a user was in last."""
+    return {"PK": user_listing(scope), "SK": "ZONE"}
+
+
 def mcp_call(scope: Scope, session_id: str, request_id: str) -> Key:
     """Return the key of the note of which run a call over MCP has begun. Clients choose both ids."""
     named = hashlib.sha256(f"{session_id}\0{request_id}".encode()).hexdigest()

@@ -148,6 +148,9 @@ def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     if commit.error_code is not None:
         expression += ", last_error = :error"
         values[":error"] = commit.error_code
+    if commit.time_zone is not None:
+        expression += ", time_zone = :zone"
+        values[":zone"] = commit.time_zone
     if commit.windows is not None:
         expression += ", windows = :windows"
         values[":windows"] = windows_as_item(commit.windows)

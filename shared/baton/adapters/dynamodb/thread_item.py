@@ -64,6 +64,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         has_feedback="has_feedback" in item,
         spent=tuple(_spent(*stored) for stored in item.get("spent", ())),
         last_error=item.get("last_error"),
+        time_zone=item.get("time_zone"),
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 
