@@ -101,7 +101,7 @@ async def test_over_the_socket_a_failed_run_keeps_what_was_said(
     after = await socket.say("Go on", thread_id=thread_id)
     assert after[-1]["type"] == "RUN_FINISHED"
     assert after[0]["metadata"]["seq"] == error["metadata"]["seq"] + 1
-    assert model.requests[-1].prompts[1] == ("user", "Tell me a story")
+    assert model.requests[-1].said[0] == ("user", "Tell me a story")
 
 
 @pytest.mark.parametrize("fault", ["a wrong key", "a filtered question", "too many requests"])

@@ -75,7 +75,7 @@ async def test_the_next_turn_knows_what_was_said_and_counts_on(socket: SocketCli
     second = await socket.say("Who am I?", thread_id=thread_id)
     assert second[0]["metadata"]["seq"] == first[-1]["metadata"]["seq"] + 1
     assert second[0]["runId"] != first[0]["runId"]
-    assert model.requests[1].prompts[1:] == [
+    assert model.requests[1].said == [
         ("user", "I am Ada."),
         ("assistant", "Hello Ada."),
         ("user", "Who am I?"),
@@ -86,7 +86,7 @@ async def test_the_next_turn_knows_what_was_said_and_counts_on(socket: SocketCli
 async def test_a_new_thread_knows_nothing_of_others(socket: SocketClient, model: FaultModel) -> None:
     await socket.say("I am Ada.")
     await socket.say("Who am I?")
-    assert [role for role, _ in model.requests[1].prompts] == ["system", "user"]
+    assert [role for role, _ in model.requests[1].prompts] == ["system", "system", "user"]
 
 
 async def test_messages_sent_while_a_turn_runs_are_answered_in_order(socket: SocketClient, model: FaultModel) -> None:
@@ -110,7 +110,7 @@ async def test_messages_sent_while_a_turn_runs_are_answered_in_order(socket: Soc
     assert begun == ids
     kinds = [event["type"] for event in run_events if event["type"].startswith("RUN_")]
     assert kinds == ["RUN_STARTED", "RUN_FINISHED"] * 3
-    assert [prompt for _, prompt in model.requests[-1].prompts[1:]] == [
+    assert [prompt for _, prompt in model.requests[-1].said] == [
         "Message 0",
         gate.text,
         "Message 1",

@@ -27,6 +27,11 @@ class Received:
         return [(message["role"], message["content"]) for message in self.body["messages"]]
 
     @property
+    def said(self) -> list[tuple[str, Any]]:
+        """The same without the system's messages."""
+        return [(role, content) for role, content in self.prompts if role != "system"]
+
+    @property
     def tools(self) -> list[Json]:
         """The functions that were offered."""
         return [tool["function"] for tool in self.body.get("tools", ())]

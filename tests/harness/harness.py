@@ -42,6 +42,7 @@ from baton_testing.fakes.run_records import FakeRunRecords
 from baton_testing.fakes.search_index import FakeSearchIndex
 from baton_testing.fakes.stream_log import FakeStreamLog
 from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.time_zones import FakeTimeZones
 from baton_testing.fakes.tools import FakeTools
 from baton_testing.fakes.turn_queue import FakeTurnQueue
 from baton_testing.fakes.workflows import FakeWorkflows
@@ -63,6 +64,9 @@ LIBRARIAN = AgentDefinition(
     main=True,
     required_permissions=("archive:read",),
 )
+
+TODAY = ("system", "Today is Thursday, 1 March 2040 (UTC).")
+"""The note right before the message in every prompt, at the noon of a clock that nobody has moved."""
 
 
 @dataclass
@@ -93,6 +97,7 @@ class Harness:
         self.feedback = FakeFeedback(self.store)
         self.push_queue, self.webhooks = FakePushQueue(), FakeWebhooks()
         self.mcp_calls = FakeMcpCalls(self.clock)
+        self.time_zones = FakeTimeZones(self.clock)
         self.procedures = FakeProcedures()
         self.capture_records: CaptureStore = FakeCaptureStore()
         self.idle = FakeIdleThreads(self.store, self.clock)
@@ -123,6 +128,7 @@ class Harness:
             push_queue=self.push_queue,
             webhooks=self.webhooks,
             mcp_calls=self.mcp_calls,
+            time_zones=self.time_zones,
             procedures=self.procedures,
             episodes=self.episodes,
             idle=self.idle,
@@ -165,6 +171,7 @@ class Harness:
             "push_configs",
             "feedback",
             "mcp_calls",
+            "time_zones",
         )
         for name in (*names, "audit", "clock"):
             setattr(self, name, getattr(stores, name))

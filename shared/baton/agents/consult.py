@@ -17,6 +17,7 @@ from baton.agents.agent_services import AgentServices
 from baton.agents.answer_sources import consulted_sources
 from baton.agents.attachments import attachments
 from baton.agents.call_outcome import CallOutcome
+from baton.agents.prompting import today_note
 from baton.agents.remote_answers import ReturnedFiles, counted_by_type, in_words
 from baton.agents.run_context import EmitAgentEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
@@ -206,8 +207,9 @@ class Consultations:
         budget = max(0, memory.max_working_memory_tokens - kit.tokens(services.counter))
         # Its own knowledge, but nothing of the user's conversations: it sees only what its task says.
         found = await services.recall.recall(context.scope, agent, task.message, with_episodes=False)
-        recalled = select(found, agent.memory, services.counter, today=services.clock.now().date())
-        prompts = (Prompt(Role.SYSTEM, system_prompt(agent)), *recalled.prompts, question)
+        recalled = select(found, agent.memory, services.counter, zone=context.today.zone)
+        head_prompt, today = Prompt(Role.SYSTEM, system_prompt(agent)), today_note(context.today)
+        prompts = (head_prompt, *recalled.prompts, today, question)
         head = len(prompts) - 1
         await loop.begin(AssembledContext(prompts, 0, head, current_from=head, budget=budget), recalled=recalled)
         try:

@@ -6,11 +6,17 @@ from baton.agents.tool_kit import ToolKit
 from baton.agents.workflow_notes import workflow_note
 from baton.domain.message import Role
 from baton.domain.running_conversation import RunningConversation
+from baton.domain.time_zone import Today
 from baton.memory.prompt.handoff_context import handoff_notes
 from baton.ports.chat_model import Prompt
 
 CONTINUING = "I would like to continue {workflow}."
 """The prompt in place of a user's message when a button continues a workflow. It is not stored."""
+
+
+def today_note(today: Today) -> Prompt:
+    """Return the note that tells the day. It stands right before the message, so that no day changes what is cached."""
+    return Prompt(Role.SYSTEM, today.sentence)
 
 
 def steady_notes(conversation: RunningConversation) -> list[Prompt]:

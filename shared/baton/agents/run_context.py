@@ -17,6 +17,7 @@ from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.remote_task import RemoteTask
 from baton.domain.thread import Run
+from baton.domain.time_zone import Today
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import ModelUsage, Usage
 from baton.gather_all import gather_all
@@ -106,6 +107,8 @@ class RunContext:
     """Set by whoever wants the run to end where it is."""
     opened: asyncio.Event
     """Set once the question is stored: before that no tool is called and no other agent asked."""
+    today: Today
+    """The day of the run. It is the same for all its agents, and does not change at midnight."""
     writes: Writes = field(default_factory=Writes)
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """Calls that an earlier attempt has executed, by id. They are not repeated."""

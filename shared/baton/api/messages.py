@@ -36,5 +36,6 @@ async def send_message(scope: Caller, services: Services, message: MessageReques
         agent_id=message.agent_id,
         branch=message.branch,
         content_field="message",
+        time_zone=message.time_zone,
     )
     return await whole_answer(services, scope, asked)

@@ -18,14 +18,14 @@ from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread
 from baton.requests.parsing import answer_request, interrupt_answer, named_thread
-from baton.requests.turn_requests import TurnRequest
+from baton.requests.turn_requests import AnswerRequest, MessageRequest
 
 MAX_RESULTS_BESIDE = 8
 """Results beside a message that are kept with its turn: no more calls of the client's tools wait at once."""
 MAX_BYTES_BESIDE = 128 * 1024
 """Bytes of them together. The turn's record, which also has the client's tools, must fit into an item."""
 
-Said = Callable[[Scope, RunAgentInput, ClientOffer | None], TurnRequest]
+Said = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
 
 
 async def answered(
@@ -35,7 +35,7 @@ async def answered(
     results: Sequence[ToolMessage],
     offer: ClientOffer | None,
     said: Said,
-) -> tuple[TurnRequest, Scope]:
+) -> tuple[MessageRequest | AnswerRequest, Scope]:
     """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues.
 
     ``results`` are the tool messages that bring something, and ``said`` makes the request of the last user message.

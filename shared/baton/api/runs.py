@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 from ag_ui.core import RunAgentInput, UserMessage
@@ -45,9 +46,9 @@ from baton.domain.served import RUN_ID, THREAD_ID
 from baton.outbox.reader_events import ReaderEvents
 from baton.privacy.readers import sees_all
 from baton.requests.client_offers import client_offer
-from baton.requests.parsing import message_request
+from baton.requests.parsing import message_request, optional_time_zone
 from baton.requests.thread_access import audit_read
-from baton.requests.turn_requests import TurnRequest
+from baton.requests.turn_requests import AnswerRequest, MessageRequest
 
 TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less the time to commit and to end the stream."""
@@ -128,18 +129,23 @@ async def run(
     `tools`, and its prompt holds the client's `context`, unless its definition says otherwise. A run that calls such a
     tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
     ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
-    so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. A client that ends its
+    so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. `forwardedProps.timeZone`
+    is IANA's name of the user's time zone. A client that ends its
     request stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request;
     with `forwardedProps.onDisconnect: "continue"` the run goes on, and can be followed at any time. Without
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     offer = await _offer(run_input)
+    time_zone = optional_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
     branches = _property(run_input.forwarded_props, "branch") is not None
     results = [] if branches else given_results(run_input.messages)
+    asked: MessageRequest | AnswerRequest
     if run_input.resume or results:
         asked, owner = await answered(services, scope, run_input, results, offer, _message)
     else:
         asked, owner = _message(scope, run_input, offer), scope
+    if owner.user_id == scope.user_id:  # whoever approves another user's calls may be in another time zone
+        asked = replace(asked, time_zone=time_zone)
 
     is_stopped = _is_stopped_when_left(run_input.forwarded_props)
     departures: Departures = request.app.state.departures
@@ -200,7 +206,7 @@ async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
     return await client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
 
 
-def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> TurnRequest:
+def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> MessageRequest:
     branch = _property(run_input.forwarded_props, "branch")
     if isinstance(branch, dict) and branch.get("regenerate") is True:
         # Nothing new is said, so the last user message is an old one: its id would be a repeat.

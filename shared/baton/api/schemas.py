@@ -198,6 +198,11 @@ class MessageRequest(Asked):
         default=None,
         description="`{from, regenerate?}`: answer the user's message `from` again, or replace it by this one.",
     )
+    time_zone: str | None = Field(
+        default=None,
+        description="IANA's name of the user's time zone, whose days count; without it, the last one that is known.",
+        examples=["Europe/Vienna"],
+    )
 
 
 class MessageAnswer(Served):

@@ -219,6 +219,7 @@ class App:
             queue=lambda: ports.queue,
             makes_titles=ports.title_source is not TitleSource.NONE,
             limits=self.current_limits,
+            time_zones=ports.time_zones,
         )
 
     @cached_property

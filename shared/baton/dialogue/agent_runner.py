@@ -16,7 +16,7 @@ from baton.agents.approvals import audit_answer, settled_calls
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.client_context import context_note
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, changing_notes, steady_notes
+from baton.agents.prompting import CONTINUING, changing_notes, steady_notes, today_note
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_histories import AgentHistories
@@ -162,9 +162,10 @@ class AgentRunner:
             # An approved call may have advanced the workflow.
             changing = changing_notes(self._tracker.current, kit)
             shown = await context_note(conversation.agent, self._input.client, self._services.counter)
-            blocks = Blocks(steady=steady_notes(self._tracker.current), changing=[*changing, *shown])
+            today = today_note(self._context.today)
+            blocks = Blocks(steady=steady_notes(self._tracker.current), changing=[*changing, *shown, today])
             context, recalled = await self._assembled(kit, current, blocks)
-            await loop.begin(context, recalled=recalled, changing=changing)
+            await loop.begin(context, recalled=recalled, changing=[*changing, today])
         if not self._context.stop.is_set():
             async with contextlib.aclosing(agent.events()) as events:
                 async for event in events:
@@ -228,7 +229,7 @@ class AgentRunner:
             await self._found(),
             conversation.agent.memory,
             counter,
-            today=self._services.clock.now().date(),
+            zone=self._context.today.zone,
             follows_procedures=conversation.handoff is None,
         )
         made, recalled = assemble_recalled(

@@ -66,6 +66,7 @@ class QueuedMessage(_Queued):
     notifies: bool = False
     """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None
+    time_zone: str | None = None
 
 
 class QueuedClose(_Queued):

@@ -138,6 +138,7 @@ class Actions:
             agent_id=fields.get("agentId"),
             branch=fields.get("branch"),
             client=await client_offer(fields.get("tools"), fields.get("context")),
+            time_zone=fields.get("timeZone"),
         )
         waiting = queued_message(
             caller.scope,

@@ -22,6 +22,7 @@ from baton.domain.identity import (
     thread_ref,
 )
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
+from baton.domain.time_zone import is_time_zone
 from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, MessageRequest
 
 MAX_PAYLOAD = 4_096
@@ -45,6 +46,7 @@ def message_request(
     branch: object = None,
     content_field: str = "content",
     client: ClientOffer | None = None,
+    time_zone: object = None,
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
 
@@ -72,6 +74,7 @@ def message_request(
         agent_id=agent_id,
         branch=wish,
         client=client,
+        time_zone=optional_time_zone(time_zone),
     )
 
 
@@ -170,6 +173,13 @@ def optional_run_id(run_id: object) -> str | None:
     if run_id is None or (isinstance(run_id, str) and is_printable(run_id, MAX_MESSAGE_ID)):
         return run_id
     raise InvalidRequest(f"runId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+
+
+def optional_time_zone(value: object, name: str = "timeZone") -> str | None:
+    """Parse a time zone, which may be missing. Raises ``InvalidRequest``, which calls it ``name``."""
+    if value is None or (isinstance(value, str) and is_time_zone(value)):
+        return value
+    raise InvalidRequest(f"{name} must be the name of a time zone as IANA has it, such as Europe/Vienna.")
 
 
 def named_thread(scope: Scope, thread_id: object) -> ThreadRef:

@@ -32,6 +32,7 @@ def queued_message(
         branch=request.branch,
         notifies=request.notifies,
         client=request.client,
+        time_zone=request.time_zone,
     )
 
 
@@ -127,4 +128,5 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnReque
         branch=queued.branch,
         notifies=queued.notifies,
         client=queued.client,
+        time_zone=queued.time_zone,
     )

@@ -30,6 +30,8 @@ class MessageRequest:
     """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None
     """What the user's application offers; None if it offers nothing."""
+    time_zone: str | None = None
+    """The user's time zone now; None if the client does not tell it. A retry may come from another one."""
 
     @property
     def digest(self) -> str:
@@ -51,6 +53,8 @@ class AnswerRequest:
     """At least one, all of the same run."""
     client: ClientOffer | None = None
     """What the user's application offers now; None if what it offered before counts."""
+    time_zone: str | None = None
+    """The user's time zone now; None if the client does not tell it, or somebody else answers."""
 
     @property
     def message_id(self) -> str:
@@ -96,6 +100,11 @@ class ActionRequest:
     @property
     def client(self) -> ClientOffer | None:
         """None: the user's application offers nothing with an action."""
+        return None
+
+    @property
+    def time_zone(self) -> str | None:
+        """None: an action does not tell the user's time zone."""
         return None
 
     @property

@@ -73,6 +73,8 @@ class RunCommit:
     """The message id of the turn whose client offer counts for a run that continues this one; None without an offer."""
     first_token_ms: int | None = None
     """Milliseconds from the question to the first word of the answer; None if there is none."""
+    time_zone: str | None = None
+    """The user's time zone; None if it is not known."""
 
     async def commit(self, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run."""
@@ -278,6 +280,7 @@ class RunCommit:
             windows=windows if windows != self._thread.windows else None,
             spent=end.by_model,
             error_code=end.error_code,
+            time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
         )
         notifies = await self.services.store.commit(self.holder.lease, commit)
         self.holder.has_committed()
@@ -300,6 +303,7 @@ class RunCommit:
             notifies=notifies,
             spent=by_model(before.spent, commit.spent),
             last_error=commit.error_code or before.last_error,
+            time_zone=commit.time_zone or before.time_zone,
         )
         return FinishedRun(thread, messages)
 

@@ -21,9 +21,15 @@ from baton.turns.turn_services import TurnServices
 
 
 def opening_message(
-    request: TurnRequest, thread: Thread, run: Run, services: TurnServices, answered: PendingInterrupts | None
+    request: TurnRequest,
+    thread: Thread,
+    run: Run,
+    services: TurnServices,
+    answered: PendingInterrupts | None,
+    *,
+    time_zone: str | None,
 ) -> StoredMessage:
-    """Return the first message of a run: the user's message, or a placeholder.
+    """Return the first message of a run: the user's message, sent in ``time_zone``, or a placeholder.
 
     The placeholder lets another worker find the run if its worker dies. In a run that continues answered interrupts,
     the first tool result replaces it. In a run that carries out an action, the first answer replaces it.
@@ -41,7 +47,8 @@ def opening_message(
     if isinstance(request, ActionRequest):
         return replace(opening, role=Role.ASSISTANT, agent_id=thread.active_agent_id, source=request.source)
     if answered is None:
-        return replace(opening, a2a_task=request.a2a_task) if isinstance(request, MessageRequest) else opening
+        task = request.a2a_task if isinstance(request, MessageRequest) else None
+        return replace(opening, a2a_task=task, time_zone=time_zone)
     first = answered.interrupts[0]
     return replace(
         opening,

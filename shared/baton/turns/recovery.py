@@ -63,7 +63,14 @@ def _again(thread: Thread, run: Run, opening: StoredMessage, client: ClientOffer
     if opening.role is Role.USER:
         wish = opening.branch.wish if opening.branch is not None else None
         return MessageRequest(
-            ref, run.message_id, run.run_id, opening.content, a2a_task=opening.a2a_task, branch=wish, client=client
+            ref,
+            run.message_id,
+            run.run_id,
+            opening.content,
+            a2a_task=opening.a2a_task,
+            branch=wish,
+            client=client,
+            time_zone=opening.time_zone,
         )
     action = ActionRequest.from_source(ref, run.message_id, run.run_id, opening.source)
     if action is not None:

@@ -21,6 +21,7 @@ from baton.domain.message import OutcomeType, Role
 from baton.domain.model_providers import OfferedModels
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread
+from baton.domain.time_zone import Today
 from baton.domain.tool_call import ToolCallRecord, is_shown
 from baton.domain.usage import Usage
 from baton.gather_all import gather_all
@@ -239,6 +240,8 @@ class _Attempt:
             opened=opened,
             writes=self._writes,
             inspection=self._inspection,
+            # Memory is today's, so the day is too.
+            today=Today.at(self._services.agents.clock.now(), self._question.time_zone or self._thread.time_zone),
         )
         dialogue = Dialogue(
             DialogueInput(

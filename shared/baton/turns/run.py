@@ -22,6 +22,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
+from baton.domain.time_zone import Today
 from baton.domain.times import to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.gather_all import gather_all
@@ -39,6 +40,7 @@ from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.opening import brought_results, calls_before, opening_message, remote_tasks_before
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.run_question import RunQuestion
+from baton.turns.run_time_zone import RunTimeZone
 from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices
 
@@ -98,7 +100,8 @@ class RunExecution:
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._answered = lease.thread.pending if isinstance(self._request, AnswerRequest) else None
         self._left = branch.point.left if branch is not None else None
-        message = opening_message(self._request, lease.thread, run, services, self._answered)
+        self._zone = RunTimeZone(services.time_zones, lease.scope, lease.thread, self._request.time_zone)
+        message = opening_message(self._request, lease.thread, run, services, self._answered, time_zone=self._zone.name)
         self._question = RunQuestion(
             services=services,
             holder=self._holder,
@@ -131,9 +134,10 @@ class RunExecution:
             if known is not None and (left is not None or known.digest != self._request.digest):
                 return await self._finish_earlier(known, left, find_outcome)
             begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
+            begun.append(locating := asyncio.ensure_future(self._locate()))
             # Begin the reads first: the model waits for them, but not for the writes.
-            begun.append(reading := asyncio.ensure_future(self._read(watchers)))
-            begun.append(writing := asyncio.ensure_future(self._question.write(known, watchers)))
+            begun.append(reading := asyncio.ensure_future(self._read(watchers, locating)))
+            begun.append(writing := asyncio.ensure_future(self._write(known, watchers, locating)))
             snapshot = await reading
             result = (
                 await self._answer(snapshot, writing) if self._question.may_answer_early(snapshot.history) else None
@@ -186,7 +190,22 @@ class RunExecution:
         if self._holder.lease.fence > 1:
             await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
 
-    async def _read(self, watchers: asyncio.Future[None]) -> ThreadSnapshot:
+    async def _locate(self) -> None:
+        """Find the user's time zone. The question gets it here if nothing else tells it."""
+        await self._zone.find()
+        message = self._question.message
+        if self._zone.must_be_found and message.role is Role.USER:
+            self._question.message = replace(message, time_zone=self._zone.name)
+
+    async def _write(
+        self, known: TurnRecord | None, watchers: asyncio.Future[None], locating: asyncio.Future[None]
+    ) -> TurnRecord | None:
+        """Store the question with the user's time zone; return the record of an earlier attempt, or None."""
+        if self._zone.must_be_found:
+            await asyncio.shield(locating)
+        return await self._question.write(known, watchers)
+
+    async def _read(self, watchers: asyncio.Future[None], locating: asyncio.Future[None]) -> ThreadSnapshot:
         snapshot: ThreadSnapshot
         services, lease = self._services, self._holder.lease
         if self._answered is not None:
@@ -195,7 +214,7 @@ class RunExecution:
             if self._client is None and self._answered.offered_by is not None:
                 offered = await services.store.get_turn(lease.scope, lease.thread_id, self._answered.offered_by)
                 self._client = offered.client if offered is not None else None
-        snapshot, _, self._journal, remote_tasks = await gather_all(
+        snapshot, _, _, self._journal, remote_tasks = await gather_all(
             read_thread(
                 services,
                 self._scope,
@@ -207,6 +226,7 @@ class RunExecution:
                 left=self._left,
             ),
             asyncio.shield(watchers),
+            asyncio.shield(locating),
             calls_before(services.agents.records, lease, self._run),
             remote_tasks_before(services.agents.records, lease, self._run),
         )
@@ -224,6 +244,7 @@ class RunExecution:
         """
         stop, opened = asyncio.Event(), asyncio.Event()
         self._writes, self._inspection, self._first_token_ms = Writes(), Inspection(), None
+        self._writes.add(self._zone.keep())
         dialogue = Dialogue(self._dialogue_input(snapshot, stop, opened))
         keeper = LeaseKeeper(
             self._holder,
@@ -312,6 +333,7 @@ class RunExecution:
             remote_tasks=self._remote_tasks,
             passed_on=self._passed_on,
             inspection=self._inspection,
+            today=Today.at(self._question.message.timestamp, self._zone.name),
         )
         return DialogueInput(
             context=context,
@@ -372,6 +394,7 @@ class RunExecution:
             unfinished=self._unfinished,
             offered_by=self._offered_by,
             first_token_ms=self._first_token_ms,
+            time_zone=self._zone.name,
         )
 
     def _milliseconds_since_question(self) -> int:

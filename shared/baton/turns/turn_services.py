@@ -17,6 +17,7 @@ from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
 from baton.ports.stream_log import StreamLog
 from baton.ports.thread_store import ThreadStore
+from baton.ports.time_zones import TimeZones
 from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.learning import Learning
@@ -46,6 +47,7 @@ class TurnServices:
     makes_titles: bool
     """Whether threads are given titles."""
     limits: CurrentLimits
+    time_zones: TimeZones
 
     @property
     def dialogue(self) -> DialogueServices:

@@ -12,6 +12,7 @@ from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from tests.contracts.conversing import Worker
 from tests.contracts.handoff_agents import AGENTS, ASSISTANT
 from tests.contracts.stores import Stores, new_thread_id
+from tests.harness.harness import TODAY
 
 TRANSFER = ToolCall("c", "transfer_to_helper", '{"reason": "r", "context_summary": "Ada counts."}')
 
@@ -34,4 +35,4 @@ async def test_later_turns_are_given_what_the_handoff_granted(stores: Stores, mo
     told = [str(content) for _, content in model.asked[-1].contents]
     assert told[0].startswith("Be the helper.")
     assert ("Ada counts." in told[1]) is (mode == "summary")
-    assert told[-3 - len(granted) :] == [*granted, "Please help", "How can I help?", "Like this"]
+    assert told[-4 - len(granted) :] == [*granted, "Please help", "How can I help?", TODAY[1], "Like this"]

@@ -32,7 +32,7 @@ from baton.ports.thread_store import Lease
 from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.unit.api.served import Served
 
 KNOWLEDGE = AgentDefinition(
@@ -109,7 +109,7 @@ async def test_a_sub_agent_sees_nothing_but_its_task(harness: Harness) -> None:
     await harness.say("m1", "My name is Ada.")
     harness.model.script(Answer.calling(ask("knowledge", "What are types?")), "Types are sorts.", "Sorts.")
     await harness.say("m2", "And types?")
-    assert harness.model.asked[2].contents == [("system", "Quote exactly."), ("user", "What are types?")]
+    assert harness.model.asked[2].contents == [("system", "Quote exactly."), TODAY, ("user", "What are types?")]
 
 
 async def test_a_sub_agent_that_needs_a_permission_is_not_even_offered(harness: Harness) -> None:

@@ -29,8 +29,10 @@ async def teach(harness: Harness, name: str, *steps: str) -> None:
 
 
 def notes(harness: Harness) -> list[str]:
-    """What the model was told last behind its agent's prompt."""
-    return [str(content) for role, content in harness.model.asked[-1].contents if role == "system"][1:]
+    """What the model was told last behind its agent's prompt, but for the day."""
+    told = [each for each in harness.model.asked[-1].contents if each[0] == "system"]
+    assert told[-1][1].startswith("Today is ")
+    return [str(content) for _, content in told[1:-1]]
 
 
 @pytest.mark.parametrize("decide", [yes, no])

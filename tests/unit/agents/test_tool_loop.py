@@ -20,7 +20,7 @@ from baton.ports.files import ThreadFiles
 from baton.ports.tools import ToolFailed, ToolResult
 from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.unit.agents.test_progress import in_virtual_time
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -79,7 +79,7 @@ async def test_the_model_is_told_what_its_call_has_brought_and_answers(harness: 
     ]
     assert results(said) == ["Sunny in Oslo."]
     roles = [role for role, _ in harness.model.asked[1].contents]
-    assert roles == ["system", "user", "assistant", "tool"]
+    assert roles == ["system", "system", "user", "assistant", "tool"]
     assert said.finished is not None
     assert [message.role for message in said.finished.messages] == [
         Role.USER,
@@ -94,7 +94,8 @@ async def test_the_next_turn_knows_the_call_and_its_result(harness: Harness) -> 
     await harness.say("m1")
     await harness.say("m2")
     prompts = harness.model.asked[2].prompts
-    assert [prompt.role.value for prompt in prompts] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    roles = [prompt.role.value for prompt in prompts]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "system", "user"]
     assert prompts[2].tool_calls[0].id == prompts[3].tool_call_id
     assert prompts[3].content == "Sunny in Oslo."
 
@@ -399,7 +400,7 @@ async def test_a_turn_that_grows_stays_within_the_prompts_budget(harness: Harnes
     for asked in harness.model.asked:
         prompt = sum(len(str(content).split()) for _, content in asked.contents)
         assert prompt <= harness.assistant.memory.max_working_memory_tokens
-        assert asked.contents[1] == ("user", "Hello")
+        assert asked.contents[1:3] == [TODAY, ("user", "Hello")]
 
 
 async def test_calls_without_end_are_neither_made_nor_kept(harness: Harness) -> None:

@@ -12,6 +12,7 @@ from baton.domain.message import Content
 from baton.domain.tool_call import ToolCall
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import HELPER, HandoffHarness, calling, transfer
+from tests.harness.harness import TODAY
 
 SYSTEM = ("system", "Help.")
 SUMMARY = (
@@ -26,8 +27,10 @@ Told = list[tuple[str, Content]]
 
 
 def last_told(harness: HandoffHarness) -> Told:
-    """What the model was asked with last."""
-    return harness.model.asked[-1].contents
+    """What the model was asked with last, but for the day, which every agent is told."""
+    told = harness.model.asked[-1].contents
+    told.remove(TODAY)
+    return told
 
 
 async def talked(*exchanges: str, **handoff: Any) -> HandoffHarness:
@@ -306,7 +309,7 @@ async def test_a_trigger_has_the_light_model_sum_up() -> None:
     assert light.contents[1:] == [
         ("user", "user: one\nassistant: eins\nuser: two\nassistant: zwei\nuser: Get me the help desk")
     ]
-    assert [role for role, _ in helper.contents] == ["system", "system", "user"]
+    assert [role for role, _ in last_told(harness)] == ["system", "system", "user"]
     assert str(helper.contents[1][1]).endswith('"Ada counts and needs help."')
 
 

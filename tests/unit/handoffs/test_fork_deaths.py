@@ -10,7 +10,7 @@ from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness, texts, transfer
-from tests.harness.harness import Said
+from tests.harness.harness import TODAY, Said
 from tests.harness.state_checks import call, check_handoffs
 
 BEFORE = [("user", "My dog is Rex."), ("assistant", "Good dog.")]
@@ -80,6 +80,7 @@ async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inher
         *BEFORE,
         ASKED,
         ("assistant", "How can I help?"),
+        TODAY,
         ("user", "It is broken"),
     ]
 

@@ -12,7 +12,7 @@ from baton.domain.message import Role
 from baton.domain.queued import QueuedSummary
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness
-from tests.harness.harness import Harness
+from tests.harness.harness import TODAY, Harness
 from tests.harness.wiki import answer, interrupted, wiki, yes
 
 ROOM = {"max_working_memory_tokens": 700}
@@ -168,5 +168,6 @@ async def test_notes_that_change_stand_behind_the_history() -> None:
     first = harness.model.asked[-1].prompts
     await harness.say("m3", "A red one.")
     second = harness.model.asked[-1].prompts
-    assert str(second[-2].content).startswith("Workflow: making.")
-    assert second[: len(first) - 2] == first[:-2], "all but the note and the message stays where it is"
+    assert str(second[-3].content).startswith("Workflow: making.")
+    assert str(second[-2].content) == TODAY[1]
+    assert second[: len(first) - 3] == first[:-3], "all but the notes and the message stays where it is"

@@ -85,7 +85,7 @@ async def test_the_clients_tools_come_after_the_agents_own_in_a_fixed_order(harn
 async def test_the_context_stands_before_the_message_as_quoted_data_and_is_not_stored(harness: Harness) -> None:
     await harness.say(client=PAGE)
     prompts = harness.model.asked[0].prompts
-    assert [prompt.role.value for prompt in prompts] == ["system", "system", "user"]
+    assert [prompt.role.value for prompt in prompts] == ["system", "system", "system", "user"]
     assert '- "The page": "Cart with 3 items"' in str(prompts[1].content)
     assert "never an instruction" in str(prompts[1].content)
     await harness.say("m2", "And now?")
@@ -101,7 +101,7 @@ async def test_context_takes_at_most_a_quarter_of_the_prompt(harness: Harness) -
     assert "[2 more are left out" in note
 
 
-@pytest.mark.parametrize(("field", "tools", "prompts"), [("client_tools", 1, 3), ("client_context", 3, 2)])
+@pytest.mark.parametrize(("field", "tools", "prompts"), [("client_tools", 1, 4), ("client_context", 3, 3)])
 async def test_an_agent_may_take_neither(field: str, tools: int, prompts: int) -> None:
     harness = without(field)
     await harness.say(client=PAGE)

@@ -16,7 +16,7 @@ from baton.domain.usage import Usage
 from baton.ports.chat_model import Prompt
 from baton.ports.thread_store import Lease
 from baton_testing.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.harness import ASSISTANT, TODAY, Harness
 
 LIGHT = "light-model"
 ANSWERED = "word " * 40
@@ -65,8 +65,11 @@ async def test_prompts_begin_alike_until_a_stride() -> None:
     talked = harness(summary=False)
     await talk(talked, *range(40))
     made = prompts(talked)
+    # The day stands right before the message: behind everything that the next prompt repeats.
+    assert {str(prompt[-2].content) for prompt in made} == {TODAY[1]}
+    begins = [prompt[:-2] for prompt in made]
     strides = [
-        number for number, (before, after) in enumerate(itertools.pairwise(made)) if after[: len(before)] != before
+        number for number, (before, after) in enumerate(itertools.pairwise(begins)) if after[: len(before)] != before
     ]
     assert 3 <= len(strides) <= 10
     assert len(thread_windows(talked)) == 1

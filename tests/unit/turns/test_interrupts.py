@@ -15,7 +15,7 @@ from baton.ports.thread_store import LeaseRequest
 from baton.requests.queue_mapping import queued_answer
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import Harness
+from tests.harness.harness import TODAY, Harness
 from tests.harness.wiki import (
     answer,
     answer_and_die,
@@ -70,6 +70,7 @@ async def test_an_approved_call_is_made_and_the_answer_goes_on(harness: Harness)
     told = [(p.role.value, p.content) for p in harness.model.asked[1].prompts]
     assert told == [
         ("system", "Be brief."),
+        TODAY,
         ("user", "Delete it."),
         ("assistant", "May I?"),
         ("tool", "home is gone."),
@@ -82,7 +83,7 @@ async def test_the_turn_after_knows_the_whole_exchange(harness: Harness) -> None
     await answer(harness, yes(interrupt))
     await harness.say("m2", "And?")
     roles = [prompt.role.value for prompt in harness.model.asked[2].prompts]
-    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "system", "user"]
 
 
 @pytest.mark.parametrize("refusal", ["cancelled", "payload"])

@@ -24,7 +24,7 @@ from baton.memory.prompt.quoting import MEMORY_RULES
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.harness.handoffs import HandoffHarness, transfer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.harness.remembered import learn, remember
 
 QUESTION = "What is my cat called?"
@@ -65,8 +65,9 @@ async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
     harness = await remembering()
     await harness.say(content=QUESTION)
     roles = [role for role, _ in prompts(harness)]
-    assert roles == ["system", "system", "user"]
-    assert str(prompts(harness)[1][1]).endswith(f"Today is {harness.clock.now().date()}.\n{TOLD}")
+    assert roles == ["system", "system", "system", "user"]
+    assert str(prompts(harness)[1][1]).endswith(f"\n{TOLD}")
+    assert prompts(harness)[2] == TODAY
 
 
 async def test_the_blocks_stand_in_their_order() -> None:
@@ -117,7 +118,7 @@ async def test_an_agent_can_switch_each_retrieval_off() -> None:
     await harness.say(content=QUESTION)
     assert harness.search.searches == []
     assert QUESTION not in harness.embedder.embedded
-    assert prompts(harness) == [("system", "Be brief."), ("user", QUESTION)]
+    assert prompts(harness) == [("system", "Be brief."), TODAY, ("user", QUESTION)]
 
 
 async def test_what_stands_in_the_history_is_not_recalled() -> None:

@@ -25,7 +25,7 @@ from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKE
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.frames import events_in
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import Harness
+from tests.harness.harness import TODAY, Harness
 
 PLAIN = [
     "RUN_STARTED",
@@ -76,6 +76,7 @@ async def test_the_second_turn_goes_on_counting_and_knows_the_first(harness: Har
         ("system", "Be brief."),
         ("user", "I am Ada"),
         ("assistant", "Hello Ada"),
+        TODAY,
         ("user", "Who am I?"),
     ]
 
