@@ -154,7 +154,7 @@ class Library:
         given = []
         for share in SHARES:
             chosen = select(
-                Found(question.text, knowledge=retrieval), MEMORY, self._counter, today=AT.date(), least_share=share
+                Found(question.text, knowledge=retrieval), MEMORY, self._counter, least_share=share
             ).knowledge
             covered = set[int]()
             for item in chosen.included:

@@ -50,7 +50,8 @@ def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, A
 
 def _told(item: RecalledItem) -> dict[str, Any]:
     """Return an item with as much of its text as fits."""
-    date = item.at.date().isoformat() if item.at is not None else ""
+    day = item.day or (item.at.date() if item.at is not None else None)
+    date = day.isoformat() if day is not None else ""
     told = {"kind": item.kind, "date": date, "source": item.title[:80], "role": item.role, "text": ""}
     citation = item.source.citation if item.source is not None else None
     if citation is not None:

@@ -184,6 +184,9 @@ class ImportedMessage(Asked):
     timestamp: str = Field(description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"])
     tool_name: str | None = Field(default=None, description="Of a tool's message.", examples=[None])
     feedback: ImportedFeedback | None = Field(default=None, description="Of an answer.", examples=[None])
+    time_zone: str | None = Field(
+        default=None, description="The user's time zone then, if not that of the session.", examples=[None]
+    )
 
 
 class ImportRequest(Asked):
@@ -214,6 +217,11 @@ class ImportRequest(Asked):
     title: str | None = Field(default=None, description="The conversation's title.", examples=["Moving to Bern"])
     messages: list[ImportedMessage] = Field(description="In order, which is kept whatever their times; at most 5,000.")
     ended_at: str | None = Field(default=None, description="The time of the last message unless given.")
+    time_zone: str | None = Field(
+        default=None,
+        description="IANA's name of the user's time zone then, whose days count; without it, the offsets of the times.",
+        examples=["Europe/Vienna"],
+    )
 
 
 class ImportAnswer(Served):

@@ -178,6 +178,7 @@ async def import_session(caller: Caller, services: Services, asked: ImportReques
         ended_at=asked.ended_at,
         now=services.clock.now(),
         title=asked.title,
+        time_zone=asked.time_zone,
     )
     ref = await services.importer.run(caller, imported)
     return ImportAnswer(episode_id=ref.id, session_id=ref.thread_id)

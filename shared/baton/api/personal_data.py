@@ -38,11 +38,13 @@ from baton.domain.errors import (
 from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.identity import Permission, Scope, thread_ref
+from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.prices import Prices
 from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.thread_state import Describe, resumable_workflow
+from baton.domain.time_zone import is_offset, local_time
 from baton.domain.times import iso
 from baton.entry.forget_requests import named_user
 from baton.privacy.export import Exported, ExportKind, Session
@@ -300,7 +302,7 @@ def _text(shapes: Shapes, piece: Exported) -> str:
             "id": value.shown_id,
             "role": value.role.value,
             "content": value.text,
-            "timestamp": iso(value.timestamp),
+            **_time(value),
         }
         if piece.feedback is not None:
             said["feedback"] = Feedback.of(piece.feedback).wire()
@@ -314,6 +316,14 @@ def _text(shapes: Shapes, piece: Exported) -> str:
     mark = {} if piece.is_selected else {"selected": False}
     rated = {"feedback": Feedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
     return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **shape(value), **rated})
+
+
+def _time(message: StoredMessage) -> dict[str, str]:
+    """Return a message's time, with the user's time zone: the import of a session takes an offset only with a time."""
+    zone = message.time_zone
+    if zone is not None and is_offset(zone):
+        return {"timestamp": local_time(zone, message.timestamp).isoformat(timespec="milliseconds")}
+    return {"timestamp": iso(message.timestamp), **({"timeZone": zone} if zone is not None else {})}
 
 
 def _session_begin(session: Session) -> str:
@@ -338,6 +348,7 @@ def _shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
             **resumable_workflow(describe, workflow).wire(),
             "data": workflow.data,
         },
+        ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
         ExportKind.AUDIT: lambda record: AuditRecord.of(record).wire(),
         ExportKind.EPISODE: lambda episode: Episode.shown(tenant_id, episode.user_id, episode.ref, episode).wire(),
     }

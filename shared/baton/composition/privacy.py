@@ -79,6 +79,7 @@ class PrivacyUseCases:
             ports.workflows,
             ports.episodes,
             ports.feedback,
+            ports.time_zones,
             ports.audit,
             ports.clock,
         )

@@ -46,7 +46,15 @@ class SessionUseCases:
         from baton.sessions.importing import Importer
 
         ports = self.ports
-        return Importer(ports.store, self.sessions, self._agents(), ports.counter, ports.feedback, ports.audit)
+        return Importer(
+            ports.store,
+            self.sessions,
+            self._agents(),
+            ports.counter,
+            ports.feedback,
+            ports.audit,
+            ports.time_zones,
+        )
 
     @cached_property
     def sessions(self) -> Sessions:

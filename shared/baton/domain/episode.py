@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from baton.domain.message import Role
 from baton.domain.thread import Thread
+from baton.domain.time_zone import day_in
 from baton.domain.usage import Usage
 
 
@@ -98,6 +99,13 @@ class EpisodeMessage:
     agent_id: str | None = None
     redacted_content: str | None = None
     """The text without personal data; None if it contains none."""
+    time_zone: str | None = None
+    """The user's time zone then; None if it is not known."""
+
+    @property
+    def day(self) -> date:
+        """The user's day when it was said; the day in UTC if their time zone is not known."""
+        return day_in(self.time_zone, self.timestamp)
 
     @property
     def contains_pii(self) -> bool:
@@ -154,6 +162,13 @@ class Episode:
     """What the pipeline has added."""
     attempts: int = 0
     """How often the pipeline has run to its end."""
+    time_zone: str | None = None
+    """The user's time zone when it began; None if it is not known."""
+
+    @property
+    def began_on(self) -> date:
+        """The user's day when it began; the day in UTC if their time zone is not known."""
+        return day_in(self.time_zone, self.started_at)
 
     @property
     def missing(self) -> tuple[EpisodePart, ...]:

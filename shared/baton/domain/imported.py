@@ -10,6 +10,7 @@ from datetime import datetime
 
 from baton.domain.feedback import Rating
 from baton.domain.message import Role
+from baton.domain.time_zone import is_offset
 from baton.domain.times import to_millis
 
 IMPORT_TURN = "\nimport"
@@ -29,6 +30,8 @@ class ImportedMessage:
     """The user's rating of an answer."""
     comment: str | None = None
     rated_at: datetime | None = None
+    time_zone: str | None = None
+    """The user's time zone then: the one that is named, else the offset of the time; None if neither tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,10 @@ class ImportedSession:
         if self.title is not None or self.rated:
             ratings = [[each.id, each.rating, each.comment, each.rated_at] for each in self.rated]
             beside = [self.title, ratings]
+        # Offsets belong to the times. Without them, repetitions of what earlier versions have imported stay the same.
+        named = [each for each in self.messages if each.time_zone is not None and not is_offset(each.time_zone)]
+        if named:
+            beside.append([[each.id, each.time_zone] for each in named])
         content = json.dumps([told, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
         return hashlib.sha256(content.encode()).hexdigest()
 

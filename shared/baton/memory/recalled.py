@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -78,6 +78,8 @@ class FoundItem:
     """Where in a document a chunk stands."""
     passage: str | None = None
     """The part of a long chunk that is most similar to the message."""
+    day: date | None = None
+    """The user's day when it was said, or that a fact is about; None if it is not known: then the day of ``at``."""
 
     @property
     def source(self) -> ItemSource:
@@ -171,6 +173,8 @@ class RecalledItem:
     """The part of a long text that is most similar to the message."""
     ambiguous: bool = False
     """Whether it is one of several procedures that fit the message."""
+    day: date | None = None
+    """The user's day when it was said; None if that is not known."""
 
     @property
     def included(self) -> bool:

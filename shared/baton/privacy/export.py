@@ -21,6 +21,7 @@ from baton.ports.feedback import FeedbackStore
 from baton.ports.handoffs import HandoffStore
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
+from baton.ports.time_zones import TimeZones
 from baton.ports.workflows import WorkflowStore
 
 THREADS = 20
@@ -46,6 +47,7 @@ class ExportKind(StrEnum):
     HANDOFF = "handoff"
     EPISODE = "episode"
     WORKFLOW = "workflow"
+    TIME_ZONE = "timeZone"
     AUDIT = "audit"
     SESSION_BEGIN = "sessionBegin"
     """A session, as it can be imported: its messages follow, then its end."""
@@ -96,6 +98,7 @@ class Exports:
         workflows: WorkflowStore,
         episodes: Episodes,
         feedback: FeedbackStore,
+        time_zones: TimeZones,
         audit: AuditLog,
         clock: Clock,
     ) -> None:
@@ -105,6 +108,7 @@ class Exports:
         self._workflows = workflows
         self._episodes = episodes
         self._feedback = feedback
+        self._time_zones = time_zones
         self._audit = audit
         self._clock = clock
 
@@ -123,6 +127,9 @@ class Exports:
                 yield piece
         for workflow, _ in await self._workflows.unfinished(scope):
             yield Exported(ExportKind.WORKFLOW, workflow.thread_id, workflow)
+        zone = await self._time_zones.last(scope)
+        if zone is not None:
+            yield Exported(ExportKind.TIME_ZONE, None, zone)
 
         def audited(cursor: str | None) -> Awaitable[tuple[Sequence[Any], str | None]]:
             return self._audit.of_tenant(scope, {"user_id": scope.user_id}, limit=100, cursor=cursor)

@@ -207,7 +207,7 @@ class ProcedureAdministration:
         procedures = partial(self._approved.of, scope, agent.id, since=self._clock.now())
         asked = agent.model_copy(update={"memory": quiet})
         found = await self._recall.recall(scope, asked, query, procedures=procedures, with_episodes=False)
-        block = select(found, agent.memory, self._counter, today=self._clock.now().date()).procedure
+        block = select(found, agent.memory, self._counter).procedure
         if scope.has(Permission.PROCEDURE_APPROVE):
             return block
         return replace(block, items=tuple(replace(item, source=None) for item in block.items))

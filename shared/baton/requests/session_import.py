@@ -13,7 +13,8 @@ from baton.domain.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is
 from baton.domain.imported import ImportedMessage, ImportedSession, imported_message_id
 from baton.domain.message import Role
 from baton.domain.thread_title import given_title
-from baton.requests.parsing import moment
+from baton.domain.time_zone import offset_zone
+from baton.requests.parsing import moment, optional_time_zone
 
 MAX_MESSAGES = 5_000
 """Messages of one session."""
@@ -32,19 +33,22 @@ def imported_session(
     ended_at: str | None,
     now: datetime,
     title: str | None = None,
+    time_zone: str | None = None,
 ) -> ImportedSession:
     """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
 
     Messages keep their order, whatever their times, their ids and their times. Messages without a text are left out:
     there is nothing in them to remember, and other systems keep some. Parts that are no text become a word in brackets,
-    because what they refer to is not imported.
+    because what they refer to is not imported. Their days are those of the time zone that is named for them or, by
+    ``time_zone``, for the session; else of their times' offsets.
     """
     thread = imported_thread_ref(scope, session_id)
     if agent_id is not None and not is_printable(agent_id, 64):
         raise InvalidRequest("agentId must be the id of an agent.")
     if not 1 <= len(messages) <= MAX_MESSAGES:
         raise InvalidRequest(f"messages must be a list of 1 to {MAX_MESSAGES} messages.")
-    parsed = tuple(_message(thread.id, ordinal, told, now) for ordinal, told in enumerate(messages))
+    zone = optional_time_zone(time_zone)
+    parsed = tuple(_message(thread.id, ordinal, told, now, zone) for ordinal, told in enumerate(messages))
     if len({message.id for message in parsed}) < len(parsed):
         raise InvalidRequest("messages: every id may occur only once.")
     parsed = tuple(message for message in parsed if message.text.strip())
@@ -58,7 +62,7 @@ def imported_session(
     return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id, named)
 
 
-def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetime) -> ImportedMessage:
+def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetime, zone: str | None) -> ImportedMessage:
     where = f"messages[{ordinal}]"
     role = _ROLES.get(told["role"]) if isinstance(told.get("role"), str) else None
     if role is None:
@@ -73,7 +77,16 @@ def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetim
     text = _text(told.get("content"), where)
     at = _time(told.get("timestamp"), f"{where}.timestamp", now)
     rating, comment, rated_at = _feedback(told.get("feedback"), role, at, f"{where}.feedback", now)
-    return ImportedMessage(message_id, role, text, at, tool_name, rating, comment, rated_at)
+    zone = optional_time_zone(told.get("time_zone"), f"{where}.timeZone") or zone or _offset(told["timestamp"])
+    return ImportedMessage(message_id, role, text, at, tool_name, rating, comment, rated_at, zone)
+
+
+def _offset(timestamp: str) -> str | None:
+    """Return a valid time's offset as a zone; None for ``Z`` and ``-00:00``, which tell no local time (RFC 9557)."""
+    offset = datetime.fromisoformat(timestamp).utcoffset()
+    if offset is None or timestamp.endswith(("Z", "z", "-00:00")):
+        return None
+    return offset_zone(offset)
 
 
 def _feedback(

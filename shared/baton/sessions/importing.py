@@ -23,6 +23,7 @@ from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
 from baton.ports.feedback import FeedbackStore
 from baton.ports.thread_store import Commit, Lease, LeaseRequest, NoSuchThread, ThreadStore, TurnRecord
+from baton.ports.time_zones import TimeZones
 from baton.ports.token_counter import TokenCounter
 from baton.sessions.sessions import Sessions
 
@@ -42,6 +43,7 @@ class Importer:
     counter: TokenCounter
     feedback: FeedbackStore
     audit: AuditLog
+    time_zones: TimeZones
 
     async def run(self, scope: Scope, imported: ImportedSession) -> EpisodeRef:
         """Store the session's messages, close the thread and start the pipeline.
@@ -93,7 +95,9 @@ class Importer:
         )
         await self.store.reopen_turn(lease, record)
         size = sum(len(message.text) for message in imported.messages)
-        messages = await off_loop(size, _stored, imported, self.counter, lease.thread.agent_id)
+        last = await self.time_zones.last(lease.scope) if imported.messages[0].time_zone is None else None
+        zone = last.name if last is not None else None
+        messages = await off_loop(size, _stored, imported, self.counter, lease.thread.agent_id, zone)
         for start in range(0, len(messages), AT_ONCE):
             await gather_all(*(self.store.put_message(lease, each) for each in messages[start : start + AT_ONCE]))
             lease = await self._kept(lease, start)
@@ -144,8 +148,13 @@ def _ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:
     )
 
 
-def _stored(imported: ImportedSession, counter: TokenCounter, agent_id: str) -> Sequence[StoredMessage]:
-    """Return the messages as the thread keeps them. A run begins with each message of the user."""
+def _stored(
+    imported: ImportedSession, counter: TokenCounter, agent_id: str, last_zone: str | None
+) -> Sequence[StoredMessage]:
+    """Return the messages as the thread keeps them. A run begins with each message of the user.
+
+    ``last_zone`` is the time zone that the user was in last. It counts until a message tells another one.
+    """
     messages: list[StoredMessage] = []
     run_id = ""
     for ordinal, told in enumerate(imported.messages):
@@ -167,6 +176,7 @@ def _stored(imported: ImportedSession, counter: TokenCounter, agent_id: str) -> 
                 tool_name=told.tool_name,
                 source="import",
                 end=RunEnd(OutcomeType.SUCCESS, Usage()) if is_last else None,
+                time_zone=told.time_zone or (last_zone if not ordinal else None),
             )
         )
     return messages

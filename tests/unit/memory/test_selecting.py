@@ -20,7 +20,6 @@ from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.token_counter import WordCounter
 
 COUNTER = WordCounter()
-TODAY = date(2026, 11, 22)
 HERE = "thread-here"
 MARCH = datetime(2026, 3, 14, 9, tzinfo=UTC)
 MEMORY = MemorySettings()
@@ -60,7 +59,7 @@ everything_found = st.builds(Found, query=texts, knowledge=retrievals, episodes=
 
 
 def chosen(found: Found, memory: MemorySettings = MEMORY, *, sent: SentHistory | None = None) -> Recalled:
-    return select(found, memory, COUNTER, today=TODAY, sent=sent or SentHistory())
+    return select(found, memory, COUNTER, sent=sent or SentHistory())
 
 
 def episode(name: str, text: str, **fields: object) -> FoundItem:
@@ -163,9 +162,17 @@ def test_a_title_cannot_be_taken_for_quoted_text() -> None:
     assert line == '- 2026-03-14: x said: ignore all: "Miso"'
 
 
-def test_the_block_says_which_day_it_is() -> None:
-    [prompt] = recalled(episode("a", "My cat is Miso.")).episodes.prompts
-    assert "Today is 2026-11-22." in str(prompt.content).split("\n")[0]
+def test_a_snippet_has_the_users_day_of_then() -> None:
+    late = episode("a", "My dentist is tomorrow.", at=datetime(2026, 11, 21, 6, 30, tzinfo=UTC), day=date(2026, 11, 20))
+    [prompt] = recalled(late, query="When is my dentist?").episodes.prompts
+    assert str(prompt.content).split("\n")[1:] == ['- 2026-11-20: the user said: "My dentist is tomorrow."']
+
+
+@pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-14"), ("Europe/Vienna", "2026-03-14 (UTC)")])
+def test_a_snippet_of_an_unknown_zone_says_that_its_day_is_utcs_unless_all_days_are(zone: str, day: str) -> None:
+    found = Found("cat", episodes=Retrieval((episode("a", "My cat is Miso."),), is_asked=True))
+    [prompt] = select(found, MEMORY, COUNTER, zone=zone).episodes.prompts
+    assert str(prompt.content).split("\n")[1:] == [f'- {day}: the user said: "My cat is Miso."']
 
 
 def test_a_block_without_items_is_left_out() -> None:
@@ -288,7 +295,7 @@ def procedure(name: str) -> Procedure:
 
 def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> Recalled:
     found = Found("do it", procedure=ProcedureRetrieval(tuple(matches)))
-    return select(found, memory, COUNTER, today=TODAY, follows_procedures=follows)
+    return select(found, memory, COUNTER, follows_procedures=follows)
 
 
 def names(procedures: Sequence[Procedure]) -> list[str]:

@@ -110,12 +110,15 @@ class DynamoEpisodes:
             ":listed": _listed_at(episode.ref),
             ":none": {},
         }
+        zone = ""
+        if episode.time_zone is not None:
+            zone, values[":zone"] = ", time_zone = :zone", episode.time_zone
         await self._change(
             scope,
             episode.ref,
             "SET agent_ids = :agents, started_at = :started, message_count = :count, input_tokens = :input, "
             "output_tokens = :output, user_id = :user, listing = :listing, listed_at = :listed, "
-            "superseded = if_not_exists(superseded, :none)",
+            f"superseded = if_not_exists(superseded, :none){zone}",
             values,
         )
 
@@ -272,6 +275,7 @@ def _episode(item: Item) -> Episode:
         facts=_facts(item),
         parts=frozenset(part for part, name in _PART.items() if item.get(name)),
         attempts=item.get("attempts", 0),
+        time_zone=item.get("time_zone"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -170,8 +170,8 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
             chunk.shown.append(
                 {
                     "n": len(chunk.messages) + 1,
-                    "date": message.timestamp.date().isoformat(),
-                    "weekday": f"{message.timestamp:%A}",
+                    "date": message.day.isoformat(),
+                    "weekday": f"{message.day:%A}",
                     "role": message.role.value,
                     "text": text,
                 }
@@ -184,7 +184,7 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
 
 
 def _without_text(message: EpisodeMessage) -> EpisodeMessage:
-    return EpisodeMessage(message.id, message.ordinal, message.role, "", message.timestamp)
+    return replace(message, content="", redacted_content=None)
 
 
 def shortened(text: str, limit: int) -> str:
@@ -218,9 +218,9 @@ def _is_number(value: object, highest: int) -> bool:
 
 def _day(value: object, source: EpisodeMessage) -> date:
     try:
-        return date.fromisoformat(value) if isinstance(value, str) else source.timestamp.date()
+        return date.fromisoformat(value) if isinstance(value, str) else source.day
     except ValueError:
-        return source.timestamp.date()
+        return source.day
 
 
 def _chosen(found: Sequence[_Found]) -> Sequence[_Found]:

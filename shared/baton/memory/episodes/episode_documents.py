@@ -34,8 +34,8 @@ def episode_documents(
 ) -> list[IndexDocument]:
     """Return the documents of the messages in their order, then of the summary, then of the facts, without vectors.
 
-    A date stands in front of every searched text. ``messages`` may be a part of the episode's: those at its ends are
-    then indexed with the neighbours that are given.
+    The user's day stands in front of every searched text. ``messages`` may be a part of the episode's: those at its
+    ends are then indexed with the neighbours that are given.
     """
     documents = [_message(episode, messages, place) for place in range(len(messages))]
     if summary:
@@ -69,13 +69,14 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -
         # The message comes first, then the nearest: embedding models cut long texts at their ends.
         near = sorted(near, key=lambda each: abs(each.ordinal - message.ordinal))
         texts = [each.text[: MAX_INDEXED if each is message else MAX_NEIGHBOUR] for each in near]
-        return _dated(message.timestamp, "\n".join(texts))
+        return _dated(message.day, "\n".join(texts))
 
     fields = {
         "message_id": message.id,
         "ordinal": message.ordinal,
         "role": message.role.value,
         "timestamp": message.timestamp.isoformat(),
+        **_day(message.time_zone, message.day),
     }
     return _document(
         episode,
@@ -94,8 +95,9 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -
 
 
 def _summary(episode: Episode, summary: str) -> IndexDocument:
-    view = _dated(episode.started_at, summary[:MAX_INDEXED])
-    return _document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=episode.started_at)
+    view = _dated(episode.began_on, summary[:MAX_INDEXED])
+    fields = _day(episode.time_zone, episode.began_on)
+    return _document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=episode.started_at, fields=fields)
 
 
 def _fact(episode: Episode, fact: Fact) -> IndexDocument:
@@ -139,6 +141,11 @@ def _document(
         thread_id=ref.thread_id,
         fields=of_episode | (fields or {}),
     )
+
+
+def _day(time_zone: str | None, day: date) -> dict[str, Any]:
+    """Return the field with the user's day; nothing if their time zone is not known."""
+    return {"day": day.isoformat()} if time_zone is not None else {}
 
 
 def _dated(at: date, text: str) -> IndexedText:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baton.domain.episode import EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
@@ -22,10 +22,17 @@ class EpisodeMessages:
     episodes: Episodes
 
     async def windows(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> AsyncIterator[list[EpisodeMessage]]:
-        """Yield the messages in order, a few at a time. Raises ``StoreUnavailable``."""
-        there = ref.selected(thread)
+        """Yield the messages in order, a few at a time. Raises ``StoreUnavailable``.
+
+        Only messages of the user have a time zone of their own. It counts for the answers too, until it changes.
+        """
+        there, zone = ref.selected(thread), thread.time_zone
         async for window in message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal):
-            shown = [message for message in window if is_part_of_episode(message)]
+            shown: list[StoredMessage] = []
+            for message in window:
+                zone = message.time_zone or zone
+                if is_part_of_episode(message):
+                    shown.append(replace(message, time_zone=zone))
             if shown:
                 first, last = shown[0].ordinal, shown[-1].ordinal
                 redacted = await self.episodes.redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
@@ -72,4 +79,5 @@ def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMes
         timestamp=message.timestamp,
         agent_id=message.agent_id,
         redacted_content=redacted,
+        time_zone=message.time_zone,
     )

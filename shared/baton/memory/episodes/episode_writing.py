@@ -35,12 +35,14 @@ class EpisodeWriter:
         redactor = Redactor(self.detector)
         agents: dict[str, None] = {}
         usage, count, started_at = Usage(), 0, ref.ended_at
+        zone: str | None = None
         async for window in message_windows(
             self.store, scope, ref.selected(thread), ref.first_ordinal, ref.end_ordinal
         ):
             for message in window:
                 started_at = min(started_at, message.timestamp) if count else message.timestamp
                 count += 1
+                zone = zone or message.time_zone
                 if message.agent_id is not None:
                     agents[message.agent_id] = None
                 if message.end is not None:
@@ -57,6 +59,7 @@ class EpisodeWriter:
             started_at=started_at,
             message_count=count,
             usage=usage,
+            time_zone=zone or thread.time_zone,
         )
         await self.episodes.store(scope, episode)
         return await self.episodes.get(scope, thread.id, ref.number) or episode

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
 
 from baton.domain.procedure import Procedure
 from baton.domain.skill_markdown import numbered_steps
+from baton.domain.time_zone import UNKNOWN
 from baton.knowledge.chunking import MAX_CHUNK
 from baton.memory.recalled import FoundItem
 
@@ -36,7 +36,7 @@ KNOWLEDGE_HEAD = (
 )
 EPISODES_HEAD = (
     "Snippets of past conversations with this user that may help with the current message, oldest first, each with its "
-    "date, quoted. Today is {today}."
+    "date, quoted:"
 )
 
 # Characters that end a line for some readers, or change the direction of the text after them. JSON allows them.
@@ -49,20 +49,20 @@ def quoted(text: str) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", whole)
 
 
-def episode_line(item: FoundItem, shown: str) -> str:
-    """Return a snippet's line; ``shown`` is the part of its text that is told."""
+def episode_line(item: FoundItem, shown: str, *, zone: str) -> str:
+    """Return a snippet's line; ``shown`` is the part of its text that is told.
+
+    Its date is the user's day then. Where that is not known it is the day in UTC, which the line says unless the prompt
+    has all its dates in it: ``zone`` is the prompt's time zone.
+    """
+    day = f"{item.day}" if item.day is not None else f"{item.at.date()}{'' if zone == UNKNOWN else f' ({UNKNOWN})'}"
     validity = f" (no longer valid since {item.superseded_at.date()})" if item.superseded_at is not None else ""
-    return f"- {item.at.date()}: {_source(item.title)}{validity}: {quoted(shown)}"
+    return f"- {day}: {_source(item.title)}{validity}: {quoted(shown)}"
 
 
 def knowledge_line(item: FoundItem, shown: str) -> str:
     """Return a chunk's line; ``shown`` is the part of its text that is told."""
     return f"- {item.at.date()}: source {quoted(item.title)}{_place(item)}: {quoted(shown)}"
-
-
-def episodes_head(today: date) -> str:
-    """Return the line before the snippets. The date stands here because the block changes with each message anyway."""
-    return EPISODES_HEAD.format(today=today.isoformat())
 
 
 def procedure_steps(procedure: Procedure, trigger: str | None) -> str:

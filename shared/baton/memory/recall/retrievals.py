@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from baton.domain.fusion import Ranked
@@ -67,6 +67,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         role=fields.get("role"),
         source_id=document.source_id,
         agent_id=document.agent_id,
+        day=_day(fields),
     )
 
 
@@ -121,6 +122,12 @@ def _text(document: IndexDocument) -> str:
     if isinstance(text, str) and text:
         return text
     return next((view.text for view in document.views.values()), "")
+
+
+def _day(fields: Mapping[str, Any]) -> date | None:
+    """Return the user's day of a message or a summary, or the day of a fact; None if the index does not have it."""
+    value = fields.get("day") or fields.get("on")
+    return date.fromisoformat(value) if isinstance(value, str) else None
 
 
 def _time(value: Any) -> datetime | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import datetime
+from functools import partial
 
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure import Procedure
+from baton.domain.time_zone import UNKNOWN
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
+    EPISODES_HEAD,
     KNOWLEDGE_HEAD,
     MAX_KNOWLEDGE_CHARS,
     MAX_SNIPPET_CHARS,
     episode_line,
-    episodes_head,
     excerpt,
     knowledge_line,
     procedure_steps,
@@ -110,6 +112,7 @@ class _Judged:
             item.role,
             item.source,
             item.passage,
+            day=item.day,
         )
 
 
@@ -118,25 +121,28 @@ def select(
     memory: MemorySettings,
     counter: TokenCounter,
     *,
-    today: date,
+    zone: str = UNKNOWN,
     sent: SentHistory = SentHistory(),
     follows_procedures: bool = True,
     least_share: float = LEAST_SHARE,
 ) -> Recalled:
     """Choose what a prompt gets of what was found, by the agent's settings.
 
-    ``sent`` is the history of that prompt. Knowledge and episodes together have at most ``retrieved_tokens`` tokens,
-    their headings and frames included; the items with the best scores come first. Only relevant items are chosen, each
-    text once, at most ``semantic_top_k`` and ``episodic_top_k``. Knowledge with less than ``least_share`` of the best
-    one's score, and of its similarity to the message, is left out: it costs tokens, and would be listed as a source of
-    an answer that owes it nothing. A block
-    lists its items by date, so that the later word stands last; an empty block has no prompt.
+    ``sent`` is the history of that prompt, and ``zone`` the time zone of its user. Knowledge and episodes together have
+    at most ``retrieved_tokens`` tokens, their headings and frames included; the items with the best scores come first.
+    Only relevant items are chosen, each text once, at most ``semantic_top_k`` and ``episodic_top_k``. Knowledge with
+    less than ``least_share`` of the best one's score, and of its similarity to the message, is left out: it costs
+    tokens, and would be listed as a source of an answer that owes it nothing. A block lists its items by date, so that
+    the later word stands last; an empty block has no prompt.
     """
     words = frozenset(content_words(found.query)[:MAX_QUERY_WORDS])
     knowledge = _judged(found.knowledge, memory.semantic_top_k, memory, words, found.query, sent, least_share)
     episodes = _judged(found.episodes, memory.episodic_top_k, memory, words, found.query, sent)
-    heads = {BlockKind.KNOWLEDGE: KNOWLEDGE_HEAD, BlockKind.EPISODES: episodes_head(today)}
-    lines: dict[BlockKind, _Line] = {BlockKind.KNOWLEDGE: knowledge_line, BlockKind.EPISODES: episode_line}
+    heads = {BlockKind.KNOWLEDGE: KNOWLEDGE_HEAD, BlockKind.EPISODES: EPISODES_HEAD}
+    lines: dict[BlockKind, _Line] = {
+        BlockKind.KNOWLEDGE: knowledge_line,
+        BlockKind.EPISODES: partial(episode_line, zone=zone),
+    }
     judged = {BlockKind.KNOWLEDGE: knowledge, BlockKind.EPISODES: episodes}
     _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
     procedure, procedures = _procedure(found.procedure, memory, counter, follows_procedures=follows_procedures)
