@@ -66,6 +66,8 @@ def _log_to_terminal() -> None:
 
 
 def _welcome(cloud: "LocalCloud") -> str:
+    from baton_local.settings import model_endpoint
+
     settings = cloud.settings
     kept = f"kept in {settings.data_dir}" if settings.data_dir else "in memory; BATON_DATA_DIR=folder keeps it"
     return "\n".join(
@@ -76,7 +78,7 @@ def _welcome(cloud: "LocalCloud") -> str:
             f"  Console    {_page(cloud, '/monitor/')}",
             f"  WebSocket  {cloud.socket_url}",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
-            f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {cloud.environment['OPENAI_BASE_URL']}",
+            f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {model_endpoint()}",
             f"  Search     {cloud.environment['BATON_SEARCH_URL'] or 'off'}",
             f"  Data       {kept}",
         ]

@@ -1,11 +1,13 @@
 """The environment variables of functions on this machine."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from baton.domain.model_providers import BEDROCK_PROVIDER, DEFAULT_PROVIDER, route
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
@@ -35,6 +37,8 @@ DEVELOPERS_CHOICE = (
     "BATON_LOCAL_OPEN_A2A",
     "BATON_MODEL_METADATA",
     "BATON_MODEL_PRICES",
+    "BATON_MODEL_PROFILES",
+    "BATON_MODEL_PROVIDERS",
     "BATON_MODEL_CACHE_HINTS",
     "BATON_PUBLIC_URL",
     "BATON_RECALL_DEADLINE_MS",
@@ -91,6 +95,8 @@ def variables(
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:
         # A key alone may be for another program. A key and a model name are for this one.
         merged["OPENAI_BASE_URL"] = OPENAI
+    elif _names_a_provider(chosen):
+        merged["OPENAI_BASE_URL"] = ""  # the demo model would answer what the developer's model is asked for
     merged.update(chosen)
     merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
     if merged["OPENAI_BASE_URL"] == demo:
@@ -124,6 +130,16 @@ def variables(
         "POWERTOOLS_TRACE_DISABLED": "true",
         "TIKTOKEN_CACHE_DIR": str(TOKENIZER),
     }
+
+
+def _names_a_provider(chosen: Mapping[str, str]) -> bool:
+    """Return whether the developer's chat model is one of a named provider, which needs no default one."""
+    try:
+        named = json.loads(chosen.get("BATON_MODEL_PROVIDERS", "{}"))
+    except ValueError:
+        named = {}  # the check of settings says what is wrong with them
+    providers = {BEDROCK_PROVIDER: {}, **(named if isinstance(named, dict) else {})}
+    return route(chosen.get("BATON_CHAT_MODEL", ""), providers).provider != DEFAULT_PROVIDER
 
 
 def embeds_by_itself() -> bool:

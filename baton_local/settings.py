@@ -97,14 +97,38 @@ def check_function_settings() -> None:
         try:
             family()
         except ValidationError as problem:
-            wrong = [each for each in problem.errors(include_url=False) if each["type"] != "missing"]
+            is_shown = not family.model_config.get("hide_input_in_errors", False)
+            errors = problem.errors(include_url=False, include_input=is_shown)
+            wrong = [each for each in errors if each["type"] != "missing"]
             if wrong:
-                raise LocalCloudError(_told(wrong)) from problem
+                raise LocalCloudError(_told(wrong)) from (problem if is_shown else None)
+    _check_profiles()
+
+
+def model_endpoint() -> str:
+    """Return where the chat model is asked, for people."""
+    from baton.settings.models import ModelSettings
+
+    settings = ModelSettings()
+    provider = settings.providers[settings.route(settings.chat_model).provider]
+    return provider.base_url or "Amazon Bedrock"
+
+
+def _check_profiles() -> None:
+    from baton.adapters.models.profile_overrides import profile_overrides
+    from baton.settings.models import ModelSettings
+
+    try:
+        profile_overrides(ModelSettings().profiles)
+    except ValidationError:
+        return  # something is missing, which each function judges by itself
+    except ValueError as problem:
+        raise LocalCloudError(f"A setting is wrong. {problem}") from problem
 
 
 def _told(errors: Iterable[ErrorDetails]) -> str:
     return "A setting is wrong. " + "; ".join(
         f"{'.'.join(map(str, error['loc']))}: {_WORDS.get(error['type'], error['msg'])}"
-        f" (it is {textwrap.shorten(repr(error['input']), MAX_TOLD)})"
+        + (f" (it is {textwrap.shorten(repr(error['input']), MAX_TOLD)})" if "input" in error else "")
         for error in errors
     )

@@ -113,10 +113,10 @@ class Answering:
                 recordings = cassette.conversations.get(test.name, ())
                 chosen = AnsweringModel(RecordedModel(recordings, own_time), cassette.names)
             case ModelKind.REAL:
-                from baton_testing.models.real import RealModel, real_names
+                from baton_testing.models.real import RealModel
 
                 real = RealModel()
-                chosen = AnsweringModel(real, real_names(), real.aclose)
+                chosen = AnsweringModel(real, real.names, real.aclose)
             case ModelKind.SCRIPTED if _has_answers(test):
                 chosen = AnsweringModel(ScriptedModel(may_keep_some=self.may_keep_some), OF_THIS_MACHINE)
             case ModelKind.SCRIPTED:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Any
 
-from baton.adapters.document_reader import ChildProcessReader
-from baton.adapters.openai import OpenAIChatModel
+from pydantic import ValidationError
+
+from baton.adapters.secrets import SecretsManager
+from baton.composition.models import provider_models
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
+from baton.settings.models import ModelSettings as EndpointSettings
+from baton_local.root import TOKENIZER
 from baton_testing.conversation_ports import ModelNames
 from baton_testing.errors import CannotRun
 from baton_testing.virtual_time import real_time
@@ -17,29 +22,18 @@ from baton_testing.virtual_time import real_time
 OPENAI = "https://api.openai.com/v1"
 
 
-def real_names() -> ModelNames:
-    """Return the models that the environment names. Raises ``CannotRun`` if it names none."""
-    name = os.environ.get("BATON_CHAT_MODEL")
-    if not name:
-        raise CannotRun(
-            "No model is named. Set BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs "
-            "them; or use --model scripted."
-        )
-    return ModelNames(name, os.environ.get("BATON_LIGHT_MODEL") or name)
-
-
 class RealModel:
-    """``ports.chat_model.ChatModel`` over the product's adapter. While it works, time passes as on the wall."""
+    """``ports.chat_model.ChatModel`` over the product's adapters. While it works, time passes as on the wall."""
 
     def __init__(self) -> None:
+        """Read the environment. Raises ``CannotRun`` if it names no model, or what it says of models is wrong."""
         self.problems: list[str] = []
-        base_url = os.environ.get("OPENAI_BASE_URL") or OPENAI
-        self._model = OpenAIChatModel(
-            api_key=os.environ.get("OPENAI_API_KEY") or "none",
-            base_url=base_url,
-            sends_metadata=os.environ.get("BATON_MODEL_METADATA", "").lower() in ("1", "true", "yes"),
-            reader=ChildProcessReader(),
-        )
+        settings = _settings()
+        self.names = ModelNames(settings.chat_model, settings.light_model or settings.chat_model)
+        try:
+            self._model = provider_models(settings, SecretsManager())
+        except ValueError as error:
+            raise CannotRun(f"{error}.") from None
 
     async def stream(
         self,
@@ -58,3 +52,21 @@ class RealModel:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._model.aclose()
+
+
+def _settings() -> EndpointSettings:
+    """Return the settings of models in the environment. Raises ``CannotRun`` for what is missing or wrong."""
+    if not os.environ.get("BATON_CHAT_MODEL"):
+        raise CannotRun(
+            "No model is named. Set BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs "
+            "them; or use --model scripted."
+        )
+    own: dict[str, Any] = {
+        "TIKTOKEN_CACHE_DIR": str(TOKENIZER),
+        "OPENAI_BASE_URL": os.environ.get("OPENAI_BASE_URL") or OPENAI,
+    }
+    try:
+        return EndpointSettings(**own)
+    except ValidationError as problem:
+        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problem.errors(include_input=False))
+        raise CannotRun(f"A setting is wrong. {'; '.join(wrong)}.") from None

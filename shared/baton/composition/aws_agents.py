@@ -44,9 +44,9 @@ class AwsAgentPorts(AwsStorePorts):
     @cached_property
     def provider_models(self) -> ProviderModels:
         """The clients of all providers. Their libraries are loaded by the first calls, or by ``load``."""
-        from baton.composition.models import provider_models
+        from baton.composition.models import deployed_models
 
-        return provider_models(self.model_settings, self.secrets)
+        return deployed_models(self.model_settings, self.secrets)
 
     @cached_property
     def model_settings(self) -> ModelSettings:

@@ -19,16 +19,10 @@ if TYPE_CHECKING:
 
 
 def provider_models(settings: ModelSettings, secrets: SecretsManager) -> ProviderModels:
-    """Return one model over all providers of the settings.
-
-    Raises ``ValueError`` for keys that everybody could read, and for facts of models that are wrong.
-    """
+    """Return one model over all providers of the settings. Raises ``ValueError`` for facts of models that are wrong."""
     from baton.adapters.models.profile_overrides import profile_overrides
     from baton.adapters.models.provider_models import ProviderModels
     from baton.domain.model_providers import ProviderKind
-
-    if settings.plain_keys:
-        _refuse_plain_keys(settings.plain_keys[0])
 
     profiles = profile_overrides(settings.profiles)
     makers = {ProviderKind.OPENAI: openai_model}
@@ -41,15 +35,16 @@ def provider_models(settings: ModelSettings, secrets: SecretsManager) -> Provide
     )
 
 
-def _refuse_plain_keys(name: str) -> None:
-    """Raise ``ValueError`` unless this is the local cloud."""
+def deployed_models(settings: ModelSettings, secrets: SecretsManager) -> ProviderModels:
+    """Return ``provider_models``. Raises ``ValueError`` for keys in the settings of a deployment too."""
     from baton.settings.identity import IdentitySettings
 
-    if not IdentitySettings().is_local:
+    if settings.plain_keys and not IdentitySettings().is_local:
         raise ValueError(
-            f"BATON_MODEL_PROVIDERS: {name}.key: is for the local cloud only, because everybody who may read the "
-            "function's settings would see it. Store the key in a secret, and name that in `keySecret`"
+            f"BATON_MODEL_PROVIDERS: {settings.plain_keys[0]}.key: is for the local cloud only, because everybody who "
+            "may read the function's settings would see it. Store the key in a secret, and name that in `keySecret`"
         )
+    return provider_models(settings, secrets)
 
 
 def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles) -> ChatModel:

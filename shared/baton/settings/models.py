@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, Json, JsonValue, SecretStr, field_validator, model_validator
+from pydantic import Field, Json, JsonValue, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from baton.domain.model_providers import (
@@ -36,9 +36,6 @@ class ModelSettings(Settings):
     """The address of the default provider, which is asked for models that name none."""
     key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     key_secret: str | None = Field(default=None, validation_alias="BATON_MODEL_KEY_SECRET")
-    chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
-    light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
-    """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
     sends_metadata: bool = Field(default=False, validation_alias="BATON_MODEL_METADATA")
     """Whether each request tells the endpoint which agent asks and where its workflow stands."""
     cache_hints: Literal["auto", "key", "breakpoints", "none"] = Field(
@@ -53,6 +50,10 @@ class ModelSettings(Settings):
         default_factory=dict, max_length=MAX_PROFILES, validation_alias="BATON_MODEL_PROFILES"
     )
     """JSON: patterns of models to facts that replace those that Baton knows of them."""
+    # They are checked by what stands above.
+    chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
+    light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
+    """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
     @field_validator("named_providers")
@@ -72,16 +73,19 @@ class ModelSettings(Settings):
                 raise ValueError(f"{name}.baseUrl: is missing. A provider of kind openai needs an address")
         return providers
 
-    @model_validator(mode="after")
-    def _models_have_providers(self) -> ModelSettings:
-        for variable, name in (("BATON_CHAT_MODEL", self.chat_model), ("BATON_LIGHT_MODEL", self.light_model)):
-            if name is not None and self.base_url is None and self.route(name).provider == DEFAULT_PROVIDER:
-                raise ValueError(
-                    f"{variable}: {name!r} begins with the name of no provider ({', '.join(sorted(self.providers))}), "
-                    "and OPENAI_BASE_URL, the address of the default provider, is not set. Set it, or name the "
-                    "provider, as in bedrock/<model>"
-                )
-        return self
+    @field_validator("chat_model", "light_model")
+    @classmethod
+    def _has_a_provider(cls, name: str | None, info: ValidationInfo) -> str | None:
+        named = info.data.get("named_providers")
+        if name is None or named is None or info.data.get("base_url") is not None:
+            return name
+        known = {BEDROCK_PROVIDER, *named} - {DEFAULT_PROVIDER}
+        if route(name, dict.fromkeys(known)).provider == DEFAULT_PROVIDER:
+            raise ValueError(
+                f"{name!r} begins with the name of no provider ({', '.join(sorted(known))}), and OPENAI_BASE_URL, the "
+                "address of the default provider, is not set. Set it, or name the provider, as in bedrock/<model>"
+            )
+        return name
 
     @property
     def providers(self) -> dict[str, Provider]:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from baton.adapters.secrets import SecretsManager
-from baton.composition.models import provider_models
+from baton.composition.models import deployed_models
 from baton.domain.model_providers import OfferedModels, Provider, ProviderKind, Route
 from baton.settings.models import ModelSettings
 
@@ -74,7 +74,7 @@ def test_a_model_without_a_provider_is_refused_by_the_variables_name(
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.setenv("BATON_CHAT_MODEL", "bedrock/nova")
     monkeypatch.setenv(variable, "gpt-6-sol")
-    with pytest.raises(ValidationError, match=rf"{variable}: 'gpt-6-sol' .*OPENAI_BASE_URL"):
+    with pytest.raises(ValidationError, match=rf"{variable}\n.*'gpt-6-sol' .*OPENAI_BASE_URL"):
         ModelSettings()
 
 
@@ -133,14 +133,14 @@ def test_a_key_may_stand_in_the_settings_of_the_local_cloud(monkeypatch: pytest.
     settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     assert "sk-plain" not in repr(settings)
     monkeypatch.setenv("BATON_STAGE", "local")
-    provider_models(settings, SecretsManager())
+    deployed_models(settings, SecretsManager())
 
 
 def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     monkeypatch.setenv("BATON_STAGE", "prod")
     with pytest.raises(ValueError, match=r"BATON_MODEL_PROVIDERS: a\.key: .*`keySecret`") as refused:
-        provider_models(settings, SecretsManager())
+        deployed_models(settings, SecretsManager())
     assert "sk-plain" not in str(refused.value)
 
 

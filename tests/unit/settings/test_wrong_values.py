@@ -25,3 +25,23 @@ def test_a_wrong_value_is_named_with_what_is_allowed(
     complaint = rf"A setting is wrong\. {name}: .*{re.escape(allowed)}.* \(it is {value!r}\)$"
     with pytest.raises(LocalCloudError, match=complaint):
         check_function_settings()
+
+
+def test_what_is_wrong_about_providers_of_models_is_said_without_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "BATON_MODEL_PROVIDERS", '{"groq": {"baseURL": "https://api.groq.com/openai/v1", "key": "gsk-1"}}'
+    )
+    with pytest.raises(LocalCloudError, match=r"BATON_MODEL_PROVIDERS\.groq\.baseURL: ") as told:
+        check_function_settings()
+    assert "gsk-1" not in str(told.value)
+
+
+def test_a_wrong_fact_of_a_model_is_named_with_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_CHAT_MODEL", "groq/llama-4")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.openai.com/v1")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
+    monkeypatch.setenv("BATON_MODEL_PROFILES", '{"gpt-*": {"maxTool": 3}}')
+    with pytest.raises(
+        LocalCloudError, match=r"BATON_MODEL_PROFILES: gpt-\*\.maxTool: there is no such fact; .*maxTools"
+    ):
+        check_function_settings()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -40,6 +41,23 @@ def test_a_real_model_is_recorded_and_then_not_needed_any_more(
     assert recorded["models"] == {"default": "baton-demo", "light": "baton-demo"}
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     assert run(project, path).code == 0
+
+
+@pytest.mark.usefixtures("endpoint")
+def test_a_real_model_may_be_one_of_a_named_provider(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = {"baseUrl": os.environ["OPENAI_BASE_URL"], "metadata": True}
+    monkeypatch.setenv("BATON_MODEL_PROVIDERS", json.dumps({"here": provider}))
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("BATON_CHAT_MODEL", "here/baton-demo")
+    assert run(project, saved(project, TALK), "--model", "real").code == 0
+
+
+def test_what_is_wrong_about_providers_is_said(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_MODEL_PROVIDERS", '{"here": {}}')
+    monkeypatch.setenv("BATON_CHAT_MODEL", "here/baton-demo")
+    ran = run(project, saved(project, TALK), "--model", "real")
+    assert ran.code == 2
+    assert "here.baseUrl: is missing" in ran.errors
 
 
 def test_a_model_that_cannot_be_reached_is_not_recorded(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,69 @@
+"""Which model answers in the local cloud, by what the developer has set."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from baton_local.environment import DEVELOPERS_CHOICE, OPENAI, applied, variables
+from baton_local.settings import model_endpoint
+
+DEMO = "http://127.0.0.1:8080/local/openai/v1"
+GROQ = {"groq": {"baseUrl": "https://api.groq.com/openai/v1", "key": "gsk-1"}}
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, **values: str) -> dict[str, str]:
+    """The functions' variables for a developer who has set these."""
+    for name in DEVELOPERS_CHOICE:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    return variables(
+        {},
+        gateway="http://127.0.0.1:8080",
+        table_endpoint="",
+        files_endpoint="",
+        queues_endpoint="",
+        other_endpoint="",
+        search_url="",
+    )
+
+
+def endpoint(values: dict[str, str]) -> str:
+    with applied(values):
+        return model_endpoint()
+
+
+def test_the_demo_model_answers_a_developer_who_has_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = chosen(monkeypatch)
+    assert (here["OPENAI_BASE_URL"], here["BATON_CHAT_MODEL"], here["BATON_LIGHT_MODEL"]) == (
+        DEMO,
+        "baton-demo",
+        "baton-demo-light",
+    )
+    assert endpoint(here) == DEMO
+
+
+def test_openai_answers_a_developer_with_a_key_and_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = chosen(monkeypatch, OPENAI_API_KEY="sk-1", BATON_CHAT_MODEL="gpt-6-sol")
+    assert endpoint(here) == here["OPENAI_BASE_URL"] == OPENAI
+    assert "BATON_LIGHT_MODEL" not in here
+
+
+def test_a_named_provider_answers_without_a_default_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    providers = json.dumps(GROQ)
+    here = chosen(monkeypatch, BATON_MODEL_PROVIDERS=providers, BATON_CHAT_MODEL="groq/llama-4")
+    assert here["BATON_MODEL_PROVIDERS"] == providers
+    assert (here["OPENAI_BASE_URL"], here.get("BATON_MODEL_METADATA")) == ("", None)
+    assert endpoint(here) == "https://api.groq.com/openai/v1"
+
+
+def test_bedrock_answers_without_any_other_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = chosen(monkeypatch, BATON_CHAT_MODEL="bedrock/eu.anthropic.claude-sonnet-5-5")
+    assert endpoint(here) == "Amazon Bedrock"
+
+
+def test_a_provider_that_only_an_agent_names_leaves_the_demo_model_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = chosen(monkeypatch, BATON_MODEL_PROVIDERS=json.dumps(GROQ))
+    assert (here["OPENAI_BASE_URL"], here["BATON_CHAT_MODEL"]) == (DEMO, "baton-demo")
