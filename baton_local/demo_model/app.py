@@ -24,6 +24,7 @@ from baton_local.demo_model.script import Script, ScriptError
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.demo_model.situation import Situation
+from baton_local.demo_model.structured_reply import structured
 from baton_local.demo_model.wire import ChatRequest, EmbeddingRequest
 from baton_local.root import TOKENIZER
 
@@ -80,7 +81,8 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
     @app.post("/chat/completions", response_model=None)
     async def chat_completions(request: ChatRequest) -> JSONResponse | StreamingResponse:
         def answer() -> Completion:
-            return Completion.of(request, engine.reply(Situation.of(request)), counter)
+            reply = structured(engine.reply(Situation.of(request)), request)
+            return Completion.of(request, reply, counter)
 
         completion = await asyncio.to_thread(answer)
         if not request.stream:

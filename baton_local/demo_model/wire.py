@@ -99,6 +99,7 @@ class ChatRequest(BaseModel):
     tools: list[OfferedTool] | None = Field(default=None, min_length=1)
     tool_choice: str | dict[str, Any] | None = None
     metadata: dict[str, str] | None = None
+    response_format: dict[str, Any] | None = None
 
     @model_validator(mode="after")
     def _each_call_has_its_result(self) -> Self:
@@ -123,6 +124,14 @@ class ChatRequest(BaseModel):
         if self.tool_choice == "none":
             return {}
         return {tool.function.name: tool.function for tool in self.tools or ()}
+
+    @property
+    def answer_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema that the answer has to fit; None if it may be any text."""
+        match self.response_format:
+            case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
+                return schema
+        return None
 
     @property
     def output_limit(self) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
 from baton.domain.usage import Usage
@@ -15,6 +16,7 @@ from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.engine import Engine
 from baton_local.demo_model.script import Script, ScriptError
 from baton_local.demo_model.situation import Situation
+from baton_local.demo_model.structured_reply import structured
 from baton_local.demo_model.wire import ChatRequest
 from baton_testing.errors import CannotRun
 from baton_testing.models.answering import ModelAnswer, model_error
@@ -56,6 +58,7 @@ class DemoScriptModel:
                 "metadata": wire_metadata(settings.metadata) or None,
                 "max_tokens": settings.max_output_tokens,
                 "tool_choice": settings.tool_choice,
+                "response_format": _response_format(settings.answer_schema),
             }
         )
         with self._own_time.not_counted():
@@ -66,7 +69,7 @@ class DemoScriptModel:
     def _answer(self, request: ChatRequest) -> ModelAnswer:
         situation = Situation.of(request)
         try:
-            reply = self._engine.reply(situation)
+            reply = structured(self._engine.reply(situation), request)
         except ScriptError as problem:
             self.problems.append(f"The script failed: {problem}")
             raise model_error("model_unavailable") from None
@@ -80,3 +83,7 @@ class DemoScriptModel:
             FinishReason(done.finish_reason),
             Usage(done.prompt_tokens, done.completion_tokens),
         )
+
+
+def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}} if schema is not None else None

@@ -1,0 +1,108 @@
+"""The smallest value that is valid against a JSON Schema."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+MAX_DEPTH = 40
+"""Levels of a value. A schema that requires itself has no value, and is left at that."""
+MAX_ITEMS = 100
+FORMATS = {
+    "date": "2026-01-01",
+    "date-time": "2026-01-01T00:00:00Z",
+    "time": "00:00:00Z",
+    "email": "ada@example.com",
+    "uri": "https://example.com/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+WORD = "demo"
+
+
+def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
+    """Return a value with what the schema requires, and nothing else. What it makes of patterns may not fit them."""
+    if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
+        return None
+    root = schema if root is None else root
+    schema = _resolved(schema, root, depth)
+    for keyword in ("const", "default"):
+        if keyword in schema:
+            return schema[keyword]
+    for keyword in ("enum", "examples"):
+        if schema.get(keyword):
+            return schema[keyword][0]
+    for keyword in ("anyOf", "oneOf"):
+        if schema.get(keyword):
+            rest = {name: value for name, value in schema.items() if name != keyword}
+            return instance_of(_joined(rest, schema[keyword][0]), root, depth + 1)
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    match kind if isinstance(kind, str) else kind[0]:
+        case "object":
+            known = schema.get("properties", {})
+            return {name: instance_of(known.get(name, {}), root, depth + 1) for name in schema.get("required", ())}
+        case "array":
+            count = min(schema.get("minItems", 0), MAX_ITEMS)
+            places = [*schema.get("prefixItems", ())[:count]]
+            places += [schema.get("items", {})] * (count - len(places))
+            return [instance_of(place, root, depth + 1) for place in places]
+        case "string":
+            return _text(schema)
+        case "integer" | "number" as number:
+            return _number(schema, is_whole=number == "integer")
+        case "boolean":
+            return False
+    return None
+
+
+def _resolved(schema: Schema, root: Schema, depth: int) -> Schema:
+    """Return the schema with what its references and ``allOf`` say."""
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and depth <= MAX_DEPTH:
+        target = root if reference == "#" else root.get("$defs", {}).get(reference.rpartition("/")[2], {})
+        rest = {name: value for name, value in schema.items() if name != "$ref"}
+        return _resolved(_joined(target, rest), root, depth + 1)
+    for part in schema.get("allOf", ()):
+        rest = {name: value for name, value in schema.items() if name != "allOf"}
+        schema = _joined(rest, _resolved(part, root, depth + 1))
+    return schema
+
+
+def _joined(one: Schema, other: Any) -> Schema:
+    if not isinstance(other, Mapping):
+        return one
+    joined = {**one, **other}
+    if "properties" in one and "properties" in other:
+        joined["properties"] = {**one["properties"], **other["properties"]}
+    if "required" in one and "required" in other:
+        joined["required"] = [*dict.fromkeys((*one["required"], *other["required"]))]
+    return joined
+
+
+def _text(schema: Schema) -> str:
+    if schema.get("format") in FORMATS:
+        return FORMATS[schema["format"]]
+    least: int = schema.get("minLength", 0)
+    text = (WORD * max(1, math.ceil(least / len(WORD))))[: max(least, len(WORD))]
+    most: int = schema.get("maxLength", len(text))
+    return text[:most]
+
+
+def _number(schema: Schema, *, is_whole: bool) -> float | int:
+    step = schema.get("multipleOf", 1)
+    least = schema.get("minimum", -math.inf)
+    above = schema.get("exclusiveMinimum", -math.inf)
+    most = schema.get("maximum", math.inf)
+    below = schema.get("exclusiveMaximum", math.inf)
+    number: float = 0
+    if number < least or number <= above:
+        number = math.ceil(max(least, above) / step) * step
+        number += step if number <= above else 0
+    elif number > most or number >= below:
+        number = math.floor(min(most, below) / step) * step
+        number -= step if number >= below else 0
+    if not is_whole and (number > most or number >= below):  # between two whole numbers
+        number = (max(least, above) + min(most, below)) / 2
+    return int(number) if is_whole or number == int(number) else number
