@@ -229,7 +229,7 @@ async def test_the_last_answer_of_a_turn_is_checked_and_corrected_too() -> None:
     harness.model.script(Answer.calling(CALL), Answer.calling(CALL, text="More?"), WRITTEN)
     assert (await harness.say()).last["result"] == OSLO
     assert harness.model.asked[2].settings.tool_choice == "none"
-    assert harness.model.asked[2].contents[-1][1] == LAST_ANSWER
+    assert LAST_ANSWER in [content for _, content in harness.model.asked[2].contents]
 
 
 async def test_a_stopped_answer_is_not_shown(harness: Harness) -> None:
