@@ -65,8 +65,8 @@ class ThinkingTags:
                     self._held = stripped  # the blank lines between thinking and answer belong to neither
                 if not stripped or (OPEN.startswith(stripped) and len(stripped) < len(OPEN)):
                     break  # blank, or perhaps a tag: wait for more
-            place = self._closing_place(answer)
-            if place is not None:
+            place, is_known = self._closing_place(answer)
+            if place is not None and is_known:
                 said = "".join([*self._said, *answer, *self._waiting, self._held[:place]])
                 thinking.append(said if not self._said else self._held[:place])
                 takes_back = bool(self._said)
@@ -74,7 +74,7 @@ class ThinkingTags:
                 self._held = self._held[place + len(CLOSE) :]
                 self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
                 continue
-            kept = _partial(self._held, CLOSE)
+            kept = len(self._held) - place if place is not None else _partial(self._held, CLOSE)
             free = self._held[: len(self._held) - kept]
             self._held = self._held[len(self._held) - kept :]
             (self._waiting if self._waits_for_close else answer).append(free)
@@ -96,17 +96,21 @@ class ThinkingTags:
     def _has_words(self, answer: list[str]) -> bool:
         return any(each.strip() for each in (*self._said, *self._waiting, *answer))
 
-    def _closing_place(self, answer: list[str]) -> int | None:
-        """Return where a closing tag ends thinking that no tag has opened; None if it is quoted or not there."""
+    def _closing_place(self, answer: list[str]) -> tuple[int | None, bool]:
+        """Return where a closing tag stands that may end thinking without a tag before it, and whether it does.
+
+        A tag that the answer quotes has no place. What follows a tag decides: a blank line, or words of a sentence.
+        """
         place = self._held.find(CLOSE)
         if place < 0 or self.closed_unopened:
-            return None
+            return None, False
         before = "".join([*self._said, *self._waiting, *answer, self._held[:place]])
         if OPEN in before or before.count("```") % 2 or before.count("`") % 2:
-            return None
+            return None, False
         after = self._held[place + len(CLOSE) :]
-        is_alone = before.endswith("\n") or not after or re.match(r"\s*\n|\s*$", after) is not None
-        return place if is_alone else None
+        if before.endswith("\n") or re.match(r"[ \t]*\n", after):
+            return place, True
+        return (None, False) if after.strip() else (place, False)
 
 
 def _partial(text: str, tag: str) -> int:
