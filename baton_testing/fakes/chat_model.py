@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from baton.domain.errors import ModelError
 from baton.domain.message import Content
+from baton.domain.provider_parts import ProviderParts
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import (
@@ -17,7 +18,9 @@ from baton.ports.chat_model import (
     ModelChunk,
     ModelSettings,
     Prompt,
+    ReasoningDelta,
     TextDelta,
+    TextTakenBack,
     ToolSpec,
 )
 from baton.ports.files import ThreadFiles
@@ -25,23 +28,25 @@ from baton.ports.files import ThreadFiles
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One scripted answer: ``pieces``, then ``error``, or ``calls`` and the end.
+    """One scripted answer: ``pieces``, then ``error``, or ``calls`` and the end, with ``parts``.
 
-    With ``gate``, the answer pauses before its piece number ``gate_at`` until the test sets the gate.
+    A piece is text, or a chunk of another kind. With ``gate``, the answer pauses before its piece number ``gate_at``
+    until the test sets the gate.
     """
 
-    pieces: tuple[str, ...] = ("Hello ", "there.")
+    pieces: tuple[str | ReasoningDelta | TextTakenBack, ...] = ("Hello ", "there.")
     error: ModelError | None = None
     reason: FinishReason = FinishReason.STOP
     usage: Usage | None = field(default_factory=lambda: Usage(10, 2))
     gate: asyncio.Event | None = None
     gate_at: int = 0
     calls: tuple[ToolCall, ...] = ()
+    parts: ProviderParts | None = None
 
     @classmethod
-    def calling(cls, *calls: ToolCall, text: str = "") -> Answer:
+    def calling(cls, *calls: ToolCall, text: str = "", parts: ProviderParts | None = None) -> Answer:
         """An answer that ends in tool calls, after ``text`` if there is any."""
-        return cls((text,) if text else (), reason=FinishReason.TOOL_CALLS, calls=calls)
+        return cls((text,) if text else (), reason=FinishReason.TOOL_CALLS, calls=calls, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class ScriptedChatModel:
         try:
             for index, piece in enumerate(answer.pieces):
                 await self._pass(answer, index)
-                yield TextDelta(piece)
+                yield TextDelta(piece) if isinstance(piece, str) else piece
             await self._pass(answer, len(answer.pieces))
             if answer.error is None:
                 for call in answer.calls:
@@ -108,7 +113,7 @@ class ScriptedChatModel:
             complete = True
             if answer.error is not None:
                 raise answer.error
-            yield Finished(answer.reason, settings.model, answer.usage)
+            yield Finished(answer.reason, settings.model, answer.usage, answer.parts)
         finally:
             self.abandoned += not complete
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from baton.ports.chat_model import ChatModel, Finished, ModelSettings, Prompt, TextDelta
+from baton.domain.errors import ContextTooLong
+from baton.ports.chat_model import ChatModel, Finished, ModelSettings, Prompt, TextDelta, TextTakenBack
 from baton.ports.files import ThreadFiles
+
+MAX_SHORTENINGS = 3
+"""How often a prompt is halved. The light model may read less at once than the model that it works for."""
+WORTH_SHORTENING = 1_000
+"""Characters below which a prompt is not shortened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,29 @@ async def short_answer(
     thread_files: ThreadFiles,
     max_characters: int,
 ) -> ShortAnswer:
-    """Return the answer, cut at ``max_characters``: then the model is stopped. Raises as ``ChatModel`` does."""
+    """Return the answer, cut at ``max_characters``: then the model is stopped.
+
+    If the model calls the prompt too long, it gets a shorter part of the last one. Raises as ``ChatModel`` does.
+    """
+    for _ in range(MAX_SHORTENINGS):
+        try:
+            return await _answer(model, settings, prompts, thread_files, max_characters)
+        except ContextTooLong:
+            last = prompts[-1]
+            if not isinstance(last.content, str) or len(last.content) < WORTH_SHORTENING:
+                raise
+            half = last.content[: len(last.content) // 2]
+            prompts = [*prompts[:-1], replace(last, content=f"{half}\n[Cut: the rest was too long.]")]
+    return await _answer(model, settings, prompts, thread_files, max_characters)
+
+
+async def _answer(
+    model: ChatModel,
+    settings: ModelSettings,
+    prompts: Sequence[Prompt],
+    thread_files: ThreadFiles,
+    max_characters: int,
+) -> ShortAnswer:
     pieces: list[str] = []
     room, finished = max_characters, None
     async with contextlib.aclosing(model.stream(settings, prompts, thread_files=thread_files)) as chunks:
@@ -37,6 +65,8 @@ async def short_answer(
                 room -= len(chunk.text)
                 if room <= 0:
                     break
+            elif isinstance(chunk, TextTakenBack):
+                pieces, room = [], max_characters
             elif isinstance(chunk, Finished):
                 finished = chunk  # read on: only a stream that ends counts as a success of its endpoint
     return ShortAnswer("".join(pieces), finished)

@@ -1,0 +1,274 @@
+"""What models give besides text, and what they refuse: parts that go back, thinking, prompts that are too long."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.message import Role
+from baton.domain.provider_parts import MAX_PARTS_BYTES, ProviderParts, Replay
+from baton.memory.prompt.token_estimates import prompt_tokens
+from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
+from baton.ports.files import ThreadFiles
+from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.harness import ASSISTANT, Harness
+from tests.unit.agents.test_tool_loop import CITY, armed, call
+
+
+def parts(replay: Replay, *entries: dict[str, Any]) -> ProviderParts:
+    made = ProviderParts.of("chat:here/m", replay, entries or ({"fields": {"reasoning": "hm"}},))
+    assert made is not None
+    return made
+
+
+def with_weather(assistant: AgentDefinition) -> Harness:
+    harness = Harness(assistant=assistant)
+
+    async def weather(city: str) -> str:
+        return f"Sunny in {city}."
+
+    harness.tools.add("weather", weather, parameters=CITY)
+    return harness
+
+
+def given_back(harness: Harness, request: int) -> list[ProviderParts]:
+    return [each.provider_parts for each in harness.model.asked[request].prompts if each.provider_parts is not None]
+
+
+# Parts
+
+
+@pytest.mark.parametrize("replay", [Replay.TURN, Replay.ALWAYS])
+async def test_parts_go_back_with_the_calls_that_they_came_with(replay: Replay) -> None:
+    harness, signed = with_weather(armed()), parts(replay)
+    harness.model.script(Answer.calling(call(city="Oslo"), parts=signed), "Sunny.")
+    await harness.say()
+    assert given_back(harness, 1) == [signed]
+
+
+async def test_later_turns_hold_only_the_parts_that_belong_to_every_prompt() -> None:
+    harness = with_weather(armed())
+    in_turn, always = parts(Replay.TURN), parts(Replay.ALWAYS, {"call": 0, "fields": {"signature": "x"}})
+    harness.model.script(
+        Answer.calling(call(city="Oslo"), parts=in_turn),
+        Answer.calling(call(city="Rome"), parts=always),
+        "Sunny.",
+    )
+    await harness.say()
+    await harness.say("m2")
+    assert given_back(harness, 2) == [in_turn, always]
+    assert given_back(harness, 3) == [always]
+
+
+async def test_parts_survive_a_pause_for_an_approval_and_are_served_to_nobody() -> None:
+    harness, signed = with_weather(armed()), parts(Replay.ALWAYS)
+    harness.model.script(Answer.calling(call(city="Oslo"), parts=signed), "Sunny.")
+    said = await harness.say()
+    stored = await harness.store.read_messages(
+        harness.ada, await harness.store.get_thread(harness.ada, harness.thread_id), limit=50, before=None
+    )
+    assert [each.provider_parts for each in stored.messages if each.tool_calls] == [signed]
+    for message in stored.messages:
+        assert "reasoning" not in message.as_ag_ui().model_dump_json()
+    assert "reasoning" not in str([event.body for event in said.events])
+
+
+def test_parts_are_bounded_all_or_none() -> None:
+    entries = [{"fields": {"thinking": "x" * (MAX_PARTS_BYTES // 2)}}] * 3
+    assert ProviderParts.of("o", Replay.TURN, entries) is None
+    assert ProviderParts.of("o", Replay.TURN, entries[:1]) is not None
+    assert ProviderParts.of("o", Replay.NEVER, entries[:1]) is None
+    assert ProviderParts.of("o", Replay.TURN, [{"text": 5}, {"call": 0}]) is None
+
+
+async def test_parts_count_in_the_budget_of_the_prompt() -> None:
+    harness, large = Harness(), parts(Replay.ALWAYS, {"fields": {"thinking": "x" * 40_000}})
+    harness.model.script(Answer(("One.",), parts=large))
+    await harness.say()
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    assert thread.stored_tokens > large.tokens > 9_000
+    prompt = Prompt(Role.ASSISTANT, "One.", provider_parts=large)
+    assert prompt_tokens(prompt, harness.ports.counter) > large.tokens
+
+
+# The order of prompts within a turn
+
+
+async def test_each_request_of_a_turn_begins_with_the_one_before_it() -> None:
+    harness = with_weather(armed(model_calls=4))
+    harness.model.script(
+        *(Answer.calling(call(city=city), parts=parts(Replay.TURN)) for city in ("Oslo", "Rome", "Bonn")), "Sunny."
+    )
+    await harness.say()
+    assert len(harness.model.asked) == 4
+    for earlier, later in pairwise(harness.model.asked):
+        assert later.prompts[: len(earlier.prompts)] == earlier.prompts
+        assert later.tools == earlier.tools
+    assert [asked.settings.tool_choice for asked in harness.model.asked] == [None, None, None, "none"]
+
+
+async def test_a_forced_call_is_forced_once_a_turn() -> None:
+    agent = armed().model_copy(update={"model": ASSISTANT.model.model_copy(update={"tool_choice": "required"})})
+    harness = with_weather(agent)
+    harness.model.script(Answer.calling(call(city="Oslo")), "Sunny.")
+    await harness.say()
+    assert [asked.settings.tool_choice for asked in harness.model.asked] == ["required", None]
+
+
+# Thinking
+
+
+async def test_visible_thinking_is_told_apart_from_the_answer() -> None:
+    harness = Harness()
+    harness.model.script(Answer((ReasoningDelta("The user "), ReasoningDelta("greets."), "Hello.")))
+    said = await harness.say()
+    types = [event.type for event in said.events if event.type.startswith(("REASONING", "TEXT"))]
+    assert list(dict.fromkeys(types)) == [
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+    ]
+    assert said.text == "Hello."
+
+
+async def test_thinking_is_asked_for_only_if_the_agent_shows_it() -> None:
+    shown = ASSISTANT.model_copy(update={"model": ASSISTANT.model.model_copy(update={"show_reasoning": True})})
+    for agent, asked in ((ASSISTANT, False), (shown, True)):
+        harness = Harness(assistant=agent)
+        await harness.say()
+        assert harness.model.asked[0].settings.shows_reasoning is asked
+
+
+async def test_thinking_that_an_error_interrupts_is_ended() -> None:
+    harness = Harness()
+    harness.model.script(Answer((ReasoningDelta("Hm."),), ModelUnavailable()))
+    said = await harness.say()
+    assert [event.type for event in said.events][-2:] == ["REASONING_END", "RUN_ERROR"]
+
+
+async def test_text_that_was_thinking_is_taken_back_and_not_stored() -> None:
+    harness = Harness()
+    harness.model.script(Answer(("The user greets.", TextTakenBack(), "Hello.")))
+    said = await harness.say()
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    stored = await harness.store.read_messages(harness.ada, thread, limit=50, before=None)
+    assert [each.text for each in stored.messages] == ["Hello", "Hello."]
+    ends = [event.body["metadata"].get("takenBack", False) for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    assert ends in ([False], [True, False])  # the text may not have been shown yet
+
+
+# Prompts that are too long
+
+
+class ShortSighted(ScriptedChatModel):
+    """A model that reads a number of characters at once."""
+
+    def __init__(self, characters: int) -> None:
+        super().__init__(otherwise=Answer(("Fine.",)))
+        self.characters = characters
+        self.refused = 0
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        if sum(len(str(prompt.content)) for prompt in prompts) > self.characters:
+            self.refused += 1
+            raise ContextTooLong
+        async for chunk in super().stream(settings, prompts, thread_files=thread_files, tools=tools):
+            yield chunk
+
+
+async def test_a_prompt_that_is_too_long_is_shortened_and_the_length_is_remembered() -> None:
+    harness = Harness(model=ShortSighted(3_000))
+    model = harness.model
+    assert isinstance(model, ShortSighted)
+    for number in range(12):
+        said = await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
+        assert said.text == "Fine.", number
+    assert 1 <= model.refused <= 4
+    refused = model.refused
+    await harness.say("m-last", content="last " + "many words " * 60)
+    assert model.refused == refused
+
+
+async def test_a_message_that_is_too_long_by_itself_is_told_so_and_ends_nothing() -> None:
+    harness = Harness(model=ShortSighted(3_000))
+    said = await harness.say("m1", content="many words " * 2_000)
+    assert said.last["code"] == "context_too_long"
+    assert "shorter" in said.last["message"]
+    assert (await harness.say("m2", content="Short.")).text == "Fine."
+
+
+async def test_results_of_tools_are_shortened_before_a_turn_fails() -> None:
+    harness = Harness(assistant=armed(), model=ShortSighted(4_000))
+
+    async def weather(city: str) -> str:
+        return f"Sunny in {city}. " * 600
+
+    harness.tools.add("weather", weather, parameters=CITY)
+    harness.model.script(Answer.calling(call(city="Oslo")), "Sunny.")
+    assert (await harness.say()).text == "Sunny."
+
+
+# Questions that failed
+
+
+def questions(harness: Harness, request: int) -> list[str]:
+    return [str(each.content) for each in harness.model.asked[request].prompts if each.role is Role.USER]
+
+
+@pytest.mark.parametrize("error", [ModelUnavailable(), ContentFiltered()])
+async def test_a_question_that_failed_is_readable_but_in_no_later_prompt(error: Any) -> None:
+    harness = Harness()
+    harness.model.script("One.", error, "Three.")
+    await harness.say("m1", content="first")
+    assert (await harness.say("m2", content="second")).last["code"] == error.code
+    assert (await harness.say("m3", content="third")).text == "Three."
+    assert questions(harness, 2) == ["first", "third"]
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    stored = await harness.store.read_messages(harness.ada, thread, limit=50, before=None)
+    assert [each.text for each in stored.messages] == ["first", "One.", "second", "third", "Three."]
+
+
+async def test_a_thread_whose_first_question_failed_goes_on() -> None:
+    harness = Harness()
+    harness.model.script(ModelUnavailable())
+    await harness.say("m1", content="first")
+    for number in range(2, 8):
+        assert (await harness.say(f"m{number}", content=f"{number}")).text == "Hello there."
+    assert questions(harness, 6) == [str(number) for number in range(2, 8)]
+
+
+async def test_an_answer_that_broke_off_stays_in_later_prompts() -> None:
+    harness = Harness()
+    harness.model.script(Answer(("Half an ",), ModelUnavailable()))
+    await harness.say("m1", content="first")
+    await harness.say("m2", content="second")
+    assert questions(harness, 1) == ["first", "second"]
+
+
+async def test_of_a_filtered_exchange_only_the_calls_stay() -> None:
+    harness = with_weather(armed())
+    harness.model.script(Answer.calling(call(city="Oslo"), text="Looking."), Answer(("Bad wo",), ContentFiltered()))
+    await harness.say("m1", content="first")
+    await harness.say("m2", content="second")
+    asked = harness.model.asked[2].prompts
+    assert "first" not in str(asked)
+    assert "Bad wo" not in str(asked)
+    assert [len(each.tool_calls) for each in asked if each.role is Role.ASSISTANT] == [1]
+    assert "Sunny in Oslo." in str(asked)
