@@ -7,6 +7,7 @@ import re
 from baton.adapters import s3_files
 from baton.adapters.egress import limits as egress
 from baton.adapters.extraction import pdf
+from baton.adapters.models import attached_file, attachments, file_types
 from baton.agents import agent_loop, remote_answers, tool_calls
 from baton.api import audit, body_limit
 from baton.api.runs import TURN_SECONDS
@@ -40,6 +41,10 @@ LIMITS: dict[str, tuple[int, str]] = {
     "parts of a message": (content.MAX_PARTS, ""),
     "a WebSocket frame, either way": (events.MAX_FRAME_BYTES, "bytes"),
     "an uploaded file": (s3_files.MAX_FILE_BYTES, "bytes"),
+    "images and documents of one request to a model": (attachments.MAX_HELD_BYTES, "bytes"),
+    "the text of a file for a model": (file_types.MAX_CHARACTERS, "characters"),
+    "texts of all files of one request to a model": (attached_file.MAX_TEXT_CHARACTERS, "characters"),
+    "reading the documents of one request to a model": (int(attachments.MAX_READING_SECONDS), "seconds"),
     "a message id": (identity.MAX_MESSAGE_ID, "characters"),
     "a thread id of the host's": (identity.MAX_EXTERNAL_ID, "characters"),
     "a user's id": (identity.MAX_USER_ID, "characters"),
