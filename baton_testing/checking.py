@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from baton_testing.conversation_test import Expectation
 from baton_testing.matching import holds
@@ -45,7 +46,7 @@ def _calls(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
         found = [call for call in seen.calls if _fits(call, wanted)]
         told = f"{wanted.tool} is called" + (f" by {wanted.by}" if wanted.by else "")
         if wanted.arguments is not None:
-            told += f" with {json.dumps(wanted.arguments, ensure_ascii=False)}"
+            told += f" with {_json(wanted.arguments)}"
         if wanted.times is not None and len(found) != wanted.times:
             yield Unmet(f"{told}, {wanted.times} times", f"{len(found)} times: {_told(seen.calls)}")
         elif wanted.times is None and not found:
@@ -90,6 +91,13 @@ def _words(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
             yield Unmet(f"agents do not say {words!r}", f"they said {seen.text!r}")
     if wanted.matches is not None and not re.search(wanted.matches, seen.text):
         yield Unmet(f"what agents say matches {wanted.matches!r}", f"they said {seen.text!r}")
+    if wanted.result is not None and not holds(seen.result, wanted.result):
+        happened = "no agent gave a structured answer" if seen.result is None else f"it is {_json(seen.result)}"
+        yield Unmet(f"the result holds {_json(wanted.result)}", happened)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _plain(text: str) -> str:

@@ -74,6 +74,8 @@ class Expectation(Part):
     """Words that must not."""
     matches: str | None = None
     """A regular expression that must be found in what agents said."""
+    result: dict[str, Any] | None = None
+    """What the last structured answer must hold; other fields may be there too."""
     error: str | None = None
     """The code of the error that the run must end with. Without it, every error is a failure."""
     closed: bool | None = None

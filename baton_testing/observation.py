@@ -50,6 +50,8 @@ class Observation:
     """Tools for which a person was asked."""
     closings: tuple[str, ...] = ()
     """Why the conversation was closed."""
+    result: Any = None
+    """The value of the last structured answer."""
     error: str | None = None
     """The code of the error that the run, or the request, ended with."""
     problems: tuple[str, ...] = ()
@@ -100,6 +102,7 @@ def together(parts: list[Observation]) -> Observation:
             )
         },
         returns=sum(part.returns for part in parts),
+        result=next((part.result for part in reversed(parts) if part.result is not None), None),
         error=next((part.error for part in parts if part.error is not None), None),
         tokens=sum(part.tokens for part in parts),
         milliseconds=sum(part.milliseconds for part in parts),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from baton.domain.events import Event
 from baton.domain.handoff import HandoffOutcome, HandoffRequest
@@ -61,6 +62,7 @@ class Watch:
             workflow_states=tuple(dict.fromkeys(states)),
             approvals=_approvals(events),
             closings=self._new_closings(),
+            result=_result(events),
             error=error or _error(events),
             problems=tuple(problems),
             tokens=tokens,
@@ -115,6 +117,11 @@ def _approvals(events: Sequence[Event]) -> tuple[str, ...]:
     outcomes = [event.body.get("outcome") or {} for event in events if event.type == "RUN_FINISHED"]
     interrupts = [each for outcome in outcomes for each in outcome.get("interrupts") or ()]
     return tuple(str((each.get("metadata") or {}).get("toolName")) for each in interrupts)
+
+
+def _result(events: Sequence[Event]) -> Any:
+    found = [event.body.get("result") for event in events if event.type == "RUN_FINISHED"]
+    return next((result for result in reversed(found) if result is not None), None)
 
 
 def _error(events: Sequence[Event]) -> str | None:

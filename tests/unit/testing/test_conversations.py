@@ -46,6 +46,15 @@ def test_a_server_that_is_neither_stubbed_nor_reached_is_noted_and_its_stub_offe
     assert run(project, written(project, step, tools=stub)).code == 0
 
 
+def test_a_structured_answer_is_held_against_its_fields(project: Project) -> None:
+    append(project, "answer_schema: {type: object, required: [city], properties: {city: {type: string}}}\n")
+    step = {"say": "Where?", "answers": ['{"city": 7}', '{"city": "Oslo"}'], "expect": {"result": {"city": "Oslo"}}}
+    assert run(project, written(project, step)).code == 0
+    ran = run(project, written(project, {**step, "answers": ['{"city": "Bergen"}']}))
+    assert 'the result holds {"city": "Oslo"}' in ran.output
+    assert 'it is {"city": "Bergen"}' in ran.output
+
+
 @pytest.mark.parametrize(("decision", "outcome"), [("approve", "is on its way"), ("decline", "A-1001")])
 def test_a_person_decides_on_a_call(project: Project, decision: str, outcome: str) -> None:
     move = "tools:\n  - type: python\n    name: order_status\n    description: It.\n"

@@ -27,6 +27,7 @@ SEEN = Observation(
     workflow_states=("ASK", "BUILD"),
     approvals=("delete",),
     closings=("Timeout",),
+    result={"city": "Oslo", "degrees": -3},
     tokens=100,
     milliseconds=5.0,
 )
@@ -52,6 +53,7 @@ CALL = {"tool": "order_status"}
         ({"says": ["is on its way"]}, {"says": "lost"}),
         ({"says_not": "lost"}, {"says_not": ["lost", "Way"]}),
         ({"matches": r"WAY\.$"}, {"matches": "^way"}),
+        ({"result": {"city": "Oslo"}}, {"result": {"city": "Bergen"}}),
         ({"closed": True}, {"closed": False}),
         ({"max_tokens": 100}, {"max_tokens": 99}),
         ({"max_milliseconds": 5}, {"max_milliseconds": 4.9}),
@@ -60,6 +62,12 @@ CALL = {"tool": "order_status"}
 def test_an_expectation_is_met_by_what_it_names_only(met: dict[str, Any], not_met: dict[str, Any]) -> None:
     assert list(unmet(Expectation.model_validate(met), SEEN)) == []
     assert len(list(unmet(Expectation.model_validate(not_met), SEEN))) == 1
+
+
+def test_a_result_is_not_met_by_text() -> None:
+    wanted = Expectation(result={"city": "Oslo"})
+    told = [each.happened for each in unmet(wanted, replace(SEEN, result=None))]
+    assert told == ["no agent gave a structured answer"]
 
 
 def test_an_error_is_met_by_its_code() -> None:
