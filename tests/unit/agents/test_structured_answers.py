@@ -21,6 +21,7 @@ from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.wiki import answer, interrupted, wiki, yes
 from tests.unit.agents.test_progress import in_virtual_time
 
 SCHEMA: dict[str, Any] = {
@@ -230,6 +231,15 @@ async def test_the_last_answer_of_a_turn_is_checked_and_corrected_too() -> None:
     assert (await harness.say()).last["result"] == OSLO
     assert harness.model.asked[2].settings.tool_choice == "none"
     assert LAST_ANSWER in [content for _, content in harness.model.asked[2].contents]
+
+
+async def test_an_agent_that_waits_for_an_approval_owes_its_answer_until_then() -> None:
+    harness = wiki(answer_schema=SCHEMA)
+    (interrupt,) = await interrupted(harness)
+    harness.model.script("Done.", WRITTEN)
+    said = await answer(harness, yes(interrupt))
+    assert said.last["result"] == OSLO
+    assert len(harness.model.asked) == 3
 
 
 async def test_a_stopped_answer_is_not_shown(harness: Harness) -> None:

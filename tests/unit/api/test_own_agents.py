@@ -94,6 +94,8 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
         (TUTOR | {"sentences": {"en": {"hello": "Hi"}}}, "sentences.en.hello: there is no such sentence"),
         (TUTOR | {"triggers": ["(a+)+$(?=b)"]}, "triggers.0: the pattern"),
         (TUTOR | {"triggers": [".*"]}, "triggers.0: the trigger '.*' matches nearly every message."),
+        (TUTOR | {"answerSchema": {"type": "string"}}, "answerSchema: must be a JSON Schema of type object."),
+        (TUTOR | {"answerSchema": {"type": "object", "$ref": "#/x"}}, "answerSchema: $ref '#/x' must be '#' or"),
         (TUTOR | {"systemPrompt": "x" * 70_000}, "it is longer than 64 KB."),
         ("name: [1\n", "line 2: "),
         ("a: &a [x, x]\nb: [*a, *a]\n", "aliases (*name) are not allowed."),

@@ -14,6 +14,7 @@ from baton.api.runs import TURN_SECONDS
 from baton.catalog import agent_drafts, tenant_agents
 from baton.domain import (
     agent_checks,
+    answer_schema,
     branches,
     content,
     document,
@@ -26,6 +27,7 @@ from baton.domain import (
     source,
     tenant_limits,
     thread_title,
+    tool_call,
     workflow_moves,
 )
 from baton.handoffs import forks
@@ -65,6 +67,8 @@ LIMITS: dict[str, tuple[int, str]] = {
     "sources of an answer": (agent_loop.MAX_SOURCES, ""),
     "tools of an agent": (agent_checks.MAX_TOOLS, ""),
     "an agent's definition": (agent_drafts.MAX_DEFINITION, "bytes"),
+    "an agent's `answer_schema`": (answer_schema.MAX_SCHEMA_BYTES, "bytes"),
+    "values of a structured answer": (tool_call.MAX_VALUES, ""),
     "a tenant's definitions together": (tenant_agents.MAX_DEFINITIONS, "bytes"),
     "a tenant's own agents": (tenant_limits.MAX_AGENTS, ""),
     "a workflow's collected data": (workflow_moves.MAX_DATA, "bytes"),
