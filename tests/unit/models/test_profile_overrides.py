@@ -33,7 +33,7 @@ def test_facts_have_the_types_of_a_profile() -> None:
         ({"maxTools": "20"}, r"gpt\.maxTools: Input should be a valid integer"),
         ({"maxTools": 0}, r"gpt\.maxTools: must be 1 or more"),
         ({"alternates": "yes"}, r"gpt\.alternates: Input should be a valid boolean"),
-        ({"system": "last"}, r"gpt\.system: Input should be 'anywhere', 'first' or 'user'"),
+        ({"system": "last"}, r"gpt\.system: Input should be 'anywhere', 'head', 'first' or 'user'"),
         ({"toolNames": "["}, r"gpt\.toolNames: is no regular expression"),
         ({"maxTools": 3, "max_tools": 4}, r"gpt\.max_tools: is given twice"),
         ([], r"BATON_MODEL_PROFILES: gpt: must be an object"),

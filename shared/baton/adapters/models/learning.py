@@ -18,7 +18,9 @@ _WORDS = ("unsupported", "not support", "unknown", "unrecognized", "unexpected",
 _SYSTEM_FIRST = re.compile(
     r"system (message|prompt|role).{0,40}(beginning|first|start|only one|once|multiple)|single system"
 )
-_NO_SYSTEM = re.compile(r"system role (is )?not supported|does not support (the )?(role )?.?system|'system' is not")
+_NO_SYSTEM = re.compile(
+    r"support system messages|system role (is )?not supported|does not support (the )?(role )?.?system|'system' is not"
+)
 _ALTERNATION = re.compile(
     r"(roles? must|must) alternate|alternate between|consecutive (user|assistant)|after role .user."
 )
@@ -162,7 +164,9 @@ def _by_roles(form: RequestForm, words: str) -> RequestForm | None:
         return replace(form, profile=replace(profile, system=SystemPlace.USER, alternates=True, user_first=True))
     if _SYSTEM_FIRST.search(words) and profile.system is SystemPlace.ANYWHERE:
         return replace(form, profile=replace(profile, system=SystemPlace.FIRST))
-    if profile.user_after_tool and re.search(r"role .?user.? after role .?tool", words):
+    if profile.user_after_tool and re.search(
+        r"role .?user.? after role .?tool|tool result blocks cannot be provided in the same turn", words
+    ):
         return replace(form, profile=replace(profile, user_after_tool=False))
     if (_ALTERNATION.search(words) or "unexpected role" in words) and not profile.alternates:
         system = SystemPlace.FIRST if profile.system is SystemPlace.ANYWHERE else profile.system
@@ -180,6 +184,10 @@ def _by_tools(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -
         return replace(form, profile=replace(profile, tools_with_history=True))
     if not sent.has_tools:
         return None
+    if "tool use in streaming mode" in words:
+        if profile.further.get("streams_tools") == "no":
+            return None
+        return replace(form, profile=replace(profile, further={**profile.further, "streams_tools": "no"}))
     if "$ref" in words or "$defs" in words:
         return replace(form, profile=replace(profile, inlines_refs=True)) if not profile.inlines_refs else None
     about_schema = "schema" in words or "unknown name" in words or "parameters" in words

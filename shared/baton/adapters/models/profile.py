@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from baton.domain.provider_parts import Replay
 
@@ -23,6 +25,8 @@ class SystemPlace(StrEnum):
     """Where system messages may stand."""
 
     ANYWHERE = "anywhere"
+    HEAD = "head"
+    """Several, before all other messages. Later notes are sent as text of the user."""
     FIRST = "first"
     """One, before all other messages. Later notes are sent as text of the user."""
     USER = "user"
@@ -66,12 +70,16 @@ class EffortForm(StrEnum):
     """Anthropic's thinking with a budget of tokens."""
     REASONING_CONFIG = "reasoning_config"
     """Qwen's field of that name on Bedrock."""
+    NOVA = "nova"
+    """``reasoningConfig`` of Amazon's models."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
     """What a model takes, and in which form. The defaults fit an unknown endpoint of Chat Completions."""
 
+    family: str | None = None
+    """The name of a known model that this one is, for names that do not tell, such as that of a deployment."""
     api: Api = Api.CHAT
     dropped: frozenset[str] = frozenset()
     """Settings and optional fields that are not sent, by the names of ``ModelSettings`` or of the request."""
@@ -132,3 +140,12 @@ class ModelProfile:
     """The vocabulary that counts tokens. Others than this one are estimated by it."""
     further: dict[str, str] = field(default_factory=dict)
     """Facts that only one adapter reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRule:
+    """Facts of the models that two patterns match."""
+
+    host: str
+    model: str
+    facts: Mapping[str, Any]

@@ -11,22 +11,9 @@ the providers' documentation, and bug reports of other projects, named where not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from baton.adapters.models.profile import AnswerForm, Api, CacheHints, SystemPlace
+from baton.adapters.models.bedrock_profiles import BEDROCK
+from baton.adapters.models.profile import AnswerForm, Api, CacheHints, ProfileRule, SystemPlace
 from baton.domain.provider_parts import Replay
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileRule:
-    """Facts of the models that two patterns match."""
-
-    host: str
-    model: str
-    facts: Mapping[str, Any]
-
 
 SAMPLING = frozenset({"temperature", "top_p"})
 """Refused by models that think before they answer."""
@@ -199,4 +186,4 @@ FAMILIES_AT_ENDPOINTS = (
     ),
 )
 
-TABLE: tuple[ProfileRule, ...] = (*ENDPOINTS, *FAMILIES, *FAMILIES_AT_ENDPOINTS)
+TABLE: tuple[ProfileRule, ...] = (*ENDPOINTS, *FAMILIES, *FAMILIES_AT_ENDPOINTS, *BEDROCK)

@@ -73,22 +73,30 @@ class Profiles:
 
 
 def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> ModelProfile:
-    """Return the profile of a model by the table and the ``overrides``."""
+    """Return the profile of a model by the table and the ``overrides``, one of which may name its family."""
     from baton.adapters.models.profile_table import TABLE
 
-    profile, name = ModelProfile(), normalised(model)
+    name = normalised(model)
+    own = [
+        facts
+        for pattern, facts in (overrides or {}).items()
+        if fnmatchcase(name, pattern.lower()) or fnmatchcase(model.lower(), pattern.lower())
+    ]
+    known = normalised(next((facts["family"] for facts in reversed(own) if facts.get("family")), model))
+    profile = ModelProfile()
     for rule in TABLE:
-        if fnmatchcase(host, rule.host) and fnmatchcase(name, rule.model):
+        if fnmatchcase(host, rule.host) and fnmatchcase(known, rule.model):
             profile = with_facts(profile, rule.facts)
-    for pattern, facts in (overrides or {}).items():
-        if fnmatchcase(name, pattern.lower()) or fnmatchcase(model.lower(), pattern.lower()):
-            profile = with_facts(profile, facts)
+    for facts in own:
+        profile = with_facts(profile, facts)
     return profile
 
 
 def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
-    """Return the profile with other facts. What is dropped adds up."""
-    added = {name: frozenset(facts[name]) | getattr(profile, name) for name in _ADDED if name in facts}
+    """Return the profile with other facts. What is dropped adds up, and so do facts of one adapter only."""
+    added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in _ADDED if name in facts}
+    if "further" in facts:
+        added["further"] = {**profile.further, **facts["further"]}
     return replace(profile, **{**facts, **added})
 
 

@@ -53,9 +53,9 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     laid = _without_blanks(laid)
     if profile.call_ids is not None:
         laid = _with_ids(laid, profile.call_ids)
-    if profile.system is not SystemPlace.ANYWHERE:
+    if profile.system in (SystemPlace.FIRST, SystemPlace.USER):
         laid = _with_one_system(laid, profile.system)
-    if profile.alternates or profile.system is not SystemPlace.ANYWHERE:
+    if profile.alternates or profile.system in (SystemPlace.FIRST, SystemPlace.USER):
         laid = _alternating(laid, joins_answers=profile.alternates)
     if profile.user_first:
         laid = _beginning_with_user(laid)
@@ -122,20 +122,26 @@ def _safe(piece: Piece, profile: ModelProfile) -> Piece:
 
 def _without_foreign_calls(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
     """Tell calls without parts of this model as text, since it refuses calls that it has not signed."""
-    foreign = {
-        call.id: call
-        for message in laid
-        if message.calls and (message.parts is None or not any("call" in part for part in message.parts.parts))
-        for call in message.calls
-    }
+    signed = [message.parts is not None and any("call" in part for part in message.parts.parts) for message in laid]
+    foreign = [message for message, is_signed in zip(laid, signed, strict=True) if message.calls and not is_signed]
+    return _with_calls_as_text(laid, foreign)
+
+
+def with_calls_as_text(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
+    """Tell all calls and their results as text, for requests that declare no tools."""
+    return _with_calls_as_text(laid, laid)
+
+
+def _with_calls_as_text(laid: Sequence[LaidMessage], told: Sequence[LaidMessage]) -> list[LaidMessage]:
+    foreign = {call.id: call for message in told for call in message.calls}
     kept: list[LaidMessage] = []
     for message in laid:
         if message.role is Role.TOOL and message.call_id in foreign:
             call = foreign[message.call_id or ""]
             kept.append(LaidMessage(Role.USER, (f"[Result of {call.name}: {message.text}]",)))
         elif message.calls and message.calls[0].id in foreign:
-            told = "\n".join(f"[Called {call.name} with {call.arguments}.]" for call in message.calls)
-            texts = tuple(piece for piece in (*message.pieces, told) if piece)
+            sentences = "\n".join(f"[Called {call.name} with {call.arguments}.]" for call in message.calls)
+            texts = tuple(piece for piece in (*message.pieces, sentences) if piece)
             kept.append(replace(message, pieces=texts, calls=(), parts=None))
         else:
             kept.append(message)

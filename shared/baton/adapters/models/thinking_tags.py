@@ -1,12 +1,12 @@
-"""Separate thinking between ``<think>`` tags from the answer, also where a tag is split across chunks."""
+"""Separate thinking between tags such as ``<think>`` from the answer, also where a tag is split across chunks."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-OPEN, CLOSE = "<think>", "</think>"
-_LONGEST = len(CLOSE)
+TAG = "think"
+"""The name of the tag that most models use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class ThinkingTags:
     quotes, in code or between its words, stay.
     """
 
-    def __init__(self, *, thinks_first: bool = False) -> None:
+    def __init__(self, *, thinks_first: bool = False, tag: str = TAG) -> None:
+        self._open, self._close = f"<{tag}>", f"</{tag}>"
         self._held = ""
         """Text that may be the beginning of a tag."""
         self._is_thinking = False
@@ -46,9 +47,9 @@ class ThinkingTags:
         takes_back = False
         while self._held:
             if self._is_thinking:
-                before, tag, after = self._held.partition(CLOSE)
+                before, tag, after = self._held.partition(self._close)
                 if not tag:
-                    kept = _partial(self._held, CLOSE)
+                    kept = _partial(self._held, self._close)
                     thinking.append(self._held[: len(self._held) - kept])
                     self._held = self._held[len(self._held) - kept :]
                     break
@@ -57,13 +58,13 @@ class ThinkingTags:
                 continue
             if not self._has_words(answer):
                 stripped = self._held.lstrip()
-                if stripped.startswith(OPEN):
+                if stripped.startswith(self._open):
                     self._is_thinking, self._has_thought, self._waits_for_close = True, True, False
-                    self._held = stripped[len(OPEN) :]
+                    self._held = stripped[len(self._open) :]
                     continue
                 if self._has_thought:
                     self._held = stripped  # the blank lines between thinking and answer belong to neither
-                if not stripped or (OPEN.startswith(stripped) and len(stripped) < len(OPEN)):
+                if not stripped or (self._open.startswith(stripped) and len(stripped) < len(self._open)):
                     break  # blank, or perhaps a tag: wait for more
             place, is_known = self._closing_place(answer)
             if place is not None and is_known:
@@ -71,10 +72,10 @@ class ThinkingTags:
                 thinking.append(said if not self._said else self._held[:place])
                 takes_back = bool(self._said)
                 self._said, self._waiting, answer = [], [], []
-                self._held = self._held[place + len(CLOSE) :]
+                self._held = self._held[place + len(self._close) :]
                 self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
                 continue
-            kept = len(self._held) - place if place is not None else _partial(self._held, CLOSE)
+            kept = len(self._held) - place if place is not None else _partial(self._held, self._close)
             free = self._held[: len(self._held) - kept]
             self._held = self._held[len(self._held) - kept :]
             (self._waiting if self._waits_for_close else answer).append(free)
@@ -101,13 +102,13 @@ class ThinkingTags:
 
         A tag that the answer quotes has no place. What follows a tag decides: a blank line, or words of a sentence.
         """
-        place = self._held.find(CLOSE)
+        place = self._held.find(self._close)
         if place < 0 or self.closed_unopened:
             return None, False
         before = "".join([*self._said, *self._waiting, *answer, self._held[:place]])
-        if OPEN in before or before.count("```") % 2 or before.count("`") % 2:
+        if self._open in before or before.count("```") % 2 or before.count("`") % 2:
             return None, False
-        after = self._held[place + len(CLOSE) :]
+        after = self._held[place + len(self._close) :]
         if before.endswith("\n") or re.match(r"[ \t]*\n", after):
             return place, True
         return (None, False) if after.strip() else (place, False)
