@@ -118,7 +118,7 @@ class DirectSender:
     def _connect(self, origin: Origin, url: str) -> HTTPConnection:
         scheme, host, port = origin
         connection = (
-            _SecureRequests(host, port, timeout=self._connect_seconds, context=_verification())
+            _SecureRequests(host, port, timeout=self._connect_seconds, context=verification())
             if scheme == "https"
             else _WholeRequests(host, port, timeout=self._connect_seconds)
         )
@@ -181,7 +181,7 @@ def _close(idle: dict[Origin, deque[HTTPConnection]]) -> None:
 
 
 @cache
-def _verification() -> ssl.SSLContext:
+def verification() -> ssl.SSLContext:
     """Return what trusts the certificates that botocore trusts."""
     bundle = botocore.session.get_session().get_config_variable("ca_bundle")
     return ssl.create_default_context(cafile=bundle or get_cert_path(verify=True))

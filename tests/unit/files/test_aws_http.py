@@ -271,9 +271,9 @@ class TestTls:
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
         )
-        aws_http._verification.cache_clear()
+        aws_http.verification.cache_clear()
         yield
-        aws_http._verification.cache_clear()
+        aws_http.verification.cache_clear()
 
     @pytest.fixture
     def secure(self) -> Iterator[Server]:

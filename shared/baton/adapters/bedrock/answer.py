@@ -1,0 +1,229 @@
+"""Read the answer of Converse or ConverseStream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import httpx2 as httpx
+
+from baton.adapters.bedrock.blocks import AnswerBlocks, TooManyBlocks
+from baton.adapters.bedrock.event_stream import BrokenStream, StreamEvent
+from baton.adapters.bedrock.events import Events
+from baton.adapters.bedrock.failures import broken_failure, streamed_failure
+from baton.adapters.bedrock.request import ConverseRequest
+from baton.adapters.models.failure import FailureKind, ProviderFailure
+from baton.adapters.models.learning import RequestForm
+from baton.adapters.models.profile import ModelProfile
+from baton.adapters.models.thinking_tags import TAG, Separated, ThinkingTags
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.provider_parts import ProviderParts
+from baton.domain.text import first_bytes, utf8_size
+from baton.domain.usage import Usage
+from baton.ports.chat_model import (
+    MAX_ANSWER_BYTES,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    ReasoningDelta,
+    TextDelta,
+    TextTakenBack,
+)
+
+_REASONS = {
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "tool_use": FinishReason.TOOL_CALLS,
+    "max_tokens": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
+}
+_FILTERED = ("guardrail_intervened", "content_filtered", "refusal")
+_MALFORMED = ("malformed_model_output", "malformed_tool_use")
+
+
+class ConverseAnswer:
+    """``OpenedAnswer`` of Converse."""
+
+    def __init__(
+        self,
+        events: Events,
+        request: ConverseRequest,
+        settings: ModelSettings,
+        profile: ModelProfile,
+        origin: str,
+        tools: OfferedTools,
+    ) -> None:
+        self.reason: FinishReason | None = None
+        self.is_cut = False
+        self.sent = request.sent
+        self._events = events
+        self._request = request
+        self._settings = settings
+        self._profile = profile
+        self._origin = origin
+        self._tools = tools
+        self._blocks = AnswerBlocks()
+        self._said = 0
+        self._usage: Usage | None = None
+        self._tag = profile.further.get("thinking_tag", TAG)
+        self._tags = ThinkingTags(thinks_first=profile.thinks_first, tag=self._tag)
+        self._tagged = -1
+        """The block whose text the tags are looked for in."""
+        self._thinks_first = False
+        self._held: list[ModelChunk] = []
+        """What a guardrail may have put in the place of the answer, as only the end of the stream will tell."""
+        self._holds = "guardrailConfig" in request.body
+
+    @property
+    def size(self) -> int:
+        """See ``OpenedAnswer``."""
+        return self._said + self._blocks.size
+
+    def cut(self) -> None:
+        """See ``OpenedAnswer``."""
+        self.is_cut, self.reason = True, FinishReason.LENGTH
+
+    async def next(self) -> Sequence[ModelChunk] | None:
+        """See ``OpenedAnswer``."""
+        try:
+            event = await anext(self._events, None)
+        except (httpx.HTTPError, BrokenStream) as error:
+            raise broken_failure(error) from None
+        if event is None:
+            return None
+        if event.is_exception:
+            raise streamed_failure(event)
+        try:
+            chunks = self._taken(event)
+        except TooManyBlocks:
+            self.cut()
+            return ()
+        if self.size > MAX_ANSWER_BYTES:
+            self.cut()
+        return self._released(chunks) if self._holds else chunks
+
+    async def aclose(self) -> None:
+        """See ``OpenedAnswer``."""
+        await self._events.aclose()
+
+    def learned(self, form: RequestForm) -> RequestForm:
+        """See ``OpenedAnswer``."""
+        if self._thinks_first and not form.profile.thinks_first:
+            return replace(form, profile=replace(form.profile, thinks_first=True))
+        return form
+
+    def end(self) -> Sequence[ModelChunk]:
+        """See ``OpenedAnswer``."""
+        chunks = [*self._held, *self._end_of_text()]
+        if self.reason is None:
+            raise ModelUnavailable
+        is_forbidden = self._settings.tool_choice == "none" or not self._tools.tools
+        calls = [] if is_forbidden else self._blocks.calls(self._tools, cut=self.reason is FinishReason.LENGTH)
+        if self.reason is not FinishReason.LENGTH:
+            self.reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
+        parts = ProviderParts.of(
+            self._origin, self._profile.replay, self._blocks.parts(self._profile, with_calls=bool(calls))
+        )
+        finished = Finished(self.reason, self._settings.model, self._usage, parts, self._request.dropped)
+        return [*chunks, *calls, finished]
+
+    def _taken(self, event: StreamEvent) -> list[ModelChunk]:
+        """Return what an event holds. Raises ``TooManyBlocks``, and the errors of the answer's end."""
+        fields = event.fields
+        match event.name:
+            case "contentBlockStart":
+                start = fields.get("start")
+                call = start.get("toolUse") if isinstance(start, Mapping) else None
+                if isinstance(call, Mapping):
+                    self._blocks.begin_call(_index(fields), call)
+            case "contentBlockDelta" if isinstance(fields.get("delta"), Mapping):
+                return self._taken_delta(_index(fields), fields["delta"])
+            case "contentBlockStop" if _index(fields) == self._tagged:
+                return self._end_of_text()
+            case "messageStop":
+                self._stop(fields.get("stopReason"))
+            case "metadata":
+                self._usage = _usage(fields.get("usage")) or self._usage
+        return []  # padding, the beginning of a message, and events that are not known yet
+
+    def _taken_delta(self, index: int, delta: Mapping[str, Any]) -> list[ModelChunk]:
+        text, call, reasoning = delta.get("text"), delta.get("toolUse"), delta.get("reasoningContent")
+        if isinstance(call, Mapping):
+            self._blocks.add_arguments(index, call.get("input"))
+        elif isinstance(reasoning, Mapping):
+            return self._shown_thinking(self._blocks.add_reasoning(index, reasoning))
+        elif isinstance(text, str):
+            ended = self._end_of_text() if index != self._tagged else []
+            self._tagged = index
+            return [*ended, *self._separated(self._tags.take(self._fitting(text)))]
+        return []
+
+    def _end_of_text(self) -> list[ModelChunk]:
+        """Return what is left of a block of text. Tags do not span blocks."""
+        chunks = self._separated(self._tags.end()) if self._tagged >= 0 else []
+        self._thinks_first = self._thinks_first or self._tags.closed_unopened
+        self._tags, self._tagged = ThinkingTags(tag=self._tag), -1
+        return chunks
+
+    def _separated(self, found: Separated) -> list[ModelChunk]:
+        chunks: list[ModelChunk] = []
+        if found.takes_back:
+            self._blocks.forget_text()
+            chunks.append(TextTakenBack())
+        chunks += self._shown_thinking(found.thinking)
+        if found.text:
+            self._blocks.note_text(self._tagged, len(found.text))
+            chunks.append(TextDelta(found.text))
+        return chunks
+
+    def _shown_thinking(self, thinking: str) -> list[ModelChunk]:
+        return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
+
+    def _fitting(self, text: str) -> str:
+        """Return ``text``, cut to the remaining length of the answer."""
+        room = MAX_ANSWER_BYTES - self.size
+        fitting = first_bytes(text, room)
+        self._said += utf8_size(fitting)
+        if len(fitting) < len(text) or room < 0:
+            self.cut()
+        return fitting
+
+    def _stop(self, told: object) -> None:
+        """Note why the model stopped. Raises ``ContentFiltered``, ``ContextTooLong`` and ``ProviderFailure``."""
+        reason = told if isinstance(told, str) else ""
+        if reason in _FILTERED:
+            raise ContentFiltered
+        if reason in _MALFORMED:
+            raise ProviderFailure(reason, FailureKind.PROTOCOL, text="The model's answer cannot be read.")
+        if reason == "model_context_window_exceeded" and not self.size:
+            raise ContextTooLong
+        self.reason = _REASONS.get(reason, FinishReason.STOP)
+
+    def _released(self, chunks: list[ModelChunk]) -> list[ModelChunk]:
+        """Return the chunks that came before these: the last ones may be a guardrail's message."""
+        if not chunks:
+            return []
+        released, self._held = self._held, chunks
+        return released
+
+
+def _index(fields: Mapping[str, Any]) -> int:
+    index = fields.get("contentBlockIndex")
+    return index if isinstance(index, int) and index >= 0 else 0
+
+
+def _usage(told: object) -> Usage | None:
+    """Return the tokens; those of the cache are no part of what the service calls input."""
+    if not isinstance(told, Mapping):
+        return None
+    asked, said = _tokens(told, "inputTokens"), _tokens(told, "outputTokens")
+    read, written = _tokens(told, "cacheReadInputTokens"), _tokens(told, "cacheWriteInputTokens")
+    return Usage(asked + read + written, said, read, written)
+
+
+def _tokens(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

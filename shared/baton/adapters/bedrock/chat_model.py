@@ -1,0 +1,139 @@
+"""A chat model behind the Converse API of Amazon Bedrock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from baton.adapters.bedrock.answer import ConverseAnswer
+from baton.adapters.bedrock.connection import BedrockConnection
+from baton.adapters.bedrock.events import Events
+from baton.adapters.bedrock.request import ConverseRequest, Guardrail, converse_request
+from baton.adapters.circuit_breaker import CircuitBreakers
+from baton.adapters.models.answer_forms import schema_note
+from baton.adapters.models.attachments import Attachments
+from baton.adapters.models.bedrock_profiles import HOST
+from baton.adapters.models.content import LaidMessage
+from baton.adapters.models.failure import Backoff, ProviderFailure
+from baton.adapters.models.learning import RequestForm
+from baton.adapters.models.model_calls import ModelCalls, Question, Refused
+from baton.adapters.models.profile import ModelProfile
+from baton.adapters.models.profiles import Profiles
+from baton.adapters.models.prompt_layout import Layout, lay_out, with_calls_as_text
+from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
+from baton.domain.message import Role
+from baton.off_loop import off_loop
+from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.documents import DocumentReader
+from baton.ports.files import ThreadFiles
+
+STREAM_TYPE = "application/vnd.amazon.eventstream"
+JSON_TYPE = "application/json"
+
+
+class BedrockChatModel:
+    """``ports.chat_model.ChatModel`` over ConverseStream, for foundation models and inference profiles.
+
+    Attempts, retries and the circuit are those of ``ModelCalls``. Requests are signed and sent without a thread for
+    each answer. With ``sends_metadata`` each request says in invocation logs what it is about. ``guardrail`` judges all
+    questions and answers. ``profiles`` replace what is declared of models.
+    """
+
+    def __init__(
+        self,
+        connection: BedrockConnection,
+        *,
+        guardrail: Guardrail | None = None,
+        sends_metadata: bool = False,
+        max_retries: int = 3,
+        backoff_seconds: float = 0.5,
+        breakers: CircuitBreakers | None = None,
+        profiles: Mapping[str, Mapping[str, Any]] | None = None,
+        reader: DocumentReader | None = None,
+    ) -> None:
+        self._connection = connection
+        self._reader = reader
+        self._calls = ModelCalls(
+            Converse(connection, guardrail=guardrail, sends_metadata=sends_metadata),
+            Profiles(HOST, profiles),
+            endpoint=connection.endpoint,
+            max_retries=max_retries,
+            backoff=Backoff(backoff_seconds),
+            breakers=breakers or CircuitBreakers(),
+        )
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield the answer; see the port.
+
+        Close the iterator (``contextlib.aclosing``) to end the connection before the answer is complete.
+        """
+        question = Question(settings, prompts, tools, Attachments(thread_files, self._reader))
+        async with aclosing(self._calls.stream(question, str)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        await self._connection.aclose()
+
+
+class Converse:
+    """``ModelApi`` over Converse and ConverseStream."""
+
+    def __init__(
+        self, connection: BedrockConnection, *, guardrail: Guardrail | None = None, sends_metadata: bool = False
+    ) -> None:
+        self._connection = connection
+        self._guardrail = guardrail
+        self._sends_metadata = sends_metadata
+
+    async def open(self, question: Question, form: RequestForm) -> ConverseAnswer:
+        """See ``ModelApi``."""
+        settings, profile = question.settings, form.profile
+        origin = f"{HOST}/{settings.model}"
+        pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
+        laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
+        called = [call.name for message in laid for call in message.calls]
+        tools = offered_tools(question.tools, profile, called)
+        if called and not tools.tools:
+            laid = with_calls_as_text(laid)  # blocks of calls are refused without tools
+        note = schema_note(settings.answer_schema, profile)
+        if note is not None:
+            laid = _with_note(laid, note)
+        size = sum(len(media.data or b"") for message in laid for media in message.media)
+        request, body = await off_loop(size, self._rendered, settings, laid, tools, profile)
+        action, accept = ("converse-stream", STREAM_TYPE) if request.streams else ("converse", JSON_TYPE)
+        try:
+            response = await self._connection.post(settings.model, action, body, accept)
+        except ProviderFailure as failure:
+            raise Refused(failure, request.sent) from None
+        events = Events(response, streams=request.streams)
+        return ConverseAnswer(events, request, settings, profile, origin, tools)
+
+    def _rendered(
+        self, settings: ModelSettings, laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile
+    ) -> tuple[ConverseRequest, bytes]:
+        request = converse_request(
+            settings, laid, tools, profile, guardrail=self._guardrail, sends_metadata=self._sends_metadata
+        )
+        # Lone surrogates have no UTF-8 form.
+        return request, json.dumps(request.body, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _with_note(laid: list[LaidMessage], note: str) -> list[LaidMessage]:
+    """Add a note to the end of the system prompt, where it is the same in all requests of a turn."""
+    head = next((at for at, message in enumerate(laid) if message.role is not Role.SYSTEM), len(laid))
+    if head:
+        last = laid[head - 1]
+        return [*laid[: head - 1], replace(last, pieces=(*last.pieces, note)), *laid[head:]]
+    return [LaidMessage(Role.SYSTEM, (note,)), *laid]

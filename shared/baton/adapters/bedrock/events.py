@@ -1,0 +1,97 @@
+"""The events of an answer: streamed, or made of an answer that came whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+import httpx2 as httpx
+
+from baton.adapters.bedrock.event_stream import LIMITS, BrokenStream, EventStream, StreamEvent
+from baton.adapters.stream_limits import StreamTooLong
+from baton.domain.json_values import count_values
+
+MAX_WHOLE_BYTES = 4 * 1024 * 1024
+"""Bytes of an answer that is not streamed: four times the longest one that is passed on."""
+MAX_WHOLE_VALUES = 100_000
+
+
+class Events(AsyncIterator[StreamEvent]):
+    """The events of a response. Closing them closes its connection."""
+
+    def __init__(self, response: httpx.Response, *, streams: bool) -> None:
+        self._response = response
+        self._stream = EventStream(response.aiter_raw(), LIMITS) if streams else None
+        self._whole: Iterator[StreamEvent] | None = None
+
+    async def __anext__(self) -> StreamEvent:
+        if self._stream is not None:
+            return await anext(self._stream)
+        if self._whole is None:
+            self._whole = iter(_events_of(await self._read()))
+        event = next(self._whole, None)
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+    async def aclose(self) -> None:
+        """Close the connection, which ends the answer."""
+        try:
+            if self._stream is not None:
+                await self._stream.aclose()
+        finally:
+            await self._response.aclose()
+
+    async def _read(self) -> Mapping[str, Any]:
+        read = bytearray()
+        async for piece in self._response.aiter_raw():
+            read += piece
+            if len(read) > MAX_WHOLE_BYTES:
+                raise StreamTooLong(f"The answer is longer than {MAX_WHOLE_BYTES} bytes.")
+        body = bytes(read)
+        if count_values(body) > MAX_WHOLE_VALUES:
+            raise StreamTooLong(f"The answer holds more than {MAX_WHOLE_VALUES} values.")
+        try:
+            answer = json.loads(body)
+        except (ValueError, RecursionError):
+            raise BrokenStream("The answer is no JSON.") from None
+        if not isinstance(answer, Mapping):
+            raise BrokenStream("The answer is no object.")
+        return answer
+
+
+def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
+    """Return the events that ConverseStream would have sent for an answer of Converse."""
+    message = _mapping(_mapping(answer.get("output")).get("message"))
+    content = message.get("content")
+    events: list[StreamEvent] = []
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        events += _of_block({"contentBlockIndex": index}, _mapping(block))
+    events.append(StreamEvent("metadata", {"usage": answer.get("usage")}))
+    if "stopReason" in answer:
+        events.append(StreamEvent("messageStop", {"stopReason": answer["stopReason"]}))
+    return events
+
+
+def _of_block(place: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
+    events: list[StreamEvent] = []
+    deltas: list[dict[str, Any]] = []
+    call, reasoning = _mapping(block.get("toolUse")), _mapping(block.get("reasoningContent"))
+    if call:
+        events.append(StreamEvent("contentBlockStart", {**place, "start": {"toolUse": call}}))
+        deltas.append({"toolUse": {"input": call.get("input")}})
+    elif reasoning:
+        told = {**_mapping(reasoning.get("reasoningText")), **reasoning}
+        deltas += [{"reasoningContent": {name: told[name]}} for name in _REASONING if name in told]
+    elif "text" in block:
+        deltas.append({"text": block["text"]})
+    events += [StreamEvent("contentBlockDelta", {**place, "delta": delta}) for delta in deltas]
+    return [*events, StreamEvent("contentBlockStop", place)]
+
+
+_REASONING = ("text", "signature", "redactedContent")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
