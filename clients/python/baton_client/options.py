@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from baton_client.errors import ConfigurationError
+from baton_client.time_zones import machine_time_zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,13 @@ class Options:
     """How long a stream whose connection is lost is tried to be taken up again, without any new event in between."""
     silence_seconds: float = 25.0
     """After how long without a byte the connection of a stream counts as lost. The server writes every ten seconds."""
+    time_zone: str | None = None
+    """The user's time zone, which every message tells; None: none is told."""
+
+
+def time_zone_of(told: str | None) -> str | None:
+    """Return the zone to tell: that of this machine if none is ``told``, and none for an empty one."""
+    return machine_time_zone() if told is None else told or None
 
 
 def checked_url(base_url: str) -> str:

@@ -60,6 +60,7 @@ class RunInput:
         tools: Sequence[ClientTool],
         context: Mapping[str, str],
         branch: Mapping[str, Any] | None,
+        time_zone: str | None = None,
     ) -> RunInput:
         """Raises ``ConfigurationError`` if there is nothing to send. A ``branch`` may answer an old message again."""
         if content is None and not answers and branch is None:
@@ -73,6 +74,8 @@ class RunInput:
             forwarded["agentId"] = agent_id
         if branch is not None:
             forwarded["branch"] = dict(branch)
+        if time_zone is not None:
+            forwarded["timeZone"] = time_zone
         return cls(thread_id, str(uuid.uuid4()), message, tuple(answers), tuple(tools), context, forwarded)
 
     def answering(self, answers: Sequence[Answer]) -> RunInput:

@@ -25,7 +25,7 @@ from baton_client.asynchronous.tokens import AsyncTokens, TokenSource
 from baton_client.asynchronous.transport import AsyncTransport, Request
 from baton_client.errors import ConfigurationError
 from baton_client.models import Health
-from baton_client.options import Options, checked_timeout, checked_url
+from baton_client.options import Options, checked_timeout, checked_url, time_zone_of
 from baton_client.version import VERSION
 
 LOCAL = "http://127.0.0.1:8080"
@@ -48,6 +48,7 @@ class AsyncBaton:
         max_retries: int = MAX_RETRIES,
         headers: Mapping[str, str] | None = None,
         resume_seconds: float = 120.0,
+        time_zone: str | None = None,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
         """Connect to ``base_url``, or ``BATON_URL``, or a local server.
@@ -59,6 +60,8 @@ class AsyncBaton:
             max_retries: how often a request is sent again that may be, after a lost connection or 429, 502, 503, 504.
             headers: for every request.
             resume_seconds: how long a stream tries to come back without anything new.
+            time_zone: IANA's name of the user's time zone, which messages tell; without it that of this machine, if it
+                is known and not UTC's. An empty one tells none: for programs that speak for users elsewhere.
             http_client: used instead of an own one, for proxies and certificates; it stays the caller's to close.
 
         Raises ``ConfigurationError`` if one of them cannot be used.
@@ -71,6 +74,7 @@ class AsyncBaton:
             max_retries=max_retries,
             headers={"User-Agent": f"baton-client-python/{VERSION}", **(headers or {})},
             resume_seconds=resume_seconds,
+            time_zone=time_zone_of(time_zone),
         )
         self._http = http_client or httpx.AsyncClient()
         self._owns_http = http_client is None
@@ -104,6 +108,7 @@ class AsyncBaton:
         max_retries: int | None = None,
         headers: Mapping[str, str] | None = None,
         resume_seconds: float | None = None,
+        time_zone: str | None = None,
     ) -> AsyncBaton:
         """Return a client over the same connections with other options: another user's token, for example.
 
@@ -116,6 +121,7 @@ class AsyncBaton:
             max_retries=known.max_retries if max_retries is None else max_retries,
             headers={**known.headers, **(headers or {})},
             resume_seconds=known.resume_seconds if resume_seconds is None else resume_seconds,
+            time_zone=known.time_zone if time_zone is None else time_zone_of(time_zone),
         )
         tokens = self._transport.tokens if token is None else AsyncTokens(token)
         other = object.__new__(type(self))

@@ -20,6 +20,10 @@ class AsyncResource:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
+    def _zone(self, told: str | None) -> str | None:
+        """Return the time zone to tell: that of the client if none is ``told``, and none for an empty one."""
+        return self._transport.options.time_zone if told is None else told or None
+
     async def _get(self, address: str, type_: type[T], **params: Any) -> T:
         return await self._transport.value(Request(method="GET", path=address, params=params), type_)
 

@@ -625,6 +625,10 @@ class MessageMetadata(Answered):
     """
     How the call ended that a tool's message answers; only those have it.
     """
+    time_zone: str | None = Field(None, alias="timeZone")
+    """
+    The user's time zone when it was sent; left out where it is not known, and of answers.
+    """
 
 
 class Outcome(Model):

@@ -14,7 +14,7 @@ import httpx
 
 from baton_client.errors import ConfigurationError
 from baton_client.models import Health
-from baton_client.options import Options, checked_timeout, checked_url
+from baton_client.options import Options, checked_timeout, checked_url, time_zone_of
 from baton_client.synchronous.resources.agents import Agents
 from baton_client.synchronous.resources.audit import Audit
 from baton_client.synchronous.resources.documents import Documents
@@ -50,6 +50,7 @@ class Baton:
         max_retries: int = MAX_RETRIES,
         headers: Mapping[str, str] | None = None,
         resume_seconds: float = 120.0,
+        time_zone: str | None = None,
         http_client: httpx.Client | None = None,
     ) -> None:
         """Connect to ``base_url``, or ``BATON_URL``, or a local server.
@@ -61,6 +62,8 @@ class Baton:
             max_retries: how often a request is sent again that may be, after a lost connection or 429, 502, 503, 504.
             headers: for every request.
             resume_seconds: how long a stream tries to come back without anything new.
+            time_zone: IANA's name of the user's time zone, which messages tell; without it that of this machine, if it
+                is known and not UTC's. An empty one tells none: for programs that speak for users elsewhere.
             http_client: used instead of an own one, for proxies and certificates; it stays the caller's to close.
 
         Raises ``ConfigurationError`` if one of them cannot be used.
@@ -73,6 +76,7 @@ class Baton:
             max_retries=max_retries,
             headers={"User-Agent": f"baton-client-python/{VERSION}", **(headers or {})},
             resume_seconds=resume_seconds,
+            time_zone=time_zone_of(time_zone),
         )
         self._http = http_client or httpx.Client()
         self._owns_http = http_client is None
@@ -106,6 +110,7 @@ class Baton:
         max_retries: int | None = None,
         headers: Mapping[str, str] | None = None,
         resume_seconds: float | None = None,
+        time_zone: str | None = None,
     ) -> Baton:
         """Return a client over the same connections with other options: another user's token, for example.
 
@@ -118,6 +123,7 @@ class Baton:
             max_retries=known.max_retries if max_retries is None else max_retries,
             headers={**known.headers, **(headers or {})},
             resume_seconds=known.resume_seconds if resume_seconds is None else resume_seconds,
+            time_zone=known.time_zone if time_zone is None else time_zone_of(time_zone),
         )
         tokens = self._transport.tokens if token is None else Tokens(token)
         other = object.__new__(type(self))

@@ -43,8 +43,13 @@ class AsyncEpisodes(AsyncResource):
         agent_id: str | None = None,
         title: str | None = None,
         ended_at: datetime | None = None,
+        time_zone: str | None = None,
     ) -> ImportAnswer:
-        """Bring a conversation that was held elsewhere, under the id it had there, which makes repeating it safe."""
+        """Bring a conversation that was held elsewhere, under the id it had there, which makes repeating it safe.
+
+        ``time_zone`` is the one that the user was in then; without it the offsets of the messages' times count.
+        """
         body = {"sessionId": session_id, "messages": [dict(message) for message in messages]}
-        optional = given(agentId=agent_id, title=title, endedAt=ended_at.isoformat() if ended_at else None)
+        ended = ended_at.isoformat() if ended_at else None
+        optional = given(agentId=agent_id, title=title, endedAt=ended, timeZone=time_zone)
         return await self._post("/v1/episodes/import", ImportAnswer, body | optional)

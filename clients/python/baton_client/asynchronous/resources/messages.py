@@ -24,18 +24,21 @@ class AsyncMessages(AsyncResource):
         message_id: str | None = None,
         agent_id: str | None = None,
         branch: Mapping[str, Any] | None = None,
+        time_zone: str | None = None,
         timeout: float | None = None,
     ) -> MessageAnswer:
         """Send a message, wait until it is answered, and return what was said.
 
-        ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
-        idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an earlier
-        message again has no message of its own. ``timeout`` is in seconds; an answer can take minutes, and
-        ``client.runs.stream`` shows it as it comes. Raises ``ConfigurationError`` without message and branch.
+        ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is
+        the idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an
+        earlier message again has no message of its own. ``time_zone`` is the user's, if not the client's.
+        ``timeout`` is in seconds; an answer can take minutes, and ``client.runs.stream`` shows it as it comes.
+        Raises ``ConfigurationError`` without message and branch.
         """
         if message is None and branch is None:
             raise ConfigurationError("Give a message, or a branch that answers an earlier message again.")
         body = {"messageId": message_id or str(uuid.uuid4())}
         content = parts(message) if message is not None else None
-        optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch)
+        zone = self._zone(time_zone)
+        optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch, timeZone=zone)
         return await self._post("/v1/messages", MessageAnswer, body | optional, read_seconds=timeout)

@@ -28,6 +28,7 @@ class AsyncRuns(AsyncResource):
         context: Mapping[str, str] | None = None,
         approve: Approve | None = None,
         branch: Mapping[str, Any] | None = None,
+        time_zone: str | None = None,
         keep_running: bool = False,
     ) -> AsyncRunStream:
         """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
@@ -36,7 +37,8 @@ class AsyncRuns(AsyncResource):
         across programs; within one call it is anyway. ``answers`` go to what an earlier run waited for. ``tools`` are
         functions of this program that the agent may call: they are called while iterating, and the run goes on with
         their results. ``approve`` decides on calls that wait for a person; without it the run ends with
-        ``stream.interrupts``. Leaving the block before the end stops the run, unless ``keep_running``.
+        ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. Leaving the block before the end stops
+        the run, unless ``keep_running``.
         """
         known = [each if isinstance(each, ClientTool) else client_tool(each) for each in tools]
         run_input = RunInput.of(
@@ -48,6 +50,7 @@ class AsyncRuns(AsyncResource):
             tools=known,
             context=context or {},
             branch=branch,
+            time_zone=self._zone(time_zone),
         )
         return AsyncRunStream(
             self._transport,

@@ -30,6 +30,7 @@ class Runs(Resource):
         context: Mapping[str, str] | None = None,
         approve: Approve | None = None,
         branch: Mapping[str, Any] | None = None,
+        time_zone: str | None = None,
         keep_running: bool = False,
     ) -> RunStream:
         """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
@@ -38,7 +39,8 @@ class Runs(Resource):
         across programs; within one call it is anyway. ``answers`` go to what an earlier run waited for. ``tools`` are
         functions of this program that the agent may call: they are called while iterating, and the run goes on with
         their results. ``approve`` decides on calls that wait for a person; without it the run ends with
-        ``stream.interrupts``. Leaving the block before the end stops the run, unless ``keep_running``.
+        ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. Leaving the block before the end stops
+        the run, unless ``keep_running``.
         """
         known = [each if isinstance(each, ClientTool) else client_tool(each) for each in tools]
         run_input = RunInput.of(
@@ -50,6 +52,7 @@ class Runs(Resource):
             tools=known,
             context=context or {},
             branch=branch,
+            time_zone=self._zone(time_zone),
         )
         return RunStream(
             self._transport,

@@ -1,0 +1,32 @@
+"""The time zone of this machine, as far as it can be known without asking anybody."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+LOCAL_TIME = Path("/etc/localtime")
+"""On Linux and macOS a link to the zone's file, below a folder ``zoneinfo``."""
+_OF_NOBODY = {"UTC", "UCT", "Universal", "Zulu", "GMT", "Greenwich", "Factory", "localtime"}
+"""Zones that servers are set to, wherever their users are."""
+
+
+def machine_time_zone(link: Path = LOCAL_TIME) -> str | None:
+    """Return IANA's name of the machine's time zone; None if it is not known, or is one that tells of no place.
+
+    The environment variable ``TZ`` comes first, where it holds a name. Windows has other names, so None there.
+    """
+    named = os.environ.get("TZ", "").removeprefix(":")
+    try:
+        path = Path(named) if named else link.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return None
+    parts = path.parts
+    if "zoneinfo" in parts:
+        parts = parts[len(parts) - parts[::-1].index("zoneinfo") :]
+    elif not named or path.is_absolute():
+        return None
+    parts = parts[1:] if parts[:1] in {("posix",), ("right",)} else parts
+    name = "/".join(parts)
+    # A name without a region may be a rule such as CET-1CEST, or an abbreviation.
+    return name if len(parts) > 1 and parts[-1] not in _OF_NOBODY else None

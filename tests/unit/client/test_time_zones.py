@@ -1,0 +1,136 @@
+"""The user's time zone: that of the machine where it can be known, told with every message."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from baton_client import APIStatusError, Baton
+from baton_client.time_zones import machine_time_zone
+from tests.unit.client.scripted import Script, Served, problem
+
+ANSWER = {
+    "sessionId": "550e8400-e29b-41d4-a716-446655440000",
+    "runId": "r-1",
+    "messages": [],
+    "state": {
+        "activeAgent": {"id": "assistant", "name": "Assistant", "isMain": True},
+        "workflow": None,
+        "resumable": [],
+        "status": "active",
+    },
+    "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+    "outcome": {"type": "success"},
+}
+
+
+def told(client: Baton, script: Script, **fields: str) -> str | None:
+    """The time zone that a message tells."""
+    script.answer("POST /v1/messages", httpx.Response(200, json=ANSWER))
+    client.messages.create("Hello", **fields)  # type: ignore[arg-type]
+    zone: str | None = json.loads(script.requests[-1].content).get("timeZone")
+    return zone
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the machine's zone is linked to, on a machine whose environment names none."""
+    monkeypatch.delenv("TZ", raising=False)
+    return tmp_path / "localtime"
+
+
+def linked(local: Path, target: str) -> Path:
+    """Let the machine be in a zone."""
+    zone = local.parent / target
+    zone.parent.mkdir(parents=True, exist_ok=True)
+    zone.touch()
+    local.symlink_to(zone)
+    return local
+
+
+@pytest.mark.parametrize(
+    ("target", "zone"),
+    [
+        ("usr/share/zoneinfo/Europe/Vienna", "Europe/Vienna"),
+        ("usr/share/zoneinfo/America/Argentina/Buenos_Aires", "America/Argentina/Buenos_Aires"),
+        ("usr/share/zoneinfo/posix/Europe/Vienna", "Europe/Vienna"),
+        ("var/db/timezone/zoneinfo/Asia/Tokyo", "Asia/Tokyo"),
+        ("usr/share/zoneinfo/Etc/UTC", None),
+        ("usr/share/zoneinfo/UTC", None),
+        ("usr/share/zoneinfo/Etc/GMT", None),
+        ("etc/my-clock", None),
+    ],
+)
+def test_the_machines_zone_is_where_its_clock_is_linked_to(local: Path, target: str, zone: str | None) -> None:
+    assert machine_time_zone(linked(local, target)) == zone
+
+
+def test_a_machine_without_the_link_tells_nothing(local: Path) -> None:
+    assert machine_time_zone(local) is None
+    local.write_bytes(b"TZif2")
+    assert machine_time_zone(local) is None
+    local.unlink()
+    local.symlink_to(local)
+    assert machine_time_zone(local) is None
+
+
+@pytest.mark.parametrize(
+    ("named", "zone"),
+    [
+        ("Asia/Tokyo", "Asia/Tokyo"),
+        (":Asia/Tokyo", "Asia/Tokyo"),
+        ("/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo"),
+        ("UTC", None),
+        ("Etc/UTC", None),
+        ("CET-1CEST", None),
+        ("/opt/clock", None),
+    ],
+)
+def test_the_environment_comes_first(
+    local: Path, monkeypatch: pytest.MonkeyPatch, named: str, zone: str | None
+) -> None:
+    linked(local, "usr/share/zoneinfo/Europe/Vienna")
+    monkeypatch.setenv("TZ", named)
+    assert machine_time_zone(local) == zone
+
+
+def test_messages_tell_the_machines_zone_unless_another_or_none_is_given(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Vienna")
+    http = httpx.Client(transport=served.script)
+
+    def client(**fields: str) -> Baton:
+        return Baton("http://baton.test", token="t", http_client=http, **fields)  # type: ignore[arg-type]
+
+    assert told(client(), served.script) == "Europe/Vienna"
+    assert told(client(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
+    assert told(client(time_zone=""), served.script) is None
+    assert told(client(), served.script, time_zone="Asia/Tokyo") == "Asia/Tokyo"
+    assert told(client(), served.script, time_zone="") is None
+    assert told(client().with_options(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
+    assert told(client().with_options(time_zone=""), served.script) is None
+    assert told(client(time_zone="Asia/Tokyo").with_options(max_retries=1), served.script) == "Asia/Tokyo"
+    monkeypatch.setenv("TZ", "UTC")
+    assert told(client(), served.script) is None
+
+
+def test_a_run_tells_the_zone(served: Served) -> None:
+    served.script.answer("POST /v1/runs", problem(422, "invalid_request"))
+    client = served.client.with_options(time_zone="Asia/Tokyo")
+    with pytest.raises(APIStatusError):
+        client.runs.create("Hello")
+    assert json.loads(served.script.requests[-1].content)["forwardedProps"]["timeZone"] == "Asia/Tokyo"
+
+
+def test_an_import_tells_the_zone_of_then_and_not_the_machines(served: Served) -> None:
+    client = served.client.with_options(time_zone="Asia/Tokyo")
+    answer = {"episodeId": ANSWER["sessionId"], "sessionId": ANSWER["sessionId"]}
+    for fields in ({}, {"time_zone": "Europe/Vienna"}):
+        served.script.answer("POST /v1/episodes/import", httpx.Response(202, json=answer))
+        client.episodes.import_session("s-1", [], **fields)  # type: ignore[arg-type]
+    zones = [json.loads(request.content).get("timeZone") for request in served.script.requests]
+    assert zones == [None, "Europe/Vienna"]
