@@ -46,7 +46,7 @@ from baton.off_loop import off_loop
 from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import Finished, FinishReason, Prompt, ReasoningDelta, TextDelta, TextTakenBack
+from baton.ports.chat_model import AnsweredBy, Finished, FinishReason, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 
 logger = Logger(child=True)
 
@@ -206,8 +206,9 @@ class AgentLoop:
             try:
                 async for event in self._ask_model(calls, is_last=is_last):
                     yield event
-            except ContextTooLong:
+            except ContextTooLong as too_long:
                 shortened += 1
+                model = too_long.model or model  # a fallback's limit is none of the model's
                 if shortened > MAX_SHORTENINGS or not await self._shorten():
                     raise
             else:
@@ -279,6 +280,8 @@ class AgentLoop:
                     elif isinstance(chunk, ToolCall):
                         if len(calls) < MAX_CALLS:
                             calls.append(self._identified(chunk))
+                    elif isinstance(chunk, AnsweredBy):
+                        self._model = noted.model = chunk.model
                     elif isinstance(chunk, Finished):
                         finished = chunk
         except (LeaseLost, StoreUnavailable):

@@ -10,7 +10,7 @@ from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.text import encodable, slices
 from baton.outbox.answer_limit import AnswerLimit
-from baton.ports.chat_model import ModelChunk, ReasoningDelta, TextDelta, TextTakenBack
+from baton.ports.chat_model import AnsweredBy, ModelChunk, ReasoningDelta, TextDelta, TextTakenBack
 
 STRIDE_SECONDS = 0.25
 """Interval between batches. Each batch is a post to every connection, billed and counted in an account-wide rate."""
@@ -53,6 +53,9 @@ async def batched(
             for kind, text in buffer.take():
                 if kind is TextTakenBack:
                     yield TextTakenBack()
+                if kind is AnsweredBy:
+                    yield AnsweredBy(text)
+                    continue
                 for start, end in slices(text, MAX_DELTA_CHARS):
                     # A model may split a character beyond the BMP between two deltas. A single half is not valid text.
                     piece = encodable(text[start:end])
@@ -77,7 +80,7 @@ async def batched(
             await asyncio.wait([reader, stopper])
 
 
-_Kind = type[TextDelta] | type[ReasoningDelta] | type[TextTakenBack]
+_Kind = type[AnsweredBy] | type[TextDelta] | type[ReasoningDelta] | type[TextTakenBack]
 
 
 class _Buffer:
@@ -110,6 +113,8 @@ class _Buffer:
                             self.arrived.set()
                             # Otherwise chunks that are already in the socket's buffer would delay the first one.
                             await asyncio.sleep(0)
+                    elif isinstance(kept, AnsweredBy):
+                        self._add(AnsweredBy, kept.model)
                     elif isinstance(kept, TextTakenBack):
                         self._take_back()
                     elif kept is not None:

@@ -91,6 +91,13 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredBy:
+    """The model that answers, before its first chunk, if its endpoint knows it by another name than the settings."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the answer's text, never empty."""
 
@@ -123,7 +130,7 @@ class Finished:
     """Settings that were not sent, because the model does not take them."""
 
 
-ModelChunk = TextDelta | ReasoningDelta | TextTakenBack | ToolCall | Finished
+ModelChunk = AnsweredBy | TextDelta | ReasoningDelta | TextTakenBack | ToolCall | Finished
 
 
 class ChatModel(Protocol):
@@ -142,8 +149,9 @@ class ChatModel(Protocol):
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the answer's text as it arrives, then its tool calls in the model's order, then one ``Finished``.
 
-        Thinking is yielded as it arrives too, if ``settings.shows_reasoning``. ``TextTakenBack`` revokes all text that
-        came before it. The ids of tool calls are unique within their answer, and never empty.
+        ``AnsweredBy`` comes first, if a provider was selected or a fallback answers. Thinking is yielded as it arrives
+        too, if ``settings.shows_reasoning``. ``TextTakenBack`` revokes all text that came before it. The ids of tool
+        calls are unique within their answer, and never empty.
 
         The order of ``prompts`` is a promise: within a turn each request's prompts and tools begin with those of the
         request before it, unless the turn had to be shortened. Models bind their thinking to what came before it.

@@ -23,7 +23,7 @@ from baton.domain.errors import (
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, counting
 from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import Finished, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.chat_model import AnsweredBy, Finished, ModelChunk, ModelSettings, Prompt, TextDelta
 from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 
 HELLO = [Prompt(Role.USER, "Hello")]
@@ -120,7 +120,7 @@ async def test_a_fallback_answers_for_a_model_that_cannot(
     deployment.by_name["default"].script(failure)
     with counting(counted.update):
         *said, end = await deployment.ask("gpt-6-sol", "bedrock/claude")
-    assert said == ANSWERED
+    assert said == [AnsweredBy("claude"), *ANSWERED]
     assert isinstance(end, Finished)
     assert end.model == "claude"
     assert counted == {Metric.MODEL_FALLBACKS: 1}
@@ -183,7 +183,22 @@ async def test_a_fallback_may_call_tools() -> None:
     deployment.by_name["default"].script(ModelUnavailable())
     call = ToolCall("c1", "look", "{}")
     deployment.by_name["groq"].script(Answer.calling(call))
-    assert (await deployment.ask("gpt-6-sol", "groq/llama-4"))[0] == call
+    assert (await deployment.ask("gpt-6-sol", "groq/llama-4"))[:2] == [AnsweredBy("llama-4"), call]
+
+
+async def test_the_model_that_answers_is_named_first_unless_it_has_the_name_that_was_asked_for() -> None:
+    deployment = Deployment()
+    assert (await deployment.ask("groq/llama-4"))[0] == AnsweredBy("llama-4")
+    assert (await deployment.ask("gpt-6-sol"))[0] == ANSWERED[0]
+
+
+async def test_an_overflow_of_a_fallback_names_the_fallback() -> None:
+    deployment = Deployment()
+    deployment.by_name["default"].script(ModelUnavailable())
+    deployment.by_name["groq"].script(ContextTooLong())
+    with pytest.raises(ContextTooLong) as too_long:
+        await deployment.ask("gpt-6-sol", "groq/llama-4")
+    assert too_long.value.model == "groq/llama-4"
 
 
 async def test_closing_the_answer_stops_the_model_that_gives_it() -> None:

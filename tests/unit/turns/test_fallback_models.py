@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from baton.adapters.models.provider_models import ProviderModels
 from baton.composition.app import build
 from baton.domain.agent import ModelChoice
-from baton.domain.errors import ContentFiltered, ModelError, ModelUnavailable
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.message import StoredMessage
 from baton.domain.prices import Price, Prices
 from baton.domain.tool_call import ToolCall
@@ -73,6 +74,34 @@ async def test_a_turn_that_changed_its_model_between_two_calls_is_priced_by_both
     assert turn["model"] == "llama-4"
     assert turn["cost"] == pytest.approx((12 * 1_000 + 10 * 1 + 2 * 2) / 1_000_000)
     assert [call["model"] for call in await deployment.calls()] == ["gpt-6-sol", "llama-4"]
+
+
+async def test_an_answer_of_a_fallback_that_breaks_off_is_priced_as_the_fallbacks() -> None:
+    deployment = Deployment()
+    deployment.harness.model.script(ModelUnavailable())
+    deployment.groq.script(Answer(("I stand ",), ModelTimeout()))
+    said = await deployment.harness.say()
+    assert (said.text, said.last["code"]) == ("I stand ", "model_timeout")
+    turn = await deployment.turn()
+    usage = turn["usage"]
+    assert turn["model"] == "llama-4"
+    assert turn["cost"] == pytest.approx((usage["inputTokens"] * 1 + usage["outputTokens"] * 2) / 1_000_000)
+    assert [(call["model"], call["error"]) for call in await deployment.calls()] == [("llama-4", "model_timeout")]
+
+
+async def test_what_is_too_long_for_a_fallback_is_not_too_long_for_the_model() -> None:
+    deployment = Deployment()
+    harness = deployment.harness
+    await harness.say(content="word " * 400)
+    harness.model.script(ModelUnavailable(), ModelUnavailable())
+    deployment.groq.script(ContextTooLong())
+    assert (await harness.say("m2")).text == "I stand in."
+    shortened = sum(len(str(prompt.content)) for prompt in deployment.groq.asked[-1].prompts)
+    other = str(uuid.uuid4())
+    await harness.say("m3", "word " * 400, thread_id=other)
+    await harness.say("m4", thread_id=other)
+    whole = sum(len(str(prompt.content)) for prompt in harness.model.asked[-1].prompts)
+    assert shortened < 2_000 < whole
 
 
 @pytest.mark.parametrize(("failure", "code"), [(ContentFiltered(), "content_filtered"), (ModelError(), "model_error")])

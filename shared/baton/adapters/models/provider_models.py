@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from aws_lambda_powertools import Logger
 
 from baton.domain.errors import (
+    ContextTooLong,
     ModelError,
     ModelMisconfigured,
     ModelRateLimited,
@@ -21,7 +22,7 @@ from baton.domain.errors import (
 )
 from baton.domain.metrics import Metric, count
 from baton.domain.model_providers import route
-from baton.ports.chat_model import ChatModel, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.chat_model import AnsweredBy, ChatModel, ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 
 STANDS_IN = (ModelUnavailable, ModelRateLimited, ModelTimeout, OutOfCredit)
@@ -82,8 +83,13 @@ class ProviderModels:
                 stream = provider.stream(asking, prompts, thread_files=thread_files, tools=tools)
                 async with aclosing(stream) as chunks:
                     async for chunk in chunks:
+                        if not is_answering and name != settings.model:
+                            yield AnsweredBy(name)
                         is_answering = True
                         yield chunk
+            except ContextTooLong as failure:
+                failure.model = model if model != settings.model else None
+                raise
             except STANDS_IN as failure:
                 if is_answering or not left:
                     raise

@@ -94,6 +94,8 @@ class ContextTooLong(ModelError):
     code, retryable = "context_too_long", False
     title = "The message is too long for the model"
     detail = "The message is too long for the model, even without earlier messages. Please send it in shorter parts."
+    model: str | None = None
+    """The fallback model that says so; None: the one that was asked first."""
 
 
 class AnswerInvalid(ModelError):
