@@ -212,6 +212,14 @@ SECRET = {"secret": "baton/model-key"}
         ({"tools": [TOOL | {"url": "http://169.254.169.254/latest"}]}, "tools.0.url: must be an https URL"),
         ({"main": False, "remote": {"cardUrl": "http://10.0.0.1/card"}}, "remote.cardUrl: String should match"),
         ({"model": {"name": "the-most-expensive"}}, "model.name: this deployment offers: light-model, test-model"),
+        (
+            {"model": {"fallback": ["test-model", "the-most-expensive"]}},
+            "model.fallback.1: this deployment offers: light-model, test-model",
+        ),
+        (
+            {"model": {"extra": {"api_base": "https://evil.example"}}},
+            "model.extra: fields of requests are for the agents",
+        ),
         ({"tools": [TOOL | {"name": f"t{place}"} for place in range(21)]}, "tools: a tenant's agent has at most 20"),
         (
             {"triggers": [f"(a|b){{{n},20}}x" for n in range(11)]},

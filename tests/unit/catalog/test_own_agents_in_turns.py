@@ -160,6 +160,13 @@ async def test_a_model_that_is_offered_no_more_is_the_default_one() -> None:
     assert agents["dear"].model.temperature == 1
 
 
+async def test_a_fallback_that_is_offered_no_more_is_left_out() -> None:
+    worker = Worker()
+    await worker.tenant.put("tutor", TUTOR | {"model": {"name": "small", "fallback": ["dear", "test-model"]}})
+    agents = await worker.own.of(ADA)
+    assert (agents["tutor"].model.name, agents["tutor"].model.fallback) == ("small", ("test-model",))
+
+
 async def test_a_worker_keeps_so_many_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_agents, "MAX_CHARACTERS", 500)
     worker = Worker()
