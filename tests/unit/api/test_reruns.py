@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from baton.domain.agent import ModelChoice
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall
@@ -275,6 +276,15 @@ async def test_another_model_answers_if_the_deployment_uses_it(served: Rerunning
     refused = await served.rerun(model="gpt-of-others")
     assert (refused.status_code, refused.json()["code"]) == (422, "model_not_offered")
     assert "light-model, test-model" in refused.json()["detail"]
+
+
+async def test_no_fallback_stands_in_for_a_model_that_is_tried() -> None:
+    choice = ModelChoice(name="test-model", fallback=("light-model",))
+    served = Rerunning(Harness(assistant=ASSISTANT.model_copy(update={"model": choice})))
+    await served.harness.say("m1")
+    assert served.harness.model.asked[-1].settings.fallback == ("light-model",)
+    await served.ran(model="light-model")
+    assert served.harness.model.asked[-1].settings.fallback == ()
 
 
 async def test_an_older_version_of_a_tenants_agent_answers() -> None:
