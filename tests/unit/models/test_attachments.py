@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import zipfile
 from dataclasses import dataclass, field
 
 import pytest
-from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
+from ag_ui.core import DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,10 +24,10 @@ from baton.domain.extracted import DocumentText
 from baton.domain.message import Part
 from baton_testing.fakes.thread_files import MemoryThreadFiles
 from tests import documents
+from tests.unit.models.parts import FILE_ID, document, image, upload
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
 PDF = b"%PDF-1.7 and so on"
-FILE_ID = "file_" + "0" * 32
 TEXT = DocumentText("[page 1]\n\nThe text.", 1)
 RUSSIAN = "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему. "  # noqa: RUF001
 EVERYTHING = ModelProfile()
@@ -59,21 +58,6 @@ class CountingFiles(MemoryThreadFiles):
     async def read(self, file_id: str) -> bytes:
         self.reads += 1
         return await super().read(file_id)
-
-
-def document(content: bytes, mime_type: str = "application/octet-stream", name: str | None = None) -> DocumentPart:
-    source = DataSource(value=base64.b64encode(content).decode(), mime_type=mime_type)
-    return DocumentPart(source=source, metadata={"name": name} if name else None)
-
-
-def image(content: bytes, mime_type: str = "image/png", name: str | None = None) -> ImagePart:
-    source = DataSource(value=base64.b64encode(content).decode(), mime_type=mime_type)
-    return ImagePart(source=source, metadata={"name": name} if name else None)
-
-
-def upload(file_id: str = FILE_ID, name: str | None = None, mime_type: str | None = None) -> DocumentPart:
-    source = FileSource(value=file_id, provider="baton", mime_type=mime_type)
-    return DocumentPart(source=source, metadata={"name": name} if name else None)
 
 
 async def piece_of(part: Part, profile: ModelProfile = EVERYTHING, reader: CountingReader | None = None) -> Piece:
