@@ -170,6 +170,9 @@ class FakePorts:
     """One that takes a token's word, unless given: it needs the clock."""
     card_signer: CardSigner | None = None
 
+    def context_tokens(self, model: str) -> int | None:
+        return None
+
     def __post_init__(self) -> None:
         self.verifier = self.verifier or OpenVerifier(self.clock)
         if self.feedback is None and isinstance(self.store, FakeThreadStore):

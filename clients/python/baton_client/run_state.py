@@ -70,7 +70,10 @@ class RunState:
                 if message := self._message(event.message_id):
                     message.text += event.delta
             case TextMessageEndEvent():
-                if message := self._message(event.message_id):
+                message = self._message(event.message_id)
+                if message and metadata_of(event).get("takenBack"):
+                    self.messages.remove(message)  # it has turned out to be the model's thinking
+                elif message:
                     message.sources = list(metadata_of(event).get("sources") or ())
                     message.is_complete = True
             case ToolCallStartEvent():

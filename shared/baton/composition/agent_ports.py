@@ -35,6 +35,10 @@ class AgentPorts(Protocol):
         """The name of the model for agents that name none."""
         ...
 
+    def context_tokens(self, model: str) -> int | None:
+        """Return how many tokens of a prompt a model is declared to read; None if nothing is declared."""
+        ...
+
     @property
     def light_model(self) -> str:
         """The name of the model for tasks that need speed more than quality."""

@@ -233,6 +233,7 @@ class App:
     def agent_services(self) -> AgentServices:
         """The services that a running agent uses."""
         from baton.agents.agent_services import AgentServices
+        from baton.agents.context_budgets import ContextBudgets
 
         ports = self.ports
         return AgentServices(
@@ -248,6 +249,7 @@ class App:
             counter=ports.counter,
             audit=ports.audit,
             clock=ports.clock,
+            budgets=ContextBudgets(ports.context_tokens),
         )
 
     @cached_property

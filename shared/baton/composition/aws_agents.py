@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 from baton.composition.aws_stores import AwsStorePorts
@@ -74,6 +74,17 @@ class AwsAgentPorts(AwsStorePorts):
     @cached_property
     def default_model(self) -> str:
         return self.model_settings.chat_model
+
+    def context_tokens(self, model: str) -> int | None:
+        return self._context_lengths(model)
+
+    @cached_property
+    def _context_lengths(self) -> Callable[[str], int | None]:
+        from baton.adapters.models.context_lengths import context_lengths
+        from baton.adapters.models.profile_overrides import profile_overrides
+
+        lengths = context_lengths(self.model_providers, profile_overrides(self.model_settings.profiles))
+        return lru_cache(maxsize=1_000)(lengths)  # tenants name models, so their number has no other bound
 
     @cached_property
     def light_model(self) -> str:

@@ -105,7 +105,8 @@ const CHANGES: Changes = {
       talk.change(messageId, { content: message.content + delta });
   },
 
-  TEXT_MESSAGE_END(talk, { messageId }, { sources, finishReason }) {
+  TEXT_MESSAGE_END(talk, { messageId }, { sources, finishReason, takenBack }) {
+    if (takenBack) return talk.drop(({ id }) => id === messageId); // it was the model's thinking
     talk.change(messageId, {
       open: false,
       ...(sources && { sources }),

@@ -193,6 +193,7 @@ export interface EventMetadata {
   readonly outcome?: CallOutcome;
   readonly sources?: readonly Source[];
   readonly finishReason?: string | null;
+  readonly takenBack?: boolean;
   readonly branch?: BranchStart;
   readonly part?: number;
   readonly of?: number;

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton.adapters.models.profile import AnswerForm, ModelProfile
+from baton.ports.chat_model import ModelSettings
 
 ASKED_FOR = (
     "Your last answer, the one after which you call no more tools, is a JSON object and nothing else: no code block, "
@@ -20,6 +21,13 @@ def schema_note(schema: Mapping[str, Any] | None, profile: ModelProfile) -> str 
     if schema is None or profile.answer_form is AnswerForm.SCHEMA:
         return None
     return ASKED_FOR.format(schema=json.dumps(schema, ensure_ascii=False, sort_keys=True))
+
+
+def output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
+    """Return the most tokens of an answer, with room for thinking that counts against it; None for no limit."""
+    if settings.max_output_tokens is None:
+        return profile.default_max_output
+    return settings.max_output_tokens + profile.thinking_tokens
 
 
 def is_strict(schema: Any) -> bool:

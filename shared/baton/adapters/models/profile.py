@@ -85,6 +85,8 @@ class ModelProfile:
     """Settings and optional fields that are not sent, by the names of ``ModelSettings`` or of the request."""
     limit_field: str = "max_tokens"
     """The field of Chat Completions with the most tokens of an answer."""
+    thinking_tokens: int = 0
+    """Tokens that are added to the most of an answer, because the model's thinking counts against it."""
     default_max_output: int | None = None
     """The most tokens of an answer where the agent sets none; None leaves it to the endpoint."""
     system: SystemPlace = SystemPlace.ANYWHERE
@@ -136,8 +138,8 @@ class ModelProfile:
     """Tokens that the model reads at once, if they are few enough to matter."""
     cache: CacheHints = CacheHints.NONE
     max_cache_marks: int = 4
-    tokenizer: str = "o200k_base"
-    """The vocabulary that counts tokens. Others than this one are estimated by it."""
+    token_ratio: float = 1.0
+    """How many tokens of the model's own vocabulary a token of ``o200k_base`` is, by which Baton counts."""
     further: dict[str, str] = field(default_factory=dict)
     """Facts that only one adapter reads."""
 

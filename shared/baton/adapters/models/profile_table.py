@@ -17,6 +17,8 @@ from baton.domain.provider_parts import Replay
 
 SAMPLING = frozenset({"temperature", "top_p"})
 """Refused by models that think before they answer."""
+THINKING_TOKENS = 4_000
+"""Room for the thinking of models that count it as a part of their answer: otherwise short answers come back empty."""
 LATE_REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers of open models send thinking. vLLM takes ``reasoning`` back from 0.16 on."""
 OPENAI_HOSTS = ("api.openai.com", "*.api.openai.com", "*.openai.azure.com", "*.services.ai.azure.com")
@@ -80,7 +82,11 @@ ENDPOINTS = (
 FAMILIES = (
     # OpenAI: reasoning models, which need Responses for tools at OpenAI's own host.
     *(
-        ProfileRule("*", family, {"dropped": SAMPLING, "limit_field": "max_completion_tokens"})
+        ProfileRule(
+            "*",
+            family,
+            {"dropped": SAMPLING, "limit_field": "max_completion_tokens", "thinking_tokens": THINKING_TOKENS},
+        )
         for family in ("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*")
     ),
     ProfileRule("*", "o[134]*", {"dropped": frozenset({"parallel_tool_calls"})}),

@@ -9,7 +9,7 @@ from typing import Any
 from openai import AsyncOpenAI, AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 
-from baton.adapters.models.answer_forms import STRICT_NAME, is_strict, schema_note
+from baton.adapters.models.answer_forms import STRICT_NAME, is_strict, output_limit, schema_note
 from baton.adapters.models.content import LaidMessage
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.model_calls import Question, Refused
@@ -91,7 +91,7 @@ class ChatCompletions:
             "stream_options": {"include_usage": True},
             "temperature": settings.temperature,
             "top_p": settings.top_p,
-            profile.limit_field: settings.max_output_tokens or profile.default_max_output,
+            profile.limit_field: output_limit(settings, profile),
             "reasoning_effort": settings.reasoning_effort,
             "verbosity": settings.verbosity,
             "response_format": _response_format(question, profile),
