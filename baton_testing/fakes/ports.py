@@ -163,6 +163,7 @@ class FakePorts:
     default_model: str = "test-model"
     light_model: str = "light-model"
     model_providers: Mapping[str, Provider] = field(default_factory=dict)
+    context_lengths: dict[str, int] = field(default_factory=dict)
     counter: TokenCounter = field(default_factory=WordCounter)
     tools: Tools = field(default_factory=FakeTools)
     agent_client: AgentClient = field(default_factory=ScriptedAgentClient)
@@ -171,7 +172,7 @@ class FakePorts:
     card_signer: CardSigner | None = None
 
     def context_tokens(self, model: str) -> int | None:
-        return None
+        return self.context_lengths.get(model)
 
     def __post_init__(self) -> None:
         self.verifier = self.verifier or OpenVerifier(self.clock)

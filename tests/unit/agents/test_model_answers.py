@@ -214,6 +214,18 @@ async def test_a_message_that_is_too_long_by_itself_is_told_so_and_ends_nothing(
     assert (await harness.say("m2", content="Short.")).text == "Fine."
 
 
+async def test_a_declared_context_length_bounds_prompts_from_the_first_one_on() -> None:
+    harness = Harness()
+    harness.ports.context_lengths["test-model"] = 600
+    for number in range(10):
+        await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
+    lengths = [
+        sum(prompt_tokens(prompt, harness.ports.counter) for prompt in asked.prompts) for asked in harness.model.asked
+    ]
+    assert max(lengths) <= 600
+    assert lengths[-1] > 200
+
+
 async def test_results_of_tools_are_shortened_before_a_turn_fails() -> None:
     harness = Harness(assistant=armed(), model=ShortSighted(4_000))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.models.context_lengths import context_lengths
-from baton.agents.context_budgets import ContextBudgets
 from baton.domain.model_providers import Provider, ProviderKind
 
 PROVIDERS = {
@@ -18,13 +17,3 @@ LENGTHS = context_lengths(PROVIDERS, {"llama*": {"context_tokens": 4_000, "token
 @pytest.mark.parametrize(("model", "tokens"), [("llama3.2", 3_200), ("default/llama3.2", 3_200), ("gpt-6-sol", None)])
 def test_a_length_is_found_by_the_models_name_at_its_provider(model: str, tokens: int | None) -> None:
     assert LENGTHS(model) == tokens
-
-
-def test_a_budget_is_the_least_of_what_is_wanted_declared_and_learned() -> None:
-    budgets = ContextBudgets(LENGTHS)
-    assert budgets.of("llama3.2", 16_000) == 3_200
-    assert budgets.of("llama3.2", 1_000) == 1_000
-    assert budgets.of("gpt-6-sol", 16_000) == 16_000
-    budgets.learn("gpt-6-sol", 9_000)
-    budgets.learn("gpt-6-sol", 12_000)
-    assert budgets.of("gpt-6-sol", 16_000) == 9_000

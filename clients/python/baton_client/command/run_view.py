@@ -75,7 +75,8 @@ class RunView:
         self.end_line()
         metadata = _metadata(event)
         if metadata.get("takenBack"):
-            return self._say("(That was the model's thinking. The answer follows.)")
+            self._say("(That was the model's thinking. The answer follows.)")
+            return
         sources = [one_line(each.get("title") or each.get("id")) for each in metadata.get("sources") or []]
         if sources:
             self._say(f"Sources: {', '.join(dict.fromkeys(sources))}")
