@@ -18,6 +18,7 @@ import { Sequence } from "./sequence.ts";
 import type { ChatEvents, ChatOptions, ChatSnapshot } from "./snapshot.ts";
 import type { SafeStore } from "./storage.ts";
 import { type News, Tabs } from "./tabs.ts";
+import type { Refusal } from "./time-zone.ts";
 import { identityOf, type TokenSource } from "./token.ts";
 import type { BatonEvent, Branch, ClientFrame, Content, KnownEvent, PartFrame, Rating } from "./wire.ts";
 
@@ -364,6 +365,7 @@ export class Chat extends Emitter<ChatEvents> {
     if (about.threadId && this.#history.canonicalId !== null && about.threadId !== this.#history.canonicalId) return;
     this.#watchForSilence();
     const isWish = about.messageId !== undefined && this.#outbox.get(about.messageId)?.branch !== undefined;
+    if (frame.type === "RUN_ERROR" && about.action === "message" && this.#outgoing.goesWithoutZone(frame as Refusal)) return;
     // Only the run itself, or a refusal, ends the waiting: an accepted message may still need its thread attached.
     if (about.messageId && (frame.type === "RUN_STARTED" || about.action)) this.#outbox.done(about.messageId);
     if (frame.type === "RUN_ERROR" && about.action && (about.action !== "message" || isWish)) {

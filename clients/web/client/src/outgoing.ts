@@ -6,6 +6,7 @@ import { type BatonError, NetworkError } from "./errors.ts";
 import type { Item } from "./items.ts";
 import type { Offer } from "./offer.ts";
 import { fits, type Outbox } from "./outbox.ts";
+import { type Refusal, TimeZone } from "./time-zone.ts";
 import type { ClientFrame, Content } from "./wire.ts";
 
 export interface OutgoingHost {
@@ -26,6 +27,7 @@ export interface OutgoingHost {
 export class Outgoing {
   readonly #host: OutgoingHost;
   readonly #posting = new Map<string, AbortController>();
+  readonly #zone = new TimeZone();
 
   constructor(host: OutgoingHost) {
     this.#host = host;
@@ -73,9 +75,16 @@ export class Outgoing {
     else void this.#post(whole);
   }
 
-  /** What the page offers is told as it is when the message goes. */
+  /** Whether a message was refused for its time zone alone: it goes again without. */
+  goesWithoutZone(refusal: Refusal): boolean {
+    if (!this.#zone.isRefusedBy(refusal)) return false;
+    this.nudge();
+    return true;
+  }
+
+  /** What the page offers, and where the user is, are told as they are when the message goes. */
   readonly #withOffer = (frame: ClientFrame): ClientFrame =>
-    frame.action === "message" ? { ...frame, ...this.#host.offer.fields() } : frame;
+    frame.action === "message" ? { ...frame, ...this.#host.offer.fields(), ...this.#zone.fields() } : frame;
 
   /** Sends a message that no frame can hold. Its answer comes when the turn has ended. */
   async #post(frame: ClientFrame): Promise<void> {
@@ -89,6 +98,11 @@ export class Outgoing {
       this.#host.posted();
     } catch (error) {
       if (request.signal.aborted || (error instanceof NetworkError && !this.#host.connection.isOpen)) return; // it is posted again
+      if (this.#zone.isRefusedBy(error as BatonError)) {
+        const { timeZone: _, ...rest } = frame;
+        this.transmit(rest as ClientFrame);
+        return;
+      }
       this.#host.outbox.done(messageId);
       const { message: text, retryable, status, code } = error as BatonError;
       const failed = { text, code, retryable, sameId: status !== 502, askedBy: messageId };
@@ -109,7 +123,8 @@ export class Outgoing {
 }
 
 /** A message as AG-UI's run input. The connection tells how it is answered, so the run goes on without this request. */
-function inputOf({ threadId, messageId, content, agentId, branch, tools = [], context = [] }: ClientFrame): object {
+function inputOf(frame: ClientFrame): object {
+  const { threadId, messageId, content, agentId, branch, timeZone, tools = [], context = [] } = frame;
   const isRegenerated = content === undefined;
   const id = String(messageId);
   return {
@@ -122,6 +137,7 @@ function inputOf({ threadId, messageId, content, agentId, branch, tools = [], co
     forwardedProps: {
       onDisconnect: "continue",
       ...(agentId !== undefined && { agentId }),
+      ...(timeZone !== undefined && { timeZone }),
       ...(branch !== undefined && { branch: isRegenerated ? { ...(branch as object), messageId: id } : branch }),
     },
     protocolVersion: "1.0",

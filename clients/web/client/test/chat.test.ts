@@ -55,6 +55,7 @@ test("a message is answered", async () => {
     threadId: THREAD,
     messageId: id,
     content: "Hello",
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
   FakeSocket.last.hear(...runOf(id, "Good day."));
   assert.deepEqual(said(chat), ["user: Hello", "assistant: Good day."]);
