@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from baton.adapters.models.provider_models import ProviderModels
+    from baton.adapters.openai.aws_signing import AwsSigning
     from baton.adapters.secrets import SecretsManager
     from baton.domain.model_providers import Provider
     from baton.ports.chat_model import ChatModel
@@ -59,7 +60,19 @@ def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles
         cache_hints=hints_of_setting(provider.cache_hints),
         profiles=_with_api(provider.api, profiles),
         reader=document_reader(),
+        signing=_signing(provider),
     )
+
+
+def _signing(provider: Provider) -> AwsSigning | None:
+    """Return what signs the provider's requests, with the role of this function; None if they are not signed."""
+    if not provider.signed:
+        return None
+    import boto3
+
+    from baton.adapters.openai.aws_signing import AwsSigning
+
+    return AwsSigning(boto3.Session, region=provider.region)
 
 
 @cache

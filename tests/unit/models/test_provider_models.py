@@ -24,9 +24,11 @@ from baton.domain.message import Role
 from baton.domain.metrics import Metric, counting
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import AnsweredBy, Finished, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.files import ThreadFiles
 from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 
 HELLO = [Prompt(Role.USER, "Hello")]
+NO_FILES = cast("ThreadFiles", None)
 ANSWERED = [TextDelta("Hello "), TextDelta("there.")]
 
 
@@ -54,7 +56,7 @@ class Deployment:
 
     def stream(self, model: str, *fallback: str, **settings: Any) -> AsyncGenerator[ModelChunk, None]:
         asking = ModelSettings(model=model, fallback=fallback, **settings)
-        return self.models.stream(asking, HELLO, thread_files=cast("Any", None))
+        return self.models.stream(asking, HELLO, thread_files=NO_FILES)
 
     async def ask(self, model: str, *fallback: str, **settings: Any) -> list[ModelChunk]:
         return [chunk async for chunk in self.stream(model, *fallback, **settings)]
@@ -110,6 +112,16 @@ async def test_without_a_default_provider_a_name_of_no_provider_is_a_wrong_confi
     with pytest.raises(ModelMisconfigured):
         await deployment.ask("gpt-6-sol")
     assert "OPENAI_BASE_URL" in caplog.text
+
+
+async def test_a_provider_that_cannot_be_made_is_a_wrong_configuration(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> ScriptedChatModel:
+        raise ValueError("There is no region")
+
+    with pytest.raises(ModelMisconfigured):
+        await anext(ProviderModels({"default": fail}).stream(ModelSettings(model="gpt"), HELLO, thread_files=NO_FILES))
+    [noted] = [record for record in caplog.records if "cannot be used" in record.getMessage()]
+    assert vars(noted)["reason"] == "There is no region"
 
 
 @pytest.mark.parametrize("failure", [ModelUnavailable(), ModelRateLimited(), ModelTimeout(), OutOfCredit()])

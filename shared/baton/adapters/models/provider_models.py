@@ -54,7 +54,7 @@ class ProviderModels:
     """
 
     def __init__(self, make: Mapping[str, Callable[[], ChatModel]]) -> None:
-        """``make`` creates the client of each provider, by the provider's name."""
+        """``make`` creates the client of each provider, by the provider's name, or raises ``ValueError``."""
         self._providers = {name: _Client(each) for name, each in make.items()}
 
     def load(self, *models: str) -> None:
@@ -104,7 +104,7 @@ class ProviderModels:
                 await provider.made.aclose()
 
     async def _selected(self, name: str) -> tuple[ChatModel, str]:
-        """Return the model's provider and its name there. Raises ``ModelMisconfigured`` if it has none."""
+        """Return the model's provider and its name there. Raises ``ModelMisconfigured`` if it has none it can use."""
         selected = route(name, self._providers)
         provider = self._providers.get(selected.provider)
         if provider is None:
@@ -114,7 +114,11 @@ class ProviderModels:
                 extra={"model": name, "providers": known},
             )
             raise ModelMisconfigured
-        return await provider.get(), selected.model
+        try:
+            return await provider.get(), selected.model
+        except ValueError as error:
+            logger.error("The model's provider cannot be used", extra={"model": name, "reason": str(error)})
+            raise ModelMisconfigured from None
 
     @staticmethod
     def _note(model: str, failure: ModelError, fallback: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2 as httpx
 from openai import Timeout
@@ -22,6 +22,9 @@ from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
 
+if TYPE_CHECKING:
+    from baton.adapters.openai.aws_signing import AwsSigning
+
 
 class OpenAIChatModel:
     """``ports.chat_model.ChatModel`` over Chat Completions or Responses of any base URL.
@@ -32,7 +35,8 @@ class OpenAIChatModel:
     The client is created with the first request, one for each event loop. ``api_key`` may be an async callable, which
     is called before each request; its errors are passed on. With ``sends_metadata`` each request says what it is about
     in the field ``metadata``, which some endpoints refuse. ``cache_hints`` and ``profiles`` replace what is declared.
-    ``reader`` reads documents that a model does not take.
+    ``reader`` reads documents that a model does not take. With ``signing``, requests to Amazon Bedrock are signed with
+    the role of the function, and there is no key.
     """
 
     def __init__(
@@ -49,11 +53,13 @@ class OpenAIChatModel:
         profiles: Mapping[str, Mapping[str, Any]] | None = None,
         reader: DocumentReader | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
+        signing: AwsSigning | None = None,
     ) -> None:
         self._reader = reader
+        base_url = base_url or (signing.address if signing is not None else None)
         # ModelCalls enforces the timeout, because a gateway's keep-alive comments reset the SDK's read timeout.
         self._clients = OpenAIClients(
-            api_key, base_url, Timeout(None, connect=connect_timeout_seconds), transport=transport
+            api_key, base_url, Timeout(None, connect=connect_timeout_seconds), transport=transport, signing=signing
         )
         host = host_of(base_url)
         apis = _Apis(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import httpx2 as httpx
@@ -13,12 +14,15 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 from baton.adapters.openai.response_limits import LIMITS, limit_response
 from baton.adapters.stream_limits import StreamLimits
 
+if TYPE_CHECKING:
+    from baton.adapters.openai.aws_signing import AwsSigning
+
 
 class OpenAIClients:
     """The SDK's clients of one endpoint. Each is created with its event loop's first request; none retries.
 
-    ``api_key`` may be an async callable, which is called before each request. ``transport`` carries the requests in
-    place of the SDK's own.
+    ``api_key`` may be an async callable, which is called before each request. With ``signing`` there is no key:
+    requests are signed. ``transport`` carries the requests in place of the SDK's own.
     """
 
     def __init__(
@@ -28,8 +32,10 @@ class OpenAIClients:
         timeout: float | Timeout,
         limits: StreamLimits = LIMITS,
         transport: httpx.AsyncBaseTransport | None = None,
+        signing: AwsSigning | None = None,
     ) -> None:
         self._api_key = api_key
+        self._signing = signing
         self._base_url = base_url
         self._timeout = timeout
         self._limits = limits
@@ -42,8 +48,7 @@ class OpenAIClients:
         client = self._clients.get(loop)
         if client is None:
             client = self._clients[loop] = AsyncOpenAI(
-                api_key=self._key,
-                base_url=self._base_url,
+                **self._access(),
                 max_retries=0,
                 timeout=self._timeout,
                 # A compressed answer may be a thousand times larger than its counted bytes.
@@ -59,13 +64,19 @@ class OpenAIClients:
     def key(self) -> str:
         """The key of this event loop's last request, which logs must not show; empty before the first one."""
         client = self._clients.get(asyncio.get_running_loop())
-        return client.api_key if client else ""
+        return client.api_key if client and self._signing is None else ""
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()
+
+    def _access(self) -> dict[str, Any]:
+        """Return the client's arguments that say where the endpoint is, and what opens it."""
+        if self._signing is not None:
+            return {"provider": self._signing.provider(self._base_url or self._signing.address)}
+        return {"api_key": self._key, "base_url": self._base_url}
 
     async def _key(self) -> str:
         key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
