@@ -70,10 +70,10 @@ class AgentFiles:
                     return self._documents[definition.id].where(["tools", number])
         return None
 
-    def place_of_agent(self, agent: AgentDefinition) -> str:
-        """Return where a remote agent's address is written, as ``file:line: field``."""
+    def place_of(self, agent: AgentDefinition, *field: str | int) -> str:
+        """Return where a field of an agent is written, as ``file:line: field``; its id if it is in no file."""
         document = self._documents.get(agent.id)
-        return document.where(["remote", "card_url"]) if document is not None else agent.id
+        return document.where(field) if document is not None else agent.id
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         return self._by_id.get(agent_id)

@@ -9,8 +9,13 @@ finds the problem, and logs the same line.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+
+from pydantic import ValidationError
 
 from baton.composition import deployed_ports
+from baton.domain.agent import ModelChoice
+from baton.domain.model_providers import route
 
 
 async def make_indices() -> list[str]:
@@ -30,13 +35,36 @@ async def make_indices() -> list[str]:
 
 
 async def problems() -> list[str]:
-    """Return one line for each tool, remote agent and token issuer that cannot be used.
+    """Return one line for each tool, remote agent, model and token issuer that cannot be used.
 
     A line says where the definition is, what is wrong, and what follows from it. Every server is called once,
     concurrently, for at most a few seconds.
     """
     found = await asyncio.gather(_tools(), _remote_agents(), _issuers())
-    return [line for lines in found for line in lines]
+    return [*_models(), *(line for lines in found for line in lines)]
+
+
+def _models() -> list[str]:
+    """Return the models of agents that belong to no provider. The settings name those of the deployment."""
+    ports = deployed_ports()
+    try:
+        providers = ports.model_providers
+    except ValidationError:
+        return []  # the check of settings says what is missing
+    return [
+        f"{ports.agent_files.place_of(agent, *place)}: {name!r} begins with the name of no provider "
+        f"({', '.join(sorted(providers))}), and there is no default one (OPENAI_BASE_URL): the agent cannot answer."
+        for agent in ports.agent_files.all()
+        for place, name in _named_models(agent.model)
+        if route(name, providers).provider not in providers
+    ]
+
+
+def _named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if choice.name is not None:
+        yield ("model", "name"), choice.name
+    for number, name in enumerate(choice.fallback):
+        yield ("model", "fallback", number), name
 
 
 async def _tools() -> list[str]:
@@ -52,8 +80,8 @@ async def _remote_agents() -> list[str]:
     client = deployed_ports().outside.remote_agents
     reasons = await asyncio.gather(*(client.check(agent) for agent in remote))
     return [
-        f"{files.place_of_agent(agent)}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents that need it answer "
-        "without it; it is tried again when it is asked."
+        f"{files.place_of(agent, 'remote', 'card_url')}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents that "
+        "need it answer without it; it is tried again when it is asked."
         for agent, reason in zip(remote, reasons, strict=True)
         if reason is not None
     ]

@@ -59,6 +59,19 @@ def test_all_of_tools_and_servers_and_remote_agents_is_reached(project: Project)
     assert "ZeroDivisionError at broken.py:1" in problems[2].message
 
 
+def test_a_model_of_no_provider_is_told_where_the_deployment_has_no_default_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = project.agents / "orders.yaml"
+    orders.write_text(orders.read_text() + "model: {name: bedrock/nova, fallback: [groq/llama-4]}\n")
+    monkeypatch.setenv("BATON_CHAT_MODEL", "bedrock/nova")
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
+    _, (problem,) = examined(project)
+    assert (problem.file, problem.field) == ("agents/orders.yaml", "model.fallback.0")
+    assert problem.message.startswith("'groq/llama-4' begins with the name of no provider (bedrock)")
+
+
 def test_a_program_reads_the_problems_as_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     edited(project.agents / "assistant.yaml", "id: assistant", "id: [")
     with pytest.raises(typer.Exit) as ended:
