@@ -365,7 +365,8 @@ export class Chat extends Emitter<ChatEvents> {
     if (about.threadId && this.#history.canonicalId !== null && about.threadId !== this.#history.canonicalId) return;
     this.#watchForSilence();
     const isWish = about.messageId !== undefined && this.#outbox.get(about.messageId)?.branch !== undefined;
-    if (frame.type === "RUN_ERROR" && about.action === "message" && this.#outgoing.goesWithoutZone(frame as Refusal)) return;
+    if (frame.type === "RUN_ERROR" && about.action === "message" && this.#outgoing.goesWithoutZone(frame as Refusal))
+      return;
     // Only the run itself, or a refusal, ends the waiting: an accepted message may still need its thread attached.
     if (about.messageId && (frame.type === "RUN_STARTED" || about.action)) this.#outbox.done(about.messageId);
     if (frame.type === "RUN_ERROR" && about.action && (about.action !== "message" || isWish)) {
