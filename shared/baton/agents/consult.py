@@ -247,6 +247,7 @@ class Consultations:
             attachments=tuple(sent),
             data=question.data,
             follows=follows,
+            time_zone=context.today.known_zone,
         )
         try:
             await self._hear(question, asked, work)

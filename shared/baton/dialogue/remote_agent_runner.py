@@ -219,6 +219,7 @@ class RemoteAgentRunner:
             follows=follows,
             handoff=HandedOver(self._handoff, about) if hands_over else None,
             attachments=tuple(sent),
+            time_zone=context.today.known_zone,
         )
 
     async def _heard(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:

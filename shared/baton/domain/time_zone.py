@@ -51,13 +51,18 @@ class Today:
     """The day of a run in its user's time zone."""
 
     day: date
-    zone: str = UNKNOWN
-    """Its name, as prompts tell it."""
+    known_zone: str | None = None
+    """The name of the zone; None if it is not known, and the day is that of UTC."""
 
     @classmethod
     def at(cls, moment: datetime, zone: str | None) -> Today:
         """Return the day that ``moment`` has in a zone; in UTC if the zone is None."""
-        return cls(day_in(zone, moment), zone or UNKNOWN)
+        return cls(day_in(zone, moment), zone)
+
+    @property
+    def zone(self) -> str:
+        """Return the name of the zone, as prompts tell it."""
+        return self.known_zone or UNKNOWN
 
     @property
     def sentence(self) -> str:

@@ -20,6 +20,8 @@ BUILTIN_TOOLS = re.compile(r"(ask|transfer_to)_.*|return_to_main|advance_workflo
 PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
 IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
 """A key in the ``_meta`` of a call over MCP. Its value is the same in every attempt at the call."""
+TIME_ZONE_KEY = "baton.dev/time-zone"
+"""A key in the ``_meta`` of a call over MCP: IANA's name of the user's time zone."""
 
 
 def _checked_name(name: str) -> str:

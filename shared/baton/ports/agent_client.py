@@ -75,6 +75,8 @@ class AgentTask:
     """A structured answer to what the agent has asked."""
     follows: RemoteTask | None = None
     """The task to which an earlier attempt has sent the message. It is followed, and nothing is sent if it has it."""
+    time_zone: str | None = None
+    """The user's time zone; None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

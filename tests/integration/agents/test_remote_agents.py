@@ -115,7 +115,7 @@ async def test_whoever_reads_on_beyond_the_longest_answer_gets_a_failure(
 
 async def test_the_message_says_whose_conversation_it_is(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent()
-    task = a_task("say Yes.")
+    task = replace(a_task("say Yes."), time_zone="Asia/Tokyo")
     async for _ in client.stream(defined(serve(remote)), task):
         pass
     [message] = remote.messages
@@ -124,6 +124,7 @@ async def test_the_message_says_whose_conversation_it_is(client: RemoteAgents, s
         "tenant_id": "acme",
         "user_id": "ada",
         "parent_task_id": "run-1",
+        "time_zone": "Asia/Tokyo",
     }
     assert message["metadata"] == {**conversation, EXTENSION_URI: conversation}
     assert (message["message_id"], message["context_id"]) == (task.task_id, task.thread_id)

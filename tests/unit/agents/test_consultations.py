@@ -143,6 +143,14 @@ async def test_a_remote_agent_is_told_thread_task_and_tenant(harness: Harness) -
     assert task.task_id == (await tasks(harness))[0]["taskId"]
 
 
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", None])
+async def test_a_remote_agent_is_told_the_users_time_zone_if_it_is_known(harness: Harness, zone: str | None) -> None:
+    harness.model.script(Answer.calling(ask("web_research")), "Fine.")
+    await harness.say(time_zone=zone)
+    ((_, task),) = harness.agent_client.asked
+    assert task.time_zone == zone
+
+
 async def test_a_remote_agents_question_goes_on_with_the_users_answer(harness: Harness) -> None:
     harness.agent_client.script(
         "web-research", Reply(("For which year?",), end=AgentDone("remote-1")), "It was 12 degrees.", "Rain."

@@ -130,3 +130,23 @@ def test_long_handoffs_are_cut_and_keep_the_newest_messages() -> None:
 @pytest.mark.parametrize("told", [{}, {"handoff": {}}, {"tenant_id": "other"}])
 def test_a_message_may_bring_nothing(told: Json) -> None:
     assert delegation_in(Message(metadata=struct({EXTENSION_URI: told}))) is None
+
+
+@pytest.mark.parametrize("name", ["time_zone", "timeZone"])
+async def test_a_message_tells_the_users_time_zone(served: A2AServed, name: str) -> None:
+    await sent(served, blocking(said("One", {name: "Asia/Tokyo"})))
+    assert "Today is Thursday, 1 March 2040 (Asia/Tokyo)." in notes(served)
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "UTC+02:00"])
+async def test_a_zone_that_only_the_other_agent_knows_keeps_nobody_from_answering(served: A2AServed, zone: str) -> None:
+    await sent(served, blocking(said("One", {"time_zone": zone})))
+    assert "Today is Thursday, 1 March 2040 (UTC)." in notes(served)
+
+
+@pytest.mark.parametrize("zone", [1, ["Asia/Tokyo"], "", "A" * 65, "Asia/\nTokyo"])
+async def test_what_is_no_name_of_a_zone_is_refused(served: A2AServed, zone: Any) -> None:
+    refused = await served.call("message/send", blocking(said("One", {"time_zone": zone})))
+    assert refused["error"]["code"] == -32602
+    assert "time_zone" in str(refused["error"])
+    assert served.harness.model.asked == []

@@ -474,7 +474,7 @@ async def test_the_thread_may_be_named_in_the_metadata(served: A2AServed) -> Non
 
 @pytest.mark.parametrize(
     "told",
-    [{"thread_id": 1}, {"thread_id": "other"}, {"parent_task_id": ["t"]}, {"handoff": "yes"}],
+    [{"thread_id": 1}, {"thread_id": "other"}, {"parent_task_id": ["t"]}, {"handoff": "yes"}, {"time_zone": 1}],
 )
 async def test_metadata_of_the_wrong_shape_is_refused(served: A2AServed, told: Json) -> None:
     said = message("One", "m-1", contextId=served.harness.thread_id, metadata={EXTENSION_URI: told})

@@ -14,7 +14,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType
-from baton.domain.tool import IDEMPOTENCY_KEY
+from baton.domain.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.mcp_client import ACCEPT, MODES, Json, McpServed, open_to_mcp, request, structured
@@ -130,6 +130,19 @@ async def test_progress_is_told_while_the_agent_works(mode: str) -> None:
     assert list(steps) == sorted(set(steps))
     assert messages[:3] == ("The agent is working.",) * 3
     assert messages[-1] == "Assistant is answering."
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_call_tells_the_users_time_zone_in_its_meta(served: McpServed, mode: str) -> None:
+    async with served.client(mode=mode) as client:
+        zone: Any = {TIME_ZONE_KEY: "Asia/Tokyo"}
+        structured(await client.call_tool("assistant", {"message": "Hello"}, meta=zone))
+        wrong: Any = {TIME_ZONE_KEY: "Mars/Olympus"}
+        refused = await client.call_tool("assistant", {"message": "Hello"}, meta=wrong)
+    assert ("system", "Today is Thursday, 1 March 2040 (Asia/Tokyo).") in served.harness.model.asked[-1].contents
+    assert refused.is_error
+    assert TIME_ZONE_KEY in str(refused.content)
+    assert len(served.harness.model.asked) == 1
 
 
 async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result(served: McpServed, mode: str) -> None:

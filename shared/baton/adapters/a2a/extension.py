@@ -3,7 +3,7 @@
 An A2A message's ``metadata`` carries them under the extension's URI, as extensions do, and once more as plain keys for
 agents that know nothing of extensions:
 
-- ``thread_id``, ``tenant_id``, ``user_id``, ``parent_task_id``: with every message.
+- ``thread_id``, ``tenant_id``, ``user_id``, ``parent_task_id``: with every message; ``time_zone`` if it is known.
 - ``handoff``: with the message that hands a conversation over (``domain.handoff.HandoffRequest.as_a2a``).
 
 An agent hands the conversation back with ``{"return": {"summary": "...", "outcome": "completed"}}`` in the metadata of
@@ -32,6 +32,8 @@ def conversation_metadata(task: AgentTask) -> dict[str, Any]:
         "user_id": task.scope.user_id,
         "parent_task_id": task.parent_task_id,
     }
+    if task.time_zone is not None:
+        conversation["time_zone"] = task.time_zone
     if task.handoff is not None:
         recent = [{"role": role, "content": text} for role, text in task.handoff.recent_messages]
         conversation["handoff"] = task.handoff.request.as_a2a(recent)

@@ -13,6 +13,7 @@ from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.client_offer import ClientOffer, IncomingHandoff
 from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.identity import is_printable
+from baton.domain.time_zone import MAX_TIME_ZONE, is_time_zone
 
 MAX_PARENT = 512
 MAX_NAME = 200
@@ -47,6 +48,19 @@ def delegation_in(message: Message) -> ClientOffer | None:
     if parent is None and not handoff:
         return None
     return ClientOffer(parent_task_id=parent, handoff=_handoff(handoff) if handoff else None)
+
+
+def time_zone_in(message: Message) -> str | None:
+    """Return the time zone of the user that the message names; None if it names none, or one that is unknown here.
+
+    Agents of other versions have other lists of zones, and a wrong day is better than no answer. Raises
+    ``InvalidParamsError`` for what is no name.
+    """
+    told = conversation_in(message)
+    zone = told.get("time_zone", told.get("timeZone"))
+    if zone is not None and not (isinstance(zone, str) and is_printable(zone, MAX_TIME_ZONE)):
+        raise InvalidParamsError("metadata: time_zone must be the name of a time zone, such as Europe/Vienna.")
+    return zone if zone is not None and is_time_zone(zone) else None
 
 
 def inherited(given: ClientOffer | None, brought: ClientOffer | None) -> ClientOffer | None:

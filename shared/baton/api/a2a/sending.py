@@ -13,7 +13,7 @@ from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedO
 from aws_lambda_powertools import Logger
 
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.delegation import delegation_in, inherited
+from baton.api.a2a.delegation import delegation_in, inherited, time_zone_in
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
@@ -141,6 +141,7 @@ class Sender:
             agent_id=agent.id if agent is not None and agent.main else None,
             content_field="parts",
             client=delegation_in(message),
+            time_zone=time_zone_in(message),
         )
 
     def _in_new_context(self, request: MessageRequest) -> MessageRequest:

@@ -18,8 +18,14 @@ from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequ
 from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.domain.thread import Thread
-from baton.domain.tool import IDEMPOTENCY_KEY
-from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.domain.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
+from baton.requests.parsing import (
+    answer_request,
+    interrupt_answer,
+    message_request,
+    named_thread,
+    optional_time_zone,
+)
 from baton.requests.thread_access import own_thread
 from baton.requests.turn_requests import TurnRequest
 
@@ -67,7 +73,7 @@ async def asked(caller: McpCaller, agent: AgentDefinition, params: types.CallToo
             raise InvalidRequest("answer.interrupt_id must be the id of a question.")
         given = {named: (AnswerStatus.RESOLVED, answers or None)}
         return await _answering(caller, agent, arguments.thread_id, given, is_kept=key is not None)
-    return _message(caller, agent, arguments, key)
+    return _message(caller, agent, arguments, key, _time_zone(params.meta))
 
 
 async def dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
@@ -80,7 +86,9 @@ async def dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> T
     return await _own(caller, named_thread(caller.scope, params.request_state).id)
 
 
-def _message(caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, key: str | None) -> Asked:
+def _message(
+    caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, key: str | None, time_zone: str | None
+) -> Asked:
     if arguments.message is None:
         raise InvalidRequest("message is required.")
     # A name of its own, so that a key meets no message id that another transport was given.
@@ -92,6 +100,7 @@ def _message(caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, k
         content=arguments.message,
         agent_id=agent.id,
         content_field="message",
+        time_zone=time_zone,
     )
     if arguments.thread_id is not None:
         request = replace(request, thread=replace(request.thread, may_create=False))
@@ -166,6 +175,11 @@ def _arguments(given: dict[str, Any] | None) -> _Arguments:
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidRequest(f"{field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
+
+
+def _time_zone(meta: Mapping[str, Any] | None) -> str | None:
+    """Return the user's time zone. Raises ``InvalidRequest``."""
+    return optional_time_zone(meta.get(TIME_ZONE_KEY) if meta is not None else None, f"_meta: {TIME_ZONE_KEY}")
 
 
 def _key(meta: Mapping[str, Any] | None) -> str | None:
