@@ -244,7 +244,7 @@ class LocalCloud:
         """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
         from baton.composition import checks, event_loop
 
-        for problem in event_loop.run(checks.problems()):
+        for problem in event_loop.run(checks.problems(with_embedder=not environment.embeds_by_itself())):
             logger.warning("%s", problem)
 
     def _make_indices(self) -> None:

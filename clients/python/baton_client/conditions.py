@@ -288,6 +288,10 @@ class WrongDimensionError(ServerError):
     """Search is not available. (wrong_dimension)"""
 
 
+class WrongEmbeddingDimensionError(ServerError):
+    """The embedding model does not fit the settings. (wrong_embedding_dimension)"""
+
+
 BY_CODE: dict[str, type[APIStatusError]] = {
     "agent_id_taken": AgentIdTakenError,
     "agent_in_use": AgentInUseError,
@@ -364,4 +368,5 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "unsupported_part": UnsupportedPartError,
     "workflow_unavailable": WorkflowUnavailableError,
     "wrong_dimension": WrongDimensionError,
+    "wrong_embedding_dimension": WrongEmbeddingDimensionError,
 }

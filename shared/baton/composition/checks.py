@@ -15,7 +15,11 @@ from pydantic import ValidationError
 
 from baton.composition import deployed_ports
 from baton.domain.agent import ModelChoice
+from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.model_providers import route
+
+EMBEDDER_SECONDS = 5.0
+"""How long the embedding model may take."""
 
 
 async def make_indices() -> list[str]:
@@ -34,13 +38,16 @@ async def make_indices() -> list[str]:
     ]
 
 
-async def problems() -> list[str]:
+async def problems(*, with_embedder: bool = False) -> list[str]:
     """Return one line for each tool, remote agent, model and token issuer that cannot be used.
+
+    ``with_embedder`` tries the embedding model too.
 
     A line says where the definition is, what is wrong, and what follows from it. Every server is called once,
     concurrently, for at most a few seconds.
     """
-    found = await asyncio.gather(_tools(), _remote_agents(), _issuers())
+    tried = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
+    found = await asyncio.gather(*tried)
     return [*_models(), *(line for lines in found for line in lines)]
 
 
@@ -93,3 +100,19 @@ async def _issuers() -> list[str]:
         f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason}. Its tokens are refused until they can be."
         for issuer, reason in unreadable.items()
     ]
+
+
+async def _embedder() -> list[str]:
+    embedder = deployed_ports().embedder
+    if not embedder.dimensions:
+        return []
+    try:
+        await embedder.embed(["ready"], seconds=EMBEDDER_SECONDS)
+    except WrongEmbeddings as wrong:
+        return [f"BATON_EMBEDDING_MODEL={embedder.name}: {wrong.detail} Until then no document can be added."]
+    except EmbedderUnavailable:
+        return [
+            f"BATON_EMBEDDING_MODEL={embedder.name}: it does not answer; the log has the reason. Documents wait for "
+            "it, and search finds words only."
+        ]
+    return []

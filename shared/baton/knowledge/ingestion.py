@@ -25,7 +25,13 @@ from baton.domain.document import (
     VersionStatus,
     chunk_source_id,
 )
-from baton.domain.errors import DocumentUnreadable, EmbedderUnavailable, StoreUnavailable, error_classes
+from baton.domain.errors import (
+    DocumentUnreadable,
+    EmbedderUnavailable,
+    StoreUnavailable,
+    WrongEmbeddings,
+    error_classes,
+)
 from baton.domain.extracted import Chunk, ExtractedText
 from baton.domain.metrics import Metric, count
 from baton.domain.search import IndexName, SearchFilter, Vector
@@ -207,7 +213,11 @@ class Ingestion:
         if body is None:
             raise StoreUnavailable("A step came before the one that it needs.")
         chunks = await unpacked_chunks(body)
-        vectors = await self._embedded(document, chunks)
+        try:
+            vectors = await self._embedded(document, chunks)
+        except WrongEmbeddings as wrong:  # every repetition would fail alike
+            await self._fail(ref, wrong.code, wrong.detail)
+            return
         if await self._current(ref) is None:  # embedding takes long
             return
         embedder = self.embedder.name if self.embedder.dimensions else None

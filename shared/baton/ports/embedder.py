@@ -42,6 +42,7 @@ class Embedder(Protocol):
 
         ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if that is little.
 
-        Raises ``EmbedderUnavailable``, also when that time is over and for an answer of the wrong form or dimension.
+        Raises ``EmbedderUnavailable``, also when that time is over and for an answer of the wrong form, and
+        ``WrongEmbeddings``, which no repetition helps, for vectors of another length than ``dimensions``.
         """
         ...

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.openai.embedder import MAX_BATCH_TEXTS, MAX_TEXT_TOKENS, OpenAIEmbedder
-from baton.domain.errors import EmbedderUnavailable
+from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton_testing.fakes.token_counter import WordCounter
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
@@ -178,11 +178,14 @@ async def test_what_is_no_embedding_is_refused(
     assert len(fault_model.requests) == 3
 
 
-async def test_an_embedder_of_another_dimension_is_refused(
+async def test_vectors_of_another_length_are_refused_by_name_and_not_asked_for_again(
     make_embedder: MakeEmbedder, fault_model: FaultModel
 ) -> None:
-    with pytest.raises(EmbedderUnavailable):
-        await make_embedder(dimensions=DIMENSIONS * 2).embed(["green"])
+    embedder = make_embedder(dimensions=DIMENSIONS * 2)
+    for _ in range(8):  # more often than it takes to open a circuit, whose error would hide the cause
+        with pytest.raises(WrongEmbeddings, match=rf"{DIMENSIONS} numbers.*{DIMENSIONS * 2}"):
+            await embedder.embed(["green", "red"])
+    assert len(fault_model.requests) == 8
 
 
 @pytest.mark.parametrize("failure", [fault.unauthorized(), fault.status(404), fault.rate_limited("3600")])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.document import MAX_ATTEMPTS, STEP_WAIT, UPLOAD_WAIT, IngestionStep, VersionStatus
-from baton.domain.errors import EmbedderUnavailable, StoreUnavailable
+from baton.domain.errors import EmbedderUnavailable, StoreUnavailable, WrongEmbeddings
 from baton.domain.search import IndexName
 from baton.knowledge import ingestion
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
@@ -353,6 +353,18 @@ async def test_a_busy_embedder_is_an_error_to_be_repeated_and_then_a_reason(pipe
     document = await pipeline.get(ref)
     assert document is not None
     assert document.latest.error_code == "embedder_unavailable"
+
+
+async def test_an_embedder_of_another_length_fails_the_document_at_once_and_says_why(pipeline: Pipeline) -> None:
+    ref = await pipeline.create()
+    await pipeline.upload(ref, text_of(3, "Bolts"))
+    pipeline.embedder.failure = WrongEmbeddings.of(384, 1536)
+    await pipeline.run(ref)
+    document = await pipeline.get(ref)
+    assert document is not None
+    assert document.latest.error_code == "wrong_embedding_dimension"
+    assert "BATON_EMBEDDING_DIMENSIONS is 1536" in (document.latest.error or "")
+    assert not pipeline.indexed()
 
 
 async def test_without_an_embedder_texts_are_indexed_by_their_words(pipeline: Pipeline) -> None:

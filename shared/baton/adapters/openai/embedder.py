@@ -20,7 +20,7 @@ from baton.adapters.openai.clients import OpenAIClients
 from baton.adapters.openai.errors import provider_failure
 from baton.adapters.openai.response_limits import EMBEDDING_LIMITS
 from baton.adapters.stream_limits import StreamTooLong
-from baton.domain.errors import EmbedderUnavailable
+from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.metrics import Metric, count
 from baton.domain.search import Vector
 from baton.off_loop import off_loop
@@ -122,8 +122,8 @@ class OpenAIEmbedder:
             async with asyncio.TaskGroup() as group:
                 for batch in batches:
                     group.create_task(fill(batch))
-        except* EmbedderUnavailable:
-            raise EmbedderUnavailable from None
+        except* EmbedderUnavailable as failed:
+            raise next(leaves(failed)) from None
         return vectors
 
     async def aclose(self) -> None:
@@ -156,7 +156,7 @@ class OpenAIEmbedder:
         if seconds is not None:
             circuit += f" within {seconds:g} s"
         try:
-            async with self._breakers.guard(circuit):
+            async with self._breakers.guard(circuit, is_failure=_is_outage):
                 return await self._attempts([text.text for text in batch], deadline)
         except CircuitOpen as left_alone:
             self._logger.warning("The embedder is not asked", extra={"model": self._model, "text": str(left_alone)})
@@ -215,6 +215,18 @@ class OpenAIEmbedder:
         count(Metric.MODEL_CALLS_FAILED)
 
 
+def leaves(group: BaseExceptionGroup[EmbedderUnavailable]) -> Iterator[EmbedderUnavailable]:
+    """Yield the errors of a group, those that no retry helps first: they name the cause of all."""
+    found: list[EmbedderUnavailable] = []
+    for each in group.exceptions:
+        found += leaves(each) if isinstance(each, BaseExceptionGroup) else [each]
+    yield from sorted(found, key=lambda error: error.retryable)
+
+
+def _is_outage(error: Exception) -> bool:
+    return not isinstance(error, WrongEmbeddings)
+
+
 def _is_too_long(failure: Exception) -> bool:
     if not isinstance(failure, APIStatusError) or failure.status_code not in (400, 413, 422):
         return False
@@ -225,18 +237,25 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
     """Return the vectors of an answer, with length 1. Raises ``_NoEmbeddings``. The SDK does not validate answers."""
     if not isinstance(data, list) or len(data) != texts:
         raise _NoEmbeddings(f"The answer has no list of {texts} embeddings.")
+    embeddings = [_numbers(getattr(each, "embedding", None)) for each in data]
+    lengths = {len(numbers) for numbers in embeddings}
+    if len(lengths) == 1 and lengths.isdisjoint({0, dimensions}):
+        raise WrongEmbeddings.of(lengths.pop(), dimensions)
     vectors: dict[int, Vector] = {}
-    for position, each in enumerate(data):
+    for position, (each, numbers) in enumerate(zip(data, embeddings, strict=True)):
         place = getattr(each, "index", None)
         # Some endpoints leave the places out.
-        vectors[position if place is None else place] = _vector(getattr(each, "embedding", None), dimensions)
+        vectors[position if place is None else place] = _vector(numbers, dimensions)
     if vectors.keys() != set(range(texts)):
         raise _NoEmbeddings("The places of the embeddings are not those of the texts.")
     return [vectors[place] for place in range(texts)]
 
 
-def _vector(given: object, dimensions: int) -> Vector:
-    numbers: Sequence[float] = _decoded(given) if isinstance(given, str) else given if isinstance(given, list) else ()
+def _numbers(given: object) -> Sequence[float]:
+    return _decoded(given) if isinstance(given, str) else given if isinstance(given, list) else ()
+
+
+def _vector(numbers: Sequence[float], dimensions: int) -> Vector:
     if len(numbers) != dimensions:
         raise _NoEmbeddings(f"An embedding has {len(numbers)} numbers, not {dimensions}.")
     if not all(type(number) in (float, int) for number in numbers):

@@ -72,6 +72,7 @@ from baton.domain.errors.dependencies import (
     SearchUnavailable,
     StoreUnavailable,
     WrongDimension,
+    WrongEmbeddings,
 )
 from baton.domain.errors.documents import (
     DocumentBusy,
@@ -180,6 +181,7 @@ __all__ = [
     "UnsupportedPart",
     "WorkflowUnavailable",
     "WrongDimension",
+    "WrongEmbeddings",
     "error_classes",
     "error_from_code",
 ]

@@ -37,6 +37,22 @@ class EmbedderUnavailable(BatonError):
     detail = "The embedding model does not answer at the moment. Please try again."
 
 
+class WrongEmbeddings(EmbedderUnavailable):
+    """The embedding model gives vectors of another length than the deployment is set up for."""
+
+    code, retryable = "wrong_embedding_dimension", False
+    title = "The embedding model does not fit the settings"
+    detail = "The embedding model gives vectors of another length than the deployment expects. Ask the operator."
+
+    @classmethod
+    def of(cls, given: int, expected: int) -> WrongEmbeddings:
+        """Return the error for vectors of ``given`` numbers where ``expected`` were asked for."""
+        return cls(
+            f"The embedding model gives vectors of {given} numbers, and BATON_EMBEDDING_DIMENSIONS is {expected}. Ask "
+            f"the operator to set it to {given}, or to name another model, and to rebuild the search index."
+        )
+
+
 class PiiDetectorUnavailable(BatonError):
     """The detector of personal data does not answer, or refuses."""
 
