@@ -1,0 +1,5 @@
+"""What the tests of model adapters share."""
+
+from tests.models.standins import stand_in_server, stand_ins
+
+__all__ = ["stand_in_server", "stand_ins"]

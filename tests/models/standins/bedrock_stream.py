@@ -1,0 +1,144 @@
+"""The question in a ConverseStream request, and the frames of its answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.models.standins.event_stream import error, event, exception
+from tests.models.standins.question import (
+    Answer,
+    Attachment,
+    Finish,
+    Json,
+    Message,
+    Question,
+    Role,
+    pieces_of,
+    tokens_of,
+)
+
+SIZE = 7
+"""Characters of each piece of a call's input."""
+STOPS = {
+    Finish.STOP: "end_turn",
+    Finish.LENGTH: "max_tokens",
+    Finish.CALLS: "tool_use",
+    Finish.REFUSED: "content_filtered",
+    Finish.FILTERED: "content_filtered",
+    Finish.FILTERED_LATE: "content_filtered",
+}
+BLOCKED = "Sorry, the model cannot answer this question."
+"""What a guardrail puts into the place of an answer."""
+PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+def question_of(body: Json) -> Question:
+    """Return what a request asks."""
+    config = body.get("toolConfig") or {}
+    specs = [tool["toolSpec"] for tool in config.get("tools") or () if "toolSpec" in tool]
+    choice = config.get("toolChoice") or {"auto": {}}
+    extra = (body.get("additionalModelRequestFields") or {}).get("tool_choice") or {}
+    named = choice.get("tool", {}).get("name") or ("required" if "any" in choice else "auto")
+    wanted = ((body.get("outputConfig") or {}).get("textFormat") or {}).get("structure", {}).get("jsonSchema")
+    system = [Message(Role.SYSTEM, block["text"]) for block in body.get("system") or () if "text" in block]
+    return Question(
+        (*system, *(each for message in body["messages"] for each in _messages(message))),
+        {spec["name"]: spec["inputSchema"]["json"] for spec in specs},
+        json.loads(wanted["schema"]) if wanted else None,
+        (body.get("inferenceConfig") or {}).get("maxTokens"),
+        "none" if extra.get("type") == "none" else named,
+    )
+
+
+def _messages(message: Json) -> Iterator[Message]:
+    blocks = message["content"]
+    for block in blocks:
+        if "toolResult" in block:
+            content = block["toolResult"]["content"]
+            yield Message(Role.TOOL, "\n".join(each.get("text") or json.dumps(each) for each in content))
+    rest = [block for block in blocks if "toolResult" not in block]
+    calls = sum("toolUse" in block for block in rest)
+    attachments = [_attachment(block) for block in rest if set(block) & {"image", "document"}]
+    text = "\n".join(block["text"] for block in rest if "text" in block)
+    if text or attachments or calls:
+        yield Message(Role(message["role"]), text, tuple(attachments), calls)
+
+
+def _attachment(block: Json) -> Attachment:
+    kind = "image" if "image" in block else "document"
+    given = block[kind]
+    data = base64.b64decode(given["source"].get("bytes", ""))
+    extension = given.get("format", "")
+    text = (
+        data.decode(errors="replace") if extension in ("csv", "html", "txt", "md") else given["source"].get("text", "")
+    )
+    return Attachment(kind, given.get("name", ""), extension, len(data), text)
+
+
+class ConverseStream:
+    """Writes the frames of one answer."""
+
+    def __init__(self, input_tokens: int, cached: tuple[int, int], *, guarded: bool) -> None:
+        self._input_tokens = input_tokens
+        self._cached = cached
+        self._guarded = guarded
+        self._block = 0
+
+    def frames(self, answer: Answer, signature: str, redacted: str, ids: list[str], *, shown: bool) -> Iterator[bytes]:
+        """Yield all frames. ``redacted`` is thinking that nobody may read; ``shown`` whether thoughts have text."""
+        blocked = self._guarded and answer.finish in (Finish.FILTERED, Finish.FILTERED_LATE)
+        yield event("messageStart", {"role": "assistant", "p": PADDING[:9]})
+        if redacted and not blocked:
+            yield self._delta({"reasoningContent": {"redactedContent": redacted}})
+            yield self._stop()
+        elif answer.thinking and not blocked:
+            for piece in pieces_of(answer.thinking) if shown else ():
+                yield self._delta({"reasoningContent": {"text": piece}})
+            if signature:
+                yield self._delta({"reasoningContent": {"signature": signature}})
+            yield self._stop()
+        text = BLOCKED if blocked else answer.text
+        for piece in pieces_of(text):
+            yield self._delta({"text": piece})
+        if text:
+            yield self._stop()
+        for call, call_id in zip(answer.calls, ids, strict=True):
+            start = {"toolUse": {"toolUseId": call_id, "name": call.name}}
+            yield event("contentBlockStart", {"start": start, "contentBlockIndex": self._block})
+            for begin in range(0, len(call.arguments), SIZE):
+                yield self._delta({"toolUse": {"input": call.arguments[begin : begin + SIZE]}})
+            yield self._stop()
+        stop = "guardrail_intervened" if blocked else STOPS[answer.finish]
+        yield event("messageStop", {"stopReason": stop, "p": PADDING[:20]})
+        yield event("metadata", {"usage": self._usage(answer), "metrics": {"latencyMs": 1}, "p": PADDING})
+
+    def _usage(self, answer: Answer) -> Json:
+        said = tokens_of(answer.text) + tokens_of(answer.thinking) + sum(tokens_of(call.key) for call in answer.calls)
+        read, written = self._cached
+        fresh = self._input_tokens - read - written
+        return {
+            "inputTokens": fresh,
+            "outputTokens": said,
+            "totalTokens": self._input_tokens + said,
+            "cacheReadInputTokens": read,
+            "cacheWriteInputTokens": written,
+        }
+
+    def _delta(self, delta: Json) -> bytes:
+        return event("contentBlockDelta", {"contentBlockIndex": self._block, "delta": delta, "p": PADDING[:7]})
+
+    def _stop(self) -> bytes:
+        self._block += 1
+        return event("contentBlockStop", {"contentBlockIndex": self._block - 1, "p": PADDING[:3]})
+
+
+def other_frame(given: Any) -> bytes:
+    """Return the frame that a fault asks for: ``{"exception": name}``, ``{"error": code}`` or ``{"event": name}``."""
+    if "exception" in given:
+        return exception(given["exception"], {"message": "The stand-in was asked to fail.", **given.get("content", {})})
+    if "error" in given:
+        return error(given["error"], given.get("message", "The stand-in was asked to fail."))
+    return event(given["event"], given.get("content", {}))

@@ -1,0 +1,118 @@
+"""A request to a stand-in and its answer, in terms that all model APIs share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Json = dict[str, Any]
+
+
+class Role(StrEnum):
+    """Who wrote a message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Finish(StrEnum):
+    """Why an answer ends."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CALLS = "calls"
+    FILTERED = "filtered"
+    """The provider's filter stopped the prompt."""
+    FILTERED_LATE = "filtered_late"
+    """The provider's filter stopped the answer in the middle."""
+    REFUSED = "refused"
+    """The model itself declined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a user message."""
+
+    kind: str
+    """``image`` or ``document``."""
+    name: str
+    media_type: str
+    size: int
+    """Bytes; 0 if the file was given by its address."""
+    text: str = ""
+    """The content of a text file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of the conversation; a tool's result is a message of its own."""
+
+    role: Role
+    text: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    calls: int = 0
+    """Number of tool calls of an assistant message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the client asks."""
+
+    messages: tuple[Message, ...]
+    tools: Mapping[str, Json] = field(default_factory=dict)
+    """The JSON Schema of the arguments of each tool on offer, by its name."""
+    schema: Json | None = None
+    """The JSON Schema that the answer must meet."""
+    max_tokens: int | None = None
+    tool_choice: str = "auto"
+    """``auto``, ``none``, ``required`` or the name of a tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call of the answer."""
+
+    name: str
+    arguments: str
+    """JSON text, unless the user asked for something malformed."""
+
+    @property
+    def key(self) -> str:
+        """What identifies the call when it is sent back, whatever id it then has."""
+        return f"{self.name}({canonical(self.arguments)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model answers."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[Call, ...] = ()
+    finish: Finish = Finish.STOP
+
+
+def canonical(arguments: object) -> str:
+    """Return arguments, as an object or as JSON text, in one form; text that is no JSON stays as it is."""
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except ValueError:
+            return arguments
+    return json.dumps(arguments or {}, sort_keys=True, separators=(",", ":"))
+
+
+def tokens_of(value: object) -> int:
+    """Return the tokens of a JSON value as stand-ins count them: a quarter of its characters."""
+    return len(json.dumps(value, ensure_ascii=False)) // 4 + 1
+
+
+def pieces_of(text: str) -> list[str]:
+    """Return ``text`` in the pieces that a stream delivers, a word each."""
+    words = text.split(" ")
+    return [f"{word} " for word in words[:-1]] + words[-1:] if text else []
