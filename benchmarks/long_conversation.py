@@ -10,11 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 from baton.adapters.openai.cache_hints import ends_of_prefixes
 from baton.adapters.openai.messages import wire_tools
+from baton.agents.prompting import today_note
 from baton.agents.tool_kit import Offer, ToolKit
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow, window_of
 from baton.domain.message import Role, StoredMessage
+from baton.domain.time_zone import Today
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.context import Blocks, assemble, reading_budget
 from baton.memory.prompt.growing_turn import fit
@@ -132,6 +134,7 @@ class Player:
             blocks=Blocks(
                 steady=handoff_notes(handoff) if handoff else (),
                 retrieved=[Prompt(Role.SYSTEM, found) for found in turn.recalled],
+                changing=[today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna"))],
             ),
         )
         assert context.history is not None  # noqa: S101 - assemble always gives it
