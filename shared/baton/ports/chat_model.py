@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
+
+from pydantic import JsonValue
 
 from baton.domain.message import Content, Role
 from baton.domain.provider_parts import ProviderParts
@@ -127,7 +129,11 @@ class Finished:
     provider_parts: ProviderParts | None = None
     """What the model wants back with this answer."""
     dropped: tuple[str, ...] = ()
-    """Settings that were not sent, because the model does not take them."""
+    """What the model did not get, because it does not take it.
+
+    Names of settings, ``images``, ``documents`` if it got their text only, and ``answer_schema`` if that stood in the
+    prompt only.
+    """
 
 
 ModelChunk = AnsweredBy | TextDelta | ReasoningDelta | TextTakenBack | ToolCall | Finished
@@ -163,4 +169,13 @@ class ChatModel(Protocol):
         ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (also when the model takes no
         tools), ``ContextTooLong``, ``OutOfCredit`` and ``ContentFiltered``.
         """
+        ...
+
+
+@runtime_checkable
+class LearningModel(Protocol):
+    """A chat model that learns from refusals what its models take."""
+
+    def learned(self, model: str) -> Mapping[str, JsonValue]:
+        """Return what was learned of a model in this process, as facts for ``BATON_MODEL_PROFILES``; maybe nothing."""
         ...

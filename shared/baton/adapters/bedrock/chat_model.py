@@ -8,6 +8,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from pydantic import JsonValue
+
 from baton.adapters.bedrock.answer import ConverseAnswer
 from baton.adapters.bedrock.connection import BedrockConnection
 from baton.adapters.bedrock.events import Events
@@ -81,6 +83,10 @@ class BedrockChatModel:
         async with aclosing(self._calls.stream(question, str)) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    def learned(self, model: str) -> Mapping[str, JsonValue]:
+        """See ``LearningModel``."""
+        return self._calls.learned(model)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

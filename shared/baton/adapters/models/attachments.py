@@ -67,6 +67,11 @@ class Attachments:
         self._held = 0
         self._reading_since: float | None = None
 
+    @property
+    def media_types(self) -> frozenset[str]:
+        """The media types of the attachments that were read, by their content."""
+        return frozenset(file.type.mime_type for file in self._read.values() if isinstance(file, AttachedFile))
+
     async def pieces(self, content: Content, profile: ModelProfile) -> tuple[Piece, ...]:
         """Return what the model of ``profile`` gets of one message's content. See ``pieces_of_all``."""
         [pieces] = await self.pieces_of_all([content], profile)

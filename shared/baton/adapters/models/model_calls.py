@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aws_lambda_powertools import Logger
+from pydantic import JsonValue
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.models.attachments import Attachments
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
+from baton.adapters.models.learned_facts import learned_facts
 from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, SentFeatures, adapted
+from baton.adapters.models.left_out import left_out
 from baton.adapters.models.profiles import Profiles
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ModelError, ModelTimeout, ModelUnavailable
@@ -140,7 +143,13 @@ class ModelCalls:
         except CircuitOpen as left_alone:
             self._logger.warning("The model is not asked", extra={"model": model, "text": str(left_alone)})
             count(Metric.MODEL_CALLS_FAILED)
-            raise ModelUnavailable from None
+            unavailable = ModelUnavailable()
+            unavailable.reason = str(left_alone)
+            raise unavailable from None
+
+    def learned(self, model: str) -> dict[str, JsonValue]:
+        """See ``LearningModel``."""
+        return learned_facts(self._profiles.declared(model), self._profiles.of(model))
 
     async def _attempts(self, question: Question, secret: Callable[[], str]) -> AsyncGenerator[ModelChunk, None]:
         settings = question.settings
@@ -178,8 +187,8 @@ class ModelCalls:
             message = "The model failed" if is_last else "The model failed; trying again"
             self._log(failure, settings.model, attempt, message, secret)
             if is_last or delay is None:
-                # The cause is logged only, because its text may quote the request.
-                raise failure.error from None
+                # Its text may quote the request, so the cause is for the log and for operators only.
+                raise _for_operators(failure, secret) from None
             attempt += 1
             await asyncio.sleep(delay)
 
@@ -225,12 +234,27 @@ class ModelCalls:
         for chunk in last:
             if isinstance(chunk, Finished):
                 self._profiles.learn(question.settings.model, answer.learned(form).profile)
+                chunk = _with_dropped(chunk, question, form)
             yield chunk
 
     def _log(self, failure: ProviderFailure, model: str, attempt: int, message: str, secret: Callable[[], str]) -> None:
         details = failure.described(secret())
         self._logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
         count(Metric.MODEL_CALLS_FAILED)
+
+
+def _for_operators(failure: ProviderFailure, secret: Callable[[], str]) -> ModelError:
+    """Return the error with the reason that the endpoint gave."""
+    error = failure.error
+    error.reason = str(failure.described(secret())["text"]) or failure.name
+    return error
+
+
+def _with_dropped(finished: Finished, question: Question, form: RequestForm) -> Finished:
+    """Return the end of an answer with the names of everything that its model did not get."""
+    contents = [prompt.content for prompt in question.prompts]
+    names = left_out(question.settings, contents, question.attachments.media_types, form.profile)
+    return replace(finished, dropped=tuple(sorted({*finished.dropped, *names})))
 
 
 def _is_outage(error: Exception) -> bool:

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from baton.adapters.models.profile import ModelProfile
 
 SETTING = "BATON_MODEL_PROFILES"
-_LEARNED = frozenset({"thinks_first"})
+UNDECLARED = frozenset({"thinks_first"})
 """Facts that an answer shows, so that nobody declares them."""
 _EXPRESSIONS = frozenset({"call_ids", "tool_names"})
 """Facts that are regular expressions."""
@@ -27,7 +27,7 @@ def profile_overrides(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     Raises ``ValueError`` that names the setting and the place of an unknown fact or a wrong value.
     """
     types = get_type_hints(ModelProfile)
-    known = {field.name: field.name for field in fields(ModelProfile) if field.name not in _LEARNED}
+    known = {field.name: field.name for field in fields(ModelProfile) if field.name not in UNDECLARED}
     known |= {to_camel(name): name for name in known}
     return {pattern: _facts(pattern, facts, known, types) for pattern, facts in written.items()}
 

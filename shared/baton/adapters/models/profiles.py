@@ -17,7 +17,8 @@ from baton.domain.metrics import Metric, count
 MAX_PROFILES = 1_000
 """Models of an endpoint that are kept. Tenants name models, so their number has no other bound."""
 
-_ADDED = ("dropped", "dropped_keywords")
+ADDED = ("dropped", "dropped_keywords")
+"""Facts whose values add up: what a later rule names is dropped besides what earlier ones name."""
 _GEO = re.compile(r"^(us|eu|apac|jp|au|ca|in|sa|us-gov|global)\.")
 _VERSION = re.compile(r"(-v\d+)?:\d+(:\w+)?$")
 
@@ -52,8 +53,12 @@ class Profiles:
         if model not in self._known:
             if len(self._known) >= MAX_PROFILES:
                 self._known.clear()
-            self._known[model] = declared_profile(self._host, model, self._overrides)
+            self._known[model] = self.declared(model)
         return self._known[model]
+
+    def declared(self, model: str) -> ModelProfile:
+        """Return the profile of a model without what was learned."""
+        return declared_profile(self._host, model, self._overrides)
 
     def learn(self, model: str, profile: ModelProfile) -> None:
         """Keep a profile that a model has accepted after it refused another one."""
@@ -94,7 +99,7 @@ def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str,
 
 def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
     """Return the profile with other facts. What is dropped adds up, and so do facts of one adapter only."""
-    added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in _ADDED if name in facts}
+    added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in ADDED if name in facts}
     if "further" in facts:
         added["further"] = {**profile.further, **facts["further"]}
     return replace(profile, **{**facts, **added})

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from aws_lambda_powertools import Logger
+from pydantic import JsonValue
 
 from baton.domain.errors import (
     ContextTooLong,
@@ -22,7 +23,7 @@ from baton.domain.errors import (
 )
 from baton.domain.metrics import Metric, count
 from baton.domain.model_providers import route
-from baton.ports.chat_model import AnsweredBy, ChatModel, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.chat_model import AnsweredBy, ChatModel, LearningModel, ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 
 STANDS_IN = (ModelUnavailable, ModelRateLimited, ModelTimeout, OutOfCredit)
@@ -97,6 +98,14 @@ class ProviderModels:
             else:
                 return
 
+    def learned(self, model: str) -> Mapping[str, JsonValue]:
+        """See ``LearningModel``."""
+        selected = route(model, self._providers)
+        provider = self._providers.get(selected.provider)
+        if provider is None or not isinstance(provider.made, LearningModel):
+            return {}
+        return provider.made.learned(selected.model)
+
     async def aclose(self) -> None:
         """Close this event loop's connections."""
         for provider in self._providers.values():
@@ -113,12 +122,14 @@ class ProviderModels:
                 "The model's name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)",
                 extra={"model": name, "providers": known},
             )
-            raise ModelMisconfigured
+            raise _misconfigured(
+                "its name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)"
+            )
         try:
             return await provider.get(), selected.model
         except ValueError as error:
             logger.error("The model's provider cannot be used", extra={"model": name, "reason": str(error)})
-            raise ModelMisconfigured from None
+            raise _misconfigured(str(error)) from None
 
     @staticmethod
     def _note(model: str, failure: ModelError, fallback: str) -> None:
@@ -127,6 +138,13 @@ class ProviderModels:
             extra={"model": model, "error": failure.code, "fallback": fallback},
         )
         count(Metric.MODEL_FALLBACKS)
+
+
+def _misconfigured(reason: str) -> ModelMisconfigured:
+    """Return the error with its reason for operators."""
+    error = ModelMisconfigured()
+    error.reason = reason
+    return error
 
 
 class _Client:

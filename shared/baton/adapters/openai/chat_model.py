@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2 as httpx
 from openai import Timeout
+from pydantic import JsonValue
 
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.attachments import Attachments
@@ -90,6 +91,10 @@ class OpenAIChatModel:
         async with aclosing(self._calls.stream(question, lambda: self._clients.key)) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    def learned(self, model: str) -> Mapping[str, JsonValue]:
+        """See ``LearningModel``."""
+        return self._calls.learned(model)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

@@ -67,6 +67,8 @@ class ModelError(BatonError):
     code, status, retryable = "model_error", 502, True
     title = "The model failed"
     detail = "The model could not answer. Please try again."
+    reason: str | None = None
+    """What the endpoint said, without its key. It may quote the request, so it is for operators and never for users."""
 
 
 class ModelRateLimited(ModelError):
