@@ -1,0 +1,262 @@
+"""Carry embeddings out over one API: batches, cuts, attempts, deadlines and the circuit."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from aws_lambda_powertools import Logger
+
+from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
+from baton.adapters.stream_limits import StreamTooLong
+from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
+from baton.domain.metrics import Metric, count
+from baton.domain.search import Vector
+from baton.off_loop import off_loop
+from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.token_counter import TokenCounter
+
+MAX_CUTS = 4
+"""How often the texts of a batch are halved if the endpoint says that they are too long."""
+NOTHING = "."
+"""What is embedded for a text without characters: APIs refuse an empty one."""
+
+_TOO_LONG = (
+    "maximum context length",
+    "maximum length",
+    "too long",
+    "too large",
+    "too many input tokens",
+    "token limit",
+    "max_tokens",
+    "input length",
+    "exceed",
+)
+
+
+class NoEmbeddings(Exception):
+    """The endpoint's answer is not what was asked for. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingLimits:
+    """What an API takes."""
+
+    batch_texts: int
+    """Texts of one request."""
+    batch_tokens: int
+    """Tokens of all of them."""
+    text_tokens: int
+    """Tokens of a text that are embedded."""
+    text_characters: int | None
+    """Characters of a text that are embedded; None for any number."""
+    parallel: int
+    """Requests at the same time."""
+
+
+class EmbeddingApi(Protocol):
+    """An API of embedding models, for one model."""
+
+    @property
+    def limits(self) -> EmbeddingLimits:
+        """What it takes."""
+        ...
+
+    async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
+        """Return a vector of length 1 for each text, with one request.
+
+        Raises ``ProviderFailure``, ``NoEmbeddings``, ``WrongEmbeddings`` and ``StreamTooLong``, and may time out.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text at its place among all texts, with the number of its tokens."""
+
+    place: int
+    text: str
+    tokens: int
+
+
+class EmbeddingCalls:
+    """The embeddings of one model.
+
+    Failures that may pass, and answers that hold no embeddings, are retried ``max_retries`` times, with back-off and
+    the wait that the endpoint asks for, within ``timeout_seconds`` for a batch. If several batches in a row fail, the
+    circuit opens, and ``embed`` raises at once for a while. Callers with little time have a circuit of their own,
+    because an endpoint that is too slow for them may be fast enough for others.
+    """
+
+    def __init__(
+        self,
+        api: EmbeddingApi,
+        model: str,
+        *,
+        endpoint: str,
+        counter: TokenCounter,
+        timeout_seconds: float,
+        max_retries: int,
+        backoff: Backoff,
+        breakers: CircuitBreakers,
+        secret: Callable[[], str] = str,
+    ) -> None:
+        """``endpoint`` and ``model`` name the circuit. What ``secret`` returns is left out of logs."""
+        self._api = api
+        self._model = model
+        self._endpoint = endpoint
+        self._counter = counter
+        self._timeout_seconds = timeout_seconds
+        self._max_retries = max_retries
+        self._backoff = backoff
+        self._breakers = breakers
+        self._secret = secret
+        self._logger = Logger(child=True)
+
+    async def embed(self, texts: Sequence[str], purpose: EmbeddingPurpose, seconds: float | None) -> Sequence[Vector]:
+        """Return a vector for each text; see ``Embedder.embed``."""
+        deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
+        vectors: list[Vector] = [()] * len(texts)
+        batches = await off_loop(sum(map(len, texts)), self._batches, texts)
+        places = asyncio.Semaphore(self._api.limits.parallel)
+
+        async def fill(batch: Sequence[_Text]) -> None:
+            async with places:
+                found = await self._guarded([text.text for text in batch], purpose, seconds, deadline)
+                for text, vector in zip(batch, found, strict=True):
+                    vectors[text.place] = vector
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for batch in batches:
+                    group.create_task(fill(batch))
+        except* EmbedderUnavailable as failed:
+            raise next(leaves(failed)) from None
+        return vectors
+
+    def _batches(self, texts: Sequence[str]) -> list[list[_Text]]:
+        limits = self._api.limits
+        batches: list[list[_Text]] = []
+        tokens = 0
+        for text in self._cut(texts, limits):
+            if not batches or len(batches[-1]) == limits.batch_texts or tokens + text.tokens > limits.batch_tokens:
+                batches.append([])
+                tokens = 0
+            batches[-1].append(text)
+            tokens += text.tokens
+        return batches
+
+    def _cut(self, texts: Sequence[str], limits: EmbeddingLimits) -> Iterator[_Text]:
+        for place, given in enumerate(texts):
+            # Lone surrogates have no UTF-8 form.
+            whole = given.encode(errors="replace").decode().strip()
+            text = whole[: limits.text_characters].strip() or NOTHING
+            tokens = self._counter.count(text)
+            while tokens > limits.text_tokens:
+                text = text[: max(1, int(len(text) * 0.98 * limits.text_tokens / tokens))]
+                tokens = self._counter.count(text)
+            yield _Text(place, text, tokens)
+
+    async def _guarded(
+        self, texts: list[str], purpose: EmbeddingPurpose, seconds: float | None, deadline: float | None
+    ) -> list[Vector]:
+        circuit = f"{self._endpoint} {self._model}"
+        if seconds is not None:
+            circuit += f" within {seconds:g} s"
+        try:
+            async with self._breakers.guard(circuit, is_failure=_is_outage):
+                return await self._attempts(texts, purpose, deadline)
+        except CircuitOpen as left_alone:
+            self._logger.warning("The embedder is not asked", extra={"model": self._model, "text": str(left_alone)})
+            count(Metric.MODEL_CALLS_FAILED)
+            raise EmbedderUnavailable from None
+
+    async def _attempts(
+        self, texts: list[str], purpose: EmbeddingPurpose, callers_deadline: float | None
+    ) -> list[Vector]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout_seconds
+        if callers_deadline is not None:
+            deadline = min(deadline, callers_deadline)
+        attempt = cuts = 0
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await self._api.ask(texts, purpose)
+            except (ProviderFailure, TimeoutError, OverflowError, StreamTooLong, NoEmbeddings) as raised:
+                failure = _failure(raised)
+                if _is_too_long(failure) and cuts < MAX_CUTS:
+                    cuts += 1
+                    longest = max(map(len, texts)) // 2
+                    texts = [text[:longest].strip() or NOTHING for text in texts]
+                    continue
+                delay = self._backoff.before_retry(failure, attempt)
+                last = attempt == self._max_retries or delay is None or loop.time() + delay >= deadline
+                self._log(failure, attempt, last)
+                if last or delay is None:
+                    # The cause is logged only, because its text may quote the request.
+                    raise EmbedderUnavailable from None
+            await asyncio.sleep(delay)
+            attempt += 1
+
+    def _log(self, failure: ProviderFailure, attempt: int, last: bool) -> None:
+        message = "The embedder failed" if last else "The embedder failed; trying again"
+        details = failure.described(self._secret())
+        self._logger.warning(message, extra={"model": self._model, "attempt": attempt + 1, **details})
+        count(Metric.MODEL_CALLS_FAILED)
+
+
+def unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[Vector]:
+    """Return embeddings as vectors of length 1.
+
+    Raises ``WrongEmbeddings`` if all have another number of dimensions, and ``NoEmbeddings`` if one is no embedding.
+    """
+    lengths = {len(numbers) for numbers in embeddings}
+    if len(lengths) == 1 and lengths.isdisjoint({0, dimensions}):
+        raise WrongEmbeddings.of(lengths.pop(), dimensions)
+    return [_unit_vector(numbers, dimensions) for numbers in embeddings]
+
+
+def leaves(group: BaseExceptionGroup[EmbedderUnavailable]) -> Iterator[EmbedderUnavailable]:
+    """Yield the errors of a group, those that no retry helps first: they name the cause of all."""
+    found: list[EmbedderUnavailable] = []
+    for each in group.exceptions:
+        found += leaves(each) if isinstance(each, BaseExceptionGroup) else [each]
+    yield from sorted(found, key=lambda error: error.retryable)
+
+
+def _is_outage(error: Exception) -> bool:
+    return not isinstance(error, WrongEmbeddings)
+
+
+def _unit_vector(numbers: Sequence[Any], dimensions: int) -> Vector:
+    if len(numbers) != dimensions:
+        raise NoEmbeddings(f"An embedding has {len(numbers)} numbers, not {dimensions}.")
+    if not all(type(number) in (float, int) for number in numbers):
+        raise NoEmbeddings("An embedding holds something that is no number.")
+    try:
+        length = math.hypot(*numbers)
+    except OverflowError:  # of an integer
+        length = math.inf
+    if not math.isfinite(length) or not length:
+        raise NoEmbeddings("An embedding is zero, or a number of it is too large or not finite.")
+    return tuple(number / length for number in numbers)
+
+
+def _failure(raised: Exception) -> ProviderFailure:
+    if isinstance(raised, ProviderFailure):
+        return raised
+    name = type(raised).__name__
+    if isinstance(raised, TimeoutError):
+        return ProviderFailure(name, FailureKind.TIMEOUT)
+    return ProviderFailure(name, FailureKind.PROTOCOL, text=str(raised))
+
+
+def _is_too_long(failure: ProviderFailure) -> bool:
+    if failure.kind is not FailureKind.ANSWER or failure.status not in (400, 413, 422):
+        return False
+    return failure.status == 413 or any(words in failure.words for words in _TOO_LONG)
