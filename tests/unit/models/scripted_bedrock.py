@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -157,7 +157,7 @@ async def ask(
     **settings: Any,
 ) -> list[ModelChunk]:
     """Return the chunks of an answer."""
-    asked = ModelSettings(**{"model": model_id, "timeout_seconds": 30.0} | settings)
+    asked = replace(ModelSettings(model_id, timeout_seconds=30.0), **settings)
     stream = (model or model_over(bedrock)).stream(
         asked, prompts or HELLO, thread_files=files or MemoryThreadFiles(), tools=tools
     )

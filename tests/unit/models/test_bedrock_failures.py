@@ -146,7 +146,7 @@ async def test_a_model_that_is_being_subscribed_to_is_not_asked_again() -> None:
 
 
 async def test_expired_credentials_are_looked_for_again_once() -> None:
-    found = []
+    found: list[Credentials] = []
 
     class Renewed:
         def get_credentials(self) -> Credentials:
@@ -314,7 +314,7 @@ async def test_a_silent_model_times_out_and_its_connection_is_closed() -> None:
 
     bedrock = ScriptedBedrock([lambda: httpx2.Response(200, stream=Silent())])
     with pytest.raises(ModelTimeout):
-        await ask(bedrock, timeout_seconds=5.0)
+        await ask(bedrock, timeout_seconds=0.05)
     assert len(closed) == 1
 
 

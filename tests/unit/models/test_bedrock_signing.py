@@ -122,8 +122,9 @@ def _as_boto3_sends(session: boto3.session.Session, model: str) -> tuple[str, di
 
     def capture(request: Any, **_: Any) -> AWSResponse:
         sent.append(request)
-        raw: Any = None
-        return AWSResponse(request.url, 400, {}, raw)
+        nothing: Any = None
+        headers: Any = {}
+        return AWSResponse(request.url, 400, headers, nothing)
 
     client.meta.events.register("before-send.bedrock-runtime.ConverseStream", capture)
     with pytest.raises(Exception):  # noqa: B017, PT011 - the answer is none

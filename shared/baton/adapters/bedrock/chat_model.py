@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from baton.adapters.bedrock.answer import ConverseAnswer
+from baton.adapters.bedrock.bodies import JSON_TYPE
 from baton.adapters.bedrock.connection import BedrockConnection
 from baton.adapters.bedrock.events import Events
 from baton.adapters.bedrock.request import ConverseRequest, Guardrail, converse_request
@@ -33,7 +34,6 @@ from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
 
 STREAM_TYPE = "application/vnd.amazon.eventstream"
-JSON_TYPE = "application/json"
 
 
 class BedrockChatModel:

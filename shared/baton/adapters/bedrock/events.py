@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import httpx2 as httpx
 
+from baton.adapters.bedrock.bodies import read_json
 from baton.adapters.bedrock.event_stream import LIMITS, BrokenStream, EventStream, StreamEvent
-from baton.adapters.stream_limits import StreamTooLong
-from baton.domain.json_values import count_values
+from baton.adapters.stream_limits import StreamLimits
 
-MAX_WHOLE_BYTES = 4 * 1024 * 1024
-"""Bytes of an answer that is not streamed: four times the longest one that is passed on."""
-MAX_WHOLE_VALUES = 100_000
+WHOLE_LIMITS = StreamLimits(stream_bytes=4 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=100_000)
+"""An answer that is not streamed may be four times the longest one that is passed on."""
 
 
 class Events(AsyncIterator[StreamEvent]):
@@ -44,18 +42,7 @@ class Events(AsyncIterator[StreamEvent]):
             await self._response.aclose()
 
     async def _read(self) -> Mapping[str, Any]:
-        read = bytearray()
-        async for piece in self._response.aiter_raw():
-            read += piece
-            if len(read) > MAX_WHOLE_BYTES:
-                raise StreamTooLong(f"The answer is longer than {MAX_WHOLE_BYTES} bytes.")
-        body = bytes(read)
-        if count_values(body) > MAX_WHOLE_VALUES:
-            raise StreamTooLong(f"The answer holds more than {MAX_WHOLE_VALUES} values.")
-        try:
-            answer = json.loads(body)
-        except (ValueError, RecursionError):
-            raise BrokenStream("The answer is no JSON.") from None
+        answer = await read_json(self._response, WHOLE_LIMITS)
         if not isinstance(answer, Mapping):
             raise BrokenStream("The answer is no object.")
         return answer

@@ -30,8 +30,12 @@ def host_of(base_url: str | None) -> str:
 
 def normalised(model: str) -> str:
     """Return the name that patterns match: without ARN, region prefix, version, and the maker's name before a slash."""
-    name = model.lower().rpartition("/")[2]
-    return _VERSION.sub("", _GEO.sub("", name))
+    return _VERSION.sub("", without_place(model))
+
+
+def without_place(model: str) -> str:
+    """Return a model's name with its version, but without ARN, region prefix, and the maker's name before a slash."""
+    return _GEO.sub("", model.lower().rpartition("/")[2])
 
 
 class Profiles:

@@ -1,0 +1,126 @@
+"""An embedding model behind InvokeModel of Amazon Bedrock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import httpx2 as httpx
+
+from baton.adapters.bedrock.bodies import JSON_TYPE, read_json
+from baton.adapters.bedrock.connection import BedrockConnection
+from baton.adapters.bedrock.embedding_models import EmbeddingModel, embedding_model, vectors_of
+from baton.adapters.bedrock.event_stream import BrokenStream
+from baton.adapters.bedrock.failures import broken_failure
+from baton.adapters.circuit_breaker import CircuitBreakers
+from baton.adapters.models.embedding_calls import EmbeddingCalls, EmbeddingLimits
+from baton.adapters.models.failure import Backoff
+from baton.adapters.stream_limits import StreamLimits
+from baton.domain.errors import WrongEmbeddings
+from baton.domain.search import Vector
+from baton.off_loop import off_loop
+from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.token_counter import TokenCounter
+
+LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 1024, event_values=300_000)
+"""96 vectors of 1,536 numbers are 3 MB of text."""
+
+
+class BedrockEmbedder:
+    """``ports.embedder.Embedder`` over Amazon's Titan and Nova, and Cohere's Embed.
+
+    Batches, attempts, retries and the circuit are those of ``EmbeddingCalls``.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        dimensions: int,
+        *,
+        connection: BedrockConnection,
+        counter: TokenCounter,
+        name: str | None = None,
+        family: str | None = None,
+        timeout_seconds: float = 30.0,
+        max_retries: int = 3,
+        backoff_seconds: float = 0.5,
+        breakers: CircuitBreakers | None = None,
+    ) -> None:
+        """``model`` is its id, inference profile or ARN, and ``name`` what is stored with vectors if not that.
+
+        ``family`` is the id of a known model, for names that do not tell it. Raises ``ValueError`` for a model that is
+        not known.
+        """
+        found = embedding_model(family or model)
+        if found is None:
+            raise ValueError(
+                f"{model!r} is no known embedding model of Amazon Bedrock. Known are Amazon's Titan and Nova,"
+                " and Cohere's Embed"
+            )
+        self._family: EmbeddingModel = found
+        self._model = model
+        self._name = name or model
+        self._dimensions = dimensions
+        self._connection = connection
+        self._calls = EmbeddingCalls(
+            self,
+            model,
+            endpoint=connection.endpoint,
+            counter=counter,
+            timeout_seconds=timeout_seconds,
+            max_retries=max_retries,
+            backoff=Backoff(backoff_seconds),
+            breakers=breakers or CircuitBreakers(),
+        )
+
+    @property
+    def name(self) -> str:
+        """See ``Embedder``."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """See ``Embedder``."""
+        return self._dimensions
+
+    @property
+    def limits(self) -> EmbeddingLimits:
+        """See ``EmbeddingApi``."""
+        return self._family.limits
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
+        """See ``Embedder``."""
+        if texts and self._dimensions not in self._family.dimensions:
+            raise self._wrong_dimensions()
+        return await self._calls.embed(texts, purpose, seconds)
+
+    async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
+        """See ``EmbeddingApi``."""
+        request = json.dumps(self._family.body(texts, purpose, self._dimensions), ensure_ascii=False).encode()
+        response = await self._connection.post(self._model, "invoke", request, JSON_TYPE)
+        try:
+            answer: Any = await read_json(response, LIMITS)
+        except (httpx.HTTPError, BrokenStream) as error:
+            raise broken_failure(error) from None
+        finally:
+            await response.aclose()
+        size = len(texts) * self._dimensions
+        return await off_loop(size, vectors_of, answer, self._family, len(texts), self._dimensions)
+
+    def _wrong_dimensions(self) -> WrongEmbeddings:
+        known = " or ".join(map(str, self._family.dimensions))
+        return WrongEmbeddings(
+            f"{self._model} gives vectors of {known} numbers, and BATON_EMBEDDING_DIMENSIONS is {self._dimensions}. "
+            "Ask the operator to change one of the two, and to rebuild the search index."
+        )
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        await self._connection.aclose()
