@@ -14,6 +14,25 @@ ASKED_FOR = (
     "no words before or after it. It is valid against this JSON Schema: {schema}"
 )
 STRICT_NAME = "answer"
+_NEVER_STRICT = frozenset(
+    {
+        "allOf",
+        "contains",
+        "dependentRequired",
+        "dependentSchemas",
+        "else",
+        "if",
+        "not",
+        "oneOf",
+        "patternProperties",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "uniqueItems",
+    }
+)
+"""Keywords of JSON Schema that strict modes refuse."""
 
 
 def schema_note(schema: Mapping[str, Any] | None, profile: ModelProfile) -> str | None:
@@ -27,15 +46,21 @@ def output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
     """Return the most tokens of an answer, with room for thinking that counts against it; None for no limit."""
     if settings.max_output_tokens is None:
         return profile.default_max_output
-    return settings.max_output_tokens + profile.thinking_tokens
+    thinks = settings.reasoning_effort != "none"
+    return settings.max_output_tokens + (profile.thinking_tokens if thinks else 0)
 
 
 def is_strict(schema: Any) -> bool:
-    """Return whether a schema fits strict modes: every object requires all its properties and allows no others."""
+    """Return whether a schema fits strict modes: every object requires all its properties and allows no others.
+
+    A schema with keywords that strict modes refuse does not fit.
+    """
     if isinstance(schema, list | tuple):
         return all(map(is_strict, schema))
     if not isinstance(schema, Mapping):
         return True
+    if not _NEVER_STRICT.isdisjoint(schema):
+        return False
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         required = schema.get("required")

@@ -14,6 +14,9 @@ from baton.domain.provider_parts import Replay
 MAX_ADAPTATIONS = 8
 """Changes of one request. Each costs a refused request, and a model that refuses more is not worth asking."""
 
+TOOLS_EFFORT = "effort_with_tools"
+"""The further fact of a model that takes tools over Chat Completions only with this effort."""
+
 _WORDS = ("unsupported", "not support", "unknown", "unrecognized", "unexpected", "not permitted", "extra", "invalid")
 _SYSTEM_FIRST = re.compile(
     r"system (message|prompt|role).{0,40}(beginning|first|start|only one|once|multiple)|single system"
@@ -29,6 +32,23 @@ _MEDIA = re.compile(
     r"content (part )?type|image|vision|multi-?modal|file part|attachment|document|input_file|file_data|"
     r"content.{0,20}must be a string|expected a? ?str|unsupported content|media"
 )
+# A server without the API that was asked names neither a model nor an item of the request.
+_OTHER_ROUTE = re.compile(r"(is not|isn.t) supported on this route")
+_NO_ROUTE = re.compile(r"invalid url \(|unknown request url|no route matched|cannot post /")
+_NO_RESPONSES = re.compile(r"v1/chat/completions|not (supported|available).{0,40}responses api")
+_ABOUT_CONTENT = re.compile(r"\bmodel|\bitem\b|deployment")
+_NO_EFFORT = re.compile(r"reasoning_effort.{0,20}['\"]none['\"]")
+_LOST_PARTS = (
+    "signature",
+    "encrypted_content",
+    "encrypted content",
+    "reasoning content",
+    "required following item",
+    "required 'reasoning' item",
+    "items are not persisted",
+    "thinking",
+)
+"""Words of refusals after which a request is repeated without opaque parts."""
 _IMAGES_ONLY = re.compile(r"image|vision")
 _FILES_ONLY = re.compile(r"\bfile|document|input_file")
 # Keywords of JSON Schema that endpoints refuse in the schemas of tools.
@@ -69,6 +89,8 @@ class RequestForm:
     profile: ModelProfile
     sends_parts: bool = True
     """Whether opaque parts go back. They are left out for one request whose parts the endpoint does not accept."""
+    refused_apis: frozenset[Api] = frozenset()
+    """The APIs over which the endpoint has refused this request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +110,7 @@ def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> 
     """Return the form to try next, or None if the refusal is about something that cannot be left out."""
     words = failure.words
     changed = (
-        _by_api(form, words, sent)
+        _by_api(form, failure)
         or _by_parts(form, words, sent)
         or _by_field(form, failure, sent)
         or _by_roles(form, words)
@@ -106,13 +128,24 @@ def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> 
     return None
 
 
-def _by_api(form: RequestForm, words: str, sent: SentFeatures) -> RequestForm | None:
-    profile = form.profile
-    if profile.api is Api.CHAT and "v1/responses" in words:
-        return replace(form, profile=replace(profile, api=Api.RESPONSES))
-    if profile.api is Api.RESPONSES and ("v1/chat/completions" in words or "isn't supported on this route" in words):
-        return replace(form, profile=replace(profile, api=Api.CHAT))
+def _by_api(form: RequestForm, failure: ProviderFailure) -> RequestForm | None:
+    profile, words = form.profile, failure.words
+    if profile.api is Api.CHAT and ("v1/responses" in words or _OTHER_ROUTE.search(words)):
+        if Api.RESPONSES not in form.refused_apis:
+            return _over(form, Api.RESPONSES)
+        if _NO_EFFORT.search(words) and TOOLS_EFFORT not in profile.further:
+            # A gateway without Responses, in front of a model that thinks and calls tools over Responses only.
+            return replace(form, profile=replace(profile, further={**profile.further, TOOLS_EFFORT: "none"}))
+    if profile.api is Api.RESPONSES and Api.RESPONSES not in form.refused_apis:
+        is_missing = failure.status in (404, 405) and not _ABOUT_CONTENT.search(words)
+        if is_missing or any(each.search(words) for each in (_OTHER_ROUTE, _NO_ROUTE, _NO_RESPONSES)):
+            return _over(form, Api.CHAT)
     return None
+
+
+def _over(form: RequestForm, api: Api) -> RequestForm:
+    refused = form.refused_apis | {form.profile.api}
+    return replace(form, profile=replace(form.profile, api=api), refused_apis=refused)
 
 
 def _by_parts(form: RequestForm, words: str, sent: SentFeatures) -> RequestForm | None:
@@ -132,8 +165,7 @@ def _by_parts(form: RequestForm, words: str, sent: SentFeatures) -> RequestForm 
             left = tuple(name for name in profile.replayed_fields if name not in names)
             changed = replace(profile, replayed_fields=left, required_field=None)
             return replace(form, profile=changed)
-    about_parts = ("signature", "encrypted_content", "reasoning content", "required following item", "thinking")
-    if sent.has_parts and form.sends_parts and any(each in words for each in about_parts):
+    if sent.has_parts and form.sends_parts and any(each in words for each in _LOST_PARTS):
         return replace(form, sends_parts=False)
     return None
 
@@ -188,6 +220,8 @@ def _by_tools(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -
         if profile.further.get("streams_tools") == "no":
             return None
         return replace(form, profile=replace(profile, further={**profile.further, "streams_tools": "no"}))
+    if "strict" in sent.fields and ("invalid schema for function" in words or "strict" in words):
+        return replace(form, profile=replace(profile, dropped=profile.dropped | {"strict"}))
     if "$ref" in words or "$defs" in words:
         return replace(form, profile=replace(profile, inlines_refs=True)) if not profile.inlines_refs else None
     about_schema = "schema" in words or "unknown name" in words or "parameters" in words
@@ -224,14 +258,15 @@ def _is_about_schema(words: str) -> bool:
 
 def _names(failure: ProviderFailure, name: str) -> bool:
     """Return whether a refusal names a field: by ``param``, by its place, or in its text."""
+    # ``reasoning_effort`` is ``reasoning.effort`` over Responses, and some servers write ``reasoningEffort``.
+    written = re.escape(name.lower()).replace("_", "[._]?")
     param = failure.param.lower()
-    if param and (param == name or re.split(r"[.\[]", param)[0] == name or param.endswith(f".{name}")):
+    if param and (re.fullmatch(rf"(.*\.)?{written}", param) or re.split(r"[.\[]", param)[0] == name):
         return True
     if param and "." not in param and "[" not in param and param in ("messages", "tools", "input"):
         return False
-    pattern = rf"(?<![\w.]){re.escape(name.lower())}(?!\w)"
-    if not re.search(pattern, failure.text.lower()):
+    if not re.search(rf"(?<![\w.]){written}(?!\w)", failure.text.lower()):
         return False
     # Words such as ``metadata`` are words of English too: outside quotes they name the field of a complaint only.
-    quoted = re.search(rf"['\"`]{re.escape(name.lower())}\W", failure.text.lower())
+    quoted = re.search(rf"['\"`]{written}\W", failure.text.lower())
     return bool(quoted) or "_" in name or any(word in failure.words for word in _WORDS)

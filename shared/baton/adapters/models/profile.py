@@ -9,6 +9,9 @@ from typing import Any
 
 from baton.domain.provider_parts import Replay
 
+OBFUSCATION = "obfuscation"
+"""The further fact of endpoints that pad the events of a Responses stream, and leave it if asked to: ``optional``."""
+
 
 class Api(StrEnum):
     """The APIs that adapters speak."""

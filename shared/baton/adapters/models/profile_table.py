@@ -12,16 +12,24 @@ the providers' documentation, and bug reports of other projects, named where not
 from __future__ import annotations
 
 from baton.adapters.models.bedrock_profiles import BEDROCK
-from baton.adapters.models.profile import AnswerForm, Api, CacheHints, ProfileRule, SystemPlace
+from baton.adapters.models.profile import OBFUSCATION, AnswerForm, Api, CacheHints, ProfileRule, SystemPlace
 from baton.domain.provider_parts import Replay
 
 SAMPLING = frozenset({"temperature", "top_p"})
 """Refused by models that think before they answer."""
 THINKING_TOKENS = 4_000
 """Room for the thinking of models that count it as a part of their answer: otherwise short answers come back empty."""
+NO_REASONING = frozenset({"include", "reasoning_effort", "reasoning_summary"})
+"""Refused by models that do not think."""
 LATE_REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers of open models send thinking. vLLM takes ``reasoning`` back from 0.16 on."""
-OPENAI_HOSTS = ("api.openai.com", "*.api.openai.com", "*.openai.azure.com", "*.services.ai.azure.com")
+OPENAI_HOSTS = ("api.openai.com", "*.api.openai.com")
+AZURE_HOSTS = ("*.openai.azure.com", "*.services.ai.azure.com")
+BEDROCK_HOSTS = ("bedrock-runtime*.amazonaws.com*", "bedrock-mantle.*.api.aws")
+"""Amazon Bedrock's endpoints with OpenAI's APIs. Converse is the host ``bedrock``."""
+OPENAI_REASONING = ("gpt-5*", "gpt-6*", "o1*", "o3*", "o4*")
+# Bedrock puts the maker's name before a dot.
+OPENAI_AT_BEDROCK = ("openai.gpt-5*", "openai.gpt-6*")
 # Google's API knows a part of JSON Schema only and refuses other keywords by name.
 GOOGLE_KEYWORDS = frozenset(
     {
@@ -50,7 +58,10 @@ GOOGLE_KEYWORDS = frozenset(
 )
 
 ENDPOINTS = (
-    *(ProfileRule(host, "*", {"cache": CacheHints.KEY}) for host in OPENAI_HOSTS),
+    *(
+        ProfileRule(host, "*", {"cache": CacheHints.KEY, "further": {OBFUSCATION: "optional"}})
+        for host in (*OPENAI_HOSTS, *AZURE_HOSTS)
+    ),
     # Over Chat Completions Azure takes no ``file`` parts (pydantic-ai providers/azure).
     ProfileRule("*.openai.azure.com", "*", {"documents": frozenset(), "limit_field": "max_completion_tokens"}),
     ProfileRule(
@@ -82,13 +93,18 @@ ENDPOINTS = (
 FAMILIES = (
     # OpenAI: reasoning models, which need Responses for tools at OpenAI's own host.
     *(
-        ProfileRule(
-            "*",
-            family,
-            {"dropped": SAMPLING, "limit_field": "max_completion_tokens", "thinking_tokens": THINKING_TOKENS},
-        )
-        for family in ("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*")
+        ProfileRule("*", family, {"limit_field": "max_completion_tokens", "thinking_tokens": THINKING_TOKENS})
+        for family in (*OPENAI_REASONING, *OPENAI_AT_BEDROCK)
     ),
+    # gpt-5.1 to gpt-5.4 do not think unless a request asks for it. Those for ChatGPT never do.
+    *(
+        ProfileRule("*", family, {"dropped": SAMPLING})
+        for family in (
+            *("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*"),
+            *("openai.gpt-5.[5-9]*", "openai.gpt-6*"),
+        )
+    ),
+    *(ProfileRule("*", family, {"dropped": NO_REASONING}) for family in ("gpt-4*", "gpt-3.5*", "gpt-5*-chat-latest")),
     ProfileRule("*", "o[134]*", {"dropped": frozenset({"parallel_tool_calls"})}),
     ProfileRule("*", "gpt-oss*", {"inlines_refs": True}),
     ProfileRule(
@@ -174,11 +190,17 @@ FAMILIES = (
 )
 
 FAMILIES_AT_ENDPOINTS = (
+    *(ProfileRule(host, family, {"api": Api.RESPONSES}) for host in OPENAI_HOSTS for family in OPENAI_REASONING),
+    *(ProfileRule(host, family, {"api": Api.RESPONSES}) for host in BEDROCK_HOSTS for family in OPENAI_AT_BEDROCK),
+    # A deployment at Azure may have any name. These names are those of models that
+    # take no tools otherwise.
     *(
         ProfileRule(host, family, {"api": Api.RESPONSES})
-        for host in OPENAI_HOSTS[:2]
-        for family in ("gpt-5*", "gpt-6*", "o1*", "o3*", "o4*")
+        for host in AZURE_HOSTS
+        for family in ("gpt-5.[5-9]*", "gpt-6*")
     ),
+    # Of these at xAI only some can be told how long to think; the others say so, and it is learned.
+    ProfileRule("api.x.ai", "grok-[4-9]*", {"thinking_tokens": THINKING_TOKENS}),
     ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
     ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
     ProfileRule(

@@ -14,11 +14,12 @@ from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.attachments import Attachments
 from baton.adapters.models.failure import Backoff
 from baton.adapters.models.learning import RequestForm
-from baton.adapters.models.model_calls import ModelCalls, OpenedAnswer, Question
+from baton.adapters.models.model_calls import ModelApi, ModelCalls, OpenedAnswer, Question
 from baton.adapters.models.profile import Api, CacheHints
 from baton.adapters.models.profiles import Profiles, host_of
 from baton.adapters.openai.chat_completions import ChatCompletions
 from baton.adapters.openai.clients import OpenAIClients
+from baton.adapters.openai.responses import Responses
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
@@ -65,6 +66,7 @@ class OpenAIChatModel:
         host = host_of(base_url)
         apis = _Apis(
             ChatCompletions(self._clients.get, host, sends_metadata=sends_metadata, cache_hints=cache_hints),
+            Responses(self._clients.get, host, sends_metadata=sends_metadata, cache_hints=cache_hints),
         )
         self._calls = ModelCalls(
             apis,
@@ -104,10 +106,10 @@ class OpenAIChatModel:
 class _Apis:
     """Chat Completions or Responses, as the form of the request says."""
 
-    def __init__(self, chat: ChatCompletions) -> None:
+    def __init__(self, chat: ModelApi, responses: ModelApi) -> None:
         self._chat = chat
+        self._responses = responses
 
     async def open(self, question: Question, form: RequestForm) -> OpenedAnswer:
-        if form.profile.api is Api.RESPONSES:
-            return await self._chat.open(question, form)
-        return await self._chat.open(question, form)
+        api = self._responses if form.profile.api is Api.RESPONSES else self._chat
+        return await api.open(question, form)

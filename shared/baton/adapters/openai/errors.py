@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
@@ -12,6 +14,11 @@ from baton.adapters.models.failure import MAX_TEXT, ErrorBody, FailureKind, Prov
 
 Failure = OpenAIError | TimeoutError | ValueError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8."""
+
+_STATUSES = {"server_error": 500, "rate_limit_exceeded": 429, "insufficient_quota": 429}
+"""Codes of errors in a stream, and the HTTP statuses that they would have had before it."""
+_REFUSED = ("invalid", "image", "unsupported", "context_length", "policy", "data_residency", "filter")
+"""Words of codes that refuse the request."""
 
 
 def provider_failure(error: Failure) -> ProviderFailure:
@@ -39,6 +46,23 @@ def provider_failure(error: Failure) -> ProviderFailure:
         failure.request_id = error.request_id
         failure.retry_after = retry_after(error)
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
+    return failure
+
+
+def streamed_failure(said: Mapping[str, Any]) -> ProviderFailure:
+    """Return the failure of an error event, or of a response's ``error``."""
+    body = ErrorBody.of({name: value for name, value in said.items() if (name, value) != ("type", "error")})
+    name = "error in the stream"
+    return with_status(
+        ProviderFailure(name, status=body.status, code=body.code, type=body.type, param=body.param, text=body.text)
+    )
+
+
+def with_status(failure: ProviderFailure) -> ProviderFailure:
+    """Return a failure with the status that the code of an error in a stream stands for."""
+    if failure.kind is FailureKind.ANSWER and failure.status is None:
+        code = failure.code.lower()
+        failure.status = _STATUSES.get(code) or (400 if any(each in code for each in _REFUSED) else None)
     return failure
 
 

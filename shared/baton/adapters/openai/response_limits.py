@@ -9,6 +9,9 @@ from baton.adapters.stream_limits import ClosableIterator, MeteredIterator, Stre
 LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000)
 """Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a
 whole answer with every character escaped."""
+RESPONSES_LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=8 * 1024 * 1024, event_values=100_000)
+"""The Responses API repeats the request's tools, with their schemas, in its first two events and in the last one, and
+the whole answer in the last one."""
 EMBEDDING_LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 1024, event_values=300_000)
 """64 vectors of 4,096 numbers are one event. Endpoints that do not know base64 write each number as text."""
 MAX_ERROR_BYTES = 64 * 1024
@@ -17,6 +20,8 @@ MAX_ERROR_BYTES = 64 * 1024
 
 async def limit_response(response: httpx2.Response, limits: StreamLimits = LIMITS) -> None:
     """Apply the limits to a response. This is an event hook of the client."""
+    if limits is LIMITS and response.request.url.path.endswith("/responses"):
+        limits = RESPONSES_LIMITS
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
     if response.headers.get("content-encoding", "identity").lower() != "identity":

@@ -1,0 +1,85 @@
+"""A question laid out for OpenAI's APIs: its messages and tools, before one of them renders it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton.adapters.models.answer_forms import STRICT_NAME, is_strict, schema_note
+from baton.adapters.models.content import LaidMessage
+from baton.adapters.models.learning import RequestForm, SentFeatures
+from baton.adapters.models.model_calls import Question
+from baton.adapters.models.profile import AnswerForm, CacheHints, ModelProfile
+from baton.adapters.models.prompt_layout import Layout, lay_out
+from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
+from baton.domain.message import Role
+
+
+@dataclass(frozen=True, slots=True)
+class LaidQuestion:
+    """The messages and tools of one request."""
+
+    messages: list[LaidMessage]
+    tools: OfferedTools
+    has_schema: bool
+
+    @property
+    def characters(self) -> int:
+        """The length of all messages."""
+        return sum(len(message.text) for message in self.messages)
+
+    def features(self, *fields: str) -> SentFeatures:
+        """Return what the request holds, with the names of its optional ``fields``."""
+        return SentFeatures(
+            fields=fields,
+            has_tools=bool(self.tools.tools),
+            has_media=any(message.media for message in self.messages),
+            has_parts=any(message.parts is not None for message in self.messages),
+            has_schema=self.has_schema,
+        )
+
+
+async def laid_question(question: Question, form: RequestForm, origin: str) -> LaidQuestion:
+    """Return the question as the form of the request asks. ``origin`` is the model that it goes to.
+
+    Raises ``ModelRefused`` for more tools than the model takes, and the errors of the uploads' store.
+    """
+    settings, profile = question.settings, form.profile
+    pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
+    laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
+    note = schema_note(settings.answer_schema, profile)
+    if note is not None:
+        laid = _with_note(laid, note)
+    called = [call.name for message in laid for call in message.calls]
+    tools = offered_tools(question.tools if _declares_tools(question, profile) else (), profile, called)
+    return LaidQuestion(laid, tools, settings.answer_schema is not None)
+
+
+def answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> dict[str, Any] | None:
+    """Return the form of the answer as ``{"type": "json_object"}`` or with the schema's own fields; None for text."""
+    if schema is None or profile.answer_form is AnswerForm.PROMPT:
+        return None
+    if profile.answer_form is AnswerForm.OBJECT:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "name": STRICT_NAME, "strict": is_strict(schema), "schema": dict(schema)}
+
+
+def hints_of(profile: ModelProfile, chosen: CacheHints | None) -> CacheHints:
+    """Return what requests tell the prompt cache: what the operator has chosen, or else what the profile says."""
+    hints = profile.cache if chosen is None else chosen
+    return CacheHints.NONE if "cache_control" in profile.dropped else hints
+
+
+def _declares_tools(question: Question, profile: ModelProfile) -> bool:
+    """Return whether tools are declared: not where none may be called, unless the history needs them."""
+    if question.settings.tool_choice != "none":
+        return True
+    return profile.tools_with_history or not any(prompt.tool_calls for prompt in question.prompts)
+
+
+def _with_note(laid: list[LaidMessage], note: str) -> list[LaidMessage]:
+    """Add a note to the system prompt, where it is the same in all requests of a turn."""
+    if laid and laid[0].role is Role.SYSTEM:
+        return [replace(laid[0], pieces=(*laid[0].pieces, note)), *laid[1:]]
+    return [LaidMessage(Role.SYSTEM, (note,)), *laid]

@@ -1,0 +1,126 @@
+"""OpenAI's Responses API as an API of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from openai import AsyncOpenAI, AsyncStream, OpenAIError
+
+from baton.adapters.models.answer_forms import output_limit
+from baton.adapters.models.learning import RequestForm
+from baton.adapters.models.model_calls import Question, Refused
+from baton.adapters.models.profile import OBFUSCATION, CacheHints, EffortForm, ModelProfile
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.openai.errors import provider_failure
+from baton.adapters.openai.laid_question import LaidQuestion, answer_format, hints_of, laid_question
+from baton.adapters.openai.messages import wire_metadata
+from baton.adapters.openai.response_input import input_items, response_tools
+from baton.adapters.openai.responses_answer import ResponsesAnswer
+from baton.ports.chat_model import ModelSettings
+
+MIN_OUTPUT_TOKENS = 16
+"""OpenAI refuses lower limits."""
+
+
+class Responses:
+    """``ModelApi`` over the Responses API of any endpoint.
+
+    Nothing is stored at the endpoint: every request says ``store: false`` and holds the whole conversation, with the
+    encrypted reasoning of the turn.
+    """
+
+    def __init__(
+        self,
+        client: Callable[[], AsyncOpenAI],
+        host: str,
+        *,
+        sends_metadata: bool = False,
+        cache_hints: CacheHints | None = None,
+    ) -> None:
+        """``cache_hints`` replaces what profiles say; None leaves it to them."""
+        self._client = client
+        self._host = host
+        self._sends_metadata = sends_metadata
+        self._cache_hints = cache_hints
+
+    async def open(self, question: Question, form: RequestForm) -> ResponsesAnswer:
+        """See ``ModelApi``."""
+        settings, profile = question.settings, form.profile
+        origin = f"responses:{self._host}/{settings.model}"
+        laid = await laid_question(question, form, origin)
+        fields = self._optional_fields(settings, profile, laid)
+        sent = laid.features(*_names(fields), *settings.extra)
+        body = _joined(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
+        body |= {
+            "model": settings.model,
+            "input": input_items(laid.messages, laid.tools),
+            "store": False,
+            "stream": True,
+        }
+        try:
+            # Not by ``client.responses``: it loads for half a second, and makes an object of each value of each event.
+            stream: AsyncStream[object] = await self._client().post(
+                "/responses", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+            )
+        except (OpenAIError, ValueError) as error:
+            raise Refused(provider_failure(error), sent) from None
+        return ResponsesAnswer(stream, settings, profile, origin, laid.tools, sent, asked_characters=laid.characters)
+
+    def _optional_fields(self, settings: ModelSettings, profile: ModelProfile, laid: LaidQuestion) -> dict[str, Any]:
+        """Return the fields besides model and input, without those that the model does not take."""
+        limit = output_limit(settings, profile)
+        hints = hints_of(profile, self._cache_hints)
+        takes_effort = profile.effort is not EffortForm.NONE and "reasoning_effort" not in profile.dropped
+        shows_summary = settings.shows_reasoning and "reasoning_summary" not in profile.dropped
+        fields: dict[str, Any] = {
+            "include": ["reasoning.encrypted_content"],
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_output_tokens": max(limit, MIN_OUTPUT_TOKENS) if limit is not None else None,
+            "reasoning": _given(
+                effort=settings.reasoning_effort if takes_effort else None, summary="auto" if shows_summary else None
+            ),
+            "text": _given(
+                format=answer_format(settings.answer_schema, profile),
+                verbosity=settings.verbosity if "verbosity" not in profile.dropped else None,
+            ),
+            "metadata": (wire_metadata(settings.metadata) if self._sends_metadata else None) or None,
+            "prompt_cache_key": settings.cache_key if hints is CacheHints.KEY else None,
+            "stream_options": {"include_obfuscation": False}
+            if profile.further.get(OBFUSCATION) == "optional"
+            else None,
+        }
+        if laid.tools.tools:
+            fields["tools"] = response_tools(laid.tools, takes_strict="strict" not in profile.dropped)
+            fields["tool_choice"] = _tool_choice(settings.tool_choice, laid.tools)
+            fields["parallel_tool_calls"] = settings.parallel_tool_calls
+        return {name: value for name, value in fields.items() if value is not None and name not in profile.dropped}
+
+
+def _names(fields: Mapping[str, Any]) -> list[str]:
+    """Return the names of what a request holds, as profiles call it."""
+    names = [name for name in fields if name != "text"]
+    names += [f"reasoning_{name}" for name in fields.get("reasoning", ())]
+    names += ["verbosity"] if "verbosity" in fields.get("text", ()) else []
+    return names + (["strict"] if any(tool["strict"] for tool in fields.get("tools", ())) else [])
+
+
+def _joined(fields: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with further ones. Objects that both have, such as ``reasoning``, are joined."""
+    joined = dict(fields)
+    for name, value in extra.items():
+        own = fields.get(name)
+        joined[name] = {**own, **value} if isinstance(own, Mapping) and isinstance(value, Mapping) else value
+    return joined
+
+
+def _tool_choice(choice: str | None, tools: OfferedTools) -> Any:
+    if choice in (None, "auto", "none", "required"):
+        return choice
+    return {"type": "function", "name": tools.name_outside(choice or "")}
+
+
+def _given(**members: Any) -> dict[str, Any] | None:
+    """Return the members that have a value; None if none has."""
+    return {name: value for name, value in members.items() if value is not None} or None

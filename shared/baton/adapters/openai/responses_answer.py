@@ -1,0 +1,292 @@
+"""Read the stream of an answer of the Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from openai import AsyncStream, OpenAIError
+
+from baton.adapters.models.learning import RequestForm, SentFeatures
+from baton.adapters.models.profile import ModelProfile
+from baton.adapters.models.thinking_tags import Separated, ThinkingTags
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.openai.chat_answer import OVERFLOW_CHARACTERS
+from baton.adapters.openai.errors import provider_failure, streamed_failure, with_status
+from baton.adapters.openai.response_items import ItemKind, OutputItem, OutputItems
+from baton.adapters.openai.tool_calls import TooManyCalls
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.provider_parts import ProviderParts
+from baton.domain.text import first_bytes, utf8_size
+from baton.domain.usage import Usage
+from baton.ports.chat_model import (
+    MAX_ANSWER_BYTES,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    ReasoningDelta,
+    TextDelta,
+    TextTakenBack,
+)
+
+BETWEEN_MESSAGES = "\n\n"
+"""What is put between two messages of one answer, which are one text for users."""
+_ENDS = {
+    "response.completed": "completed",
+    "response.done": "completed",
+    "response.failed": "failed",
+    "response.incomplete": "incomplete",
+}
+"""Events that end an answer, and the statuses that they mean unless they say one."""
+
+
+class ResponsesAnswer:
+    """``OpenedAnswer`` of the Responses API. Its events are JSON objects as they came."""
+
+    def __init__(
+        self,
+        stream: AsyncStream[object],
+        settings: ModelSettings,
+        profile: ModelProfile,
+        origin: str,
+        tools: OfferedTools,
+        sent: SentFeatures,
+        *,
+        asked_characters: int,
+    ) -> None:
+        self.reason: FinishReason | None = None
+        self.is_cut = False
+        self.sent = sent
+        self._stream = stream
+        self._settings = settings
+        self._profile = profile
+        self._origin = origin
+        self._tools = tools
+        self._asked_characters = asked_characters
+        self._model = settings.model
+        self._heard = 0
+        """Bytes of text and thinking."""
+        self._usage: Usage | None = None
+        self._items = OutputItems()
+        self._tags = ThinkingTags(thinks_first=profile.thinks_first)
+
+    @property
+    def size(self) -> int:
+        """See ``OpenedAnswer``."""
+        return self._heard + self._items.size
+
+    def cut(self) -> None:
+        """See ``OpenedAnswer``."""
+        self.is_cut, self.reason = True, FinishReason.LENGTH
+
+    async def next(self) -> Sequence[ModelChunk] | None:
+        """See ``OpenedAnswer``."""
+        try:
+            event = await anext(self._stream, None)
+        except (OpenAIError, ValueError) as error:
+            raise with_status(provider_failure(error)) from None
+        if event is None:
+            return None
+        if not isinstance(event, dict):
+            raise ModelUnavailable
+        try:
+            chunks = self._taken(event)
+        except TooManyCalls:
+            self.cut()
+            return ()
+        if self.size > MAX_ANSWER_BYTES:
+            self.cut()
+        return chunks
+
+    async def aclose(self) -> None:
+        """See ``OpenedAnswer``."""
+        await self._stream.close()
+
+    def learned(self, form: RequestForm) -> RequestForm:
+        """See ``OpenedAnswer``."""
+        if self._tags.closed_unopened and not form.profile.thinks_first:
+            return replace(form, profile=replace(form.profile, thinks_first=True))
+        return form
+
+    def end(self) -> Sequence[ModelChunk]:
+        """See ``OpenedAnswer``."""
+        left = self._tags.end()
+        messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
+        chunks = self._separated(left, messages[-1]) if messages else []
+        if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
+            raise ContextTooLong
+        if self.reason is None:
+            raise ModelUnavailable
+        found = self._items.tool_calls(cut=self.reason is FinishReason.LENGTH)
+        calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in found]
+        if self._settings.tool_choice == "none":
+            calls = []
+        if calls and self.reason is FinishReason.STOP:
+            self.reason = FinishReason.TOOL_CALLS
+        parts = ProviderParts.of(self._origin, self._profile.replay, self._parts([item for item, _ in calls]))
+        finished = Finished(self.reason, self._model, self._usage, parts, self._dropped())
+        return [*chunks, *(call for _, call in calls), finished]
+
+    def _taken(self, event: Mapping[str, Any]) -> Sequence[ModelChunk]:
+        """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``TooManyCalls``."""
+        match event.get("type"):
+            case "response.output_text.delta":
+                return self._text(self._items.of(event, ItemKind.MESSAGE), event.get("delta"))
+            case "response.output_item.added":
+                self._items.announced(event)
+            case "response.output_item.done":
+                return self._ended(event)
+            case "response.function_call_arguments.delta":
+                self._items.add_arguments(self._items.of(event, ItemKind.CALL), event.get("delta"))
+            case "response.function_call_arguments.done":
+                self._items.replace_arguments(self._items.of(event, ItemKind.CALL), event.get("arguments"))
+            case "response.reasoning_summary_part.added" if event.get("summary_index"):
+                return self._thought(self._items.of(event, ItemKind.REASONING), "\n\n", is_summary=True)
+            case "response.reasoning_summary_text.delta":
+                return self._thought(self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=True)
+            case "response.reasoning_text.delta":
+                return self._thought(self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=False)
+            case "response.refusal.delta" | "response.refusal.done":
+                raise ContentFiltered
+            case "error":
+                raise streamed_failure(event)
+            case kind if kind in _ENDS:
+                return self._finished(_ENDS[kind], _mapping(event.get("response")))
+        return ()
+
+    def _text(self, item: OutputItem, text: object) -> list[ModelChunk]:
+        if not isinstance(text, str) or not text:
+            return []
+        item.heard += len(text)
+        room = MAX_ANSWER_BYTES - self.size
+        fitting = first_bytes(text, room)
+        self._heard += utf8_size(fitting)
+        if len(fitting) < len(text) or room < 0:
+            self.cut()
+        return self._separated(self._tags.take(fitting), item)
+
+    def _separated(self, found: Separated, item: OutputItem) -> list[ModelChunk]:
+        chunks: list[ModelChunk] = []
+        if found.takes_back:
+            chunks.append(TextTakenBack())
+            for each in self._items.all:
+                each.said = each.gap = 0
+        if found.thinking and self._settings.shows_reasoning:
+            chunks.append(ReasoningDelta(found.thinking))
+        if found.text:
+            if not item.said and any(each.said for each in self._items.all):
+                item.gap = len(BETWEEN_MESSAGES)
+            text = f"{BETWEEN_MESSAGES if item.gap and not item.said else ''}{found.text}"
+            item.said += len(text)
+            chunks.append(TextDelta(text))
+        return chunks
+
+    def _thought(self, item: OutputItem, text: object, *, is_summary: bool) -> list[ModelChunk]:
+        """Return visible thinking: its summary, or its own words where there is no summary."""
+        if not isinstance(text, str) or not text or (item.has_summary and not is_summary):
+            return []
+        item.has_summary = is_summary
+        self._heard += utf8_size(text)
+        return [ReasoningDelta(text)] if self._settings.shows_reasoning else []
+
+    def _ended(self, event: Mapping[str, Any]) -> list[ModelChunk]:
+        """Take a complete item: what its own events have left out, and what goes back to the model."""
+        item, whole = self._items.ended(event), _mapping(event.get("item"))
+        if item is None:
+            return []
+        if item.kind is ItemKind.CALL:
+            self._items.replace_arguments(item, whole.get("arguments"))
+        elif item.kind is ItemKind.REASONING:
+            # Only here is the encrypted content complete.
+            item.whole = {name: value for name, value in whole.items() if value is not None}
+        else:
+            return self._text(item, _message_text(whole)[item.heard :])
+        return []
+
+    def _finished(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
+        """Take the event that ends the answer."""
+        said = response.get("status")
+        status = said if said in ("completed", "failed", "incomplete") else status
+        if status == "failed":
+            raise streamed_failure(_mapping(response.get("error")))
+        if isinstance(response.get("model"), str) and response["model"]:
+            self._model = response["model"]
+        self._usage = _usage(_mapping(response.get("usage")))
+        chunks = self._left_out(response.get("output"))
+        if status == "completed":
+            self.reason = self.reason or FinishReason.STOP
+            return chunks
+        if _mapping(response.get("incomplete_details")).get("reason") == "content_filter":
+            raise ContentFiltered
+        self.reason = FinishReason.LENGTH
+        return chunks
+
+    def _left_out(self, output: object) -> list[ModelChunk]:
+        """Return the text and take the calls of a complete answer, where no events have told them."""
+        has_text, has_calls = any(item.heard for item in self._items.all), bool(self._items.calls)
+        chunks: list[ModelChunk] = []
+        for whole in output if isinstance(output, list) else ():
+            kind = whole.get("type") if isinstance(whole, dict) else None
+            if (kind == ItemKind.MESSAGE and not has_text) or (kind == ItemKind.CALL and not has_calls):
+                chunks += self._ended({"item": whole})
+        return chunks
+
+    def _parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:
+        """Return the items as they go back, with all reasoning or none."""
+        items = self._items.all
+        reasoning = [item.whole or {} for item in items if item.kind is ItemKind.REASONING]
+        is_complete = self.reason is not FinishReason.LENGTH and len(calls) == len(self._items.calls)
+        keeps = is_complete and all(each.get("encrypted_content") or each.get("content") for each in reasoning)
+        parts: list[dict[str, Any]] = []
+        for item in items:
+            if item.kind is ItemKind.REASONING:
+                parts += [{"item": item.whole}] if keeps else []
+                continue
+            named: dict[str, Any] = {"id": item.id} if keeps and reasoning and item.id else {}
+            if item.kind is ItemKind.MESSAGE and item.said:
+                further = {"gap": item.gap, "phase": item.phase}
+                parts.append({"text": item.said, **named, **{name: each for name, each in further.items() if each}})
+            elif item in calls:
+                parts.append({"call": calls.index(item), **named})
+        return parts
+
+    def _dropped(self) -> tuple[str, ...]:
+        """Return the settings that were not sent."""
+        dropped = self._profile.dropped | ({"reasoning_effort"} if "reasoning" in self._profile.dropped else set())
+        return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
+
+
+def _message_text(whole: Mapping[str, Any]) -> str:
+    """Return the text of a complete message. Raises ``ContentFiltered`` if it holds a refusal."""
+    content = whole.get("content")
+    if isinstance(content, str):
+        return content
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    if any(part.get("type") == "refusal" for part in parts):
+        raise ContentFiltered
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def _usage(counts: Mapping[str, Any]) -> Usage | None:
+    asked, said = _number(counts, "input_tokens"), _number(counts, "output_tokens")
+    if asked is None or said is None:
+        return None
+    read, written = _mapping(counts.get("input_tokens_details")), _mapping(counts.get("output_tokens_details"))
+    return Usage(
+        asked,
+        said,
+        min(asked, _number(read, "cached_tokens") or 0),
+        _number(read, "cache_write_tokens") or 0,
+        _number(written, "reasoning_tokens") or 0,
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _number(holder: Mapping[str, Any], name: str) -> int | None:
+    value = holder.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
