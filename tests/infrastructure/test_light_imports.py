@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from baton_local.root import TOKENIZER
+
 ROOT = Path(__file__).parents[2]
 HEAVY = {
     "fastapi",
@@ -88,3 +90,27 @@ def test_a_turn_loads_no_library_that_reads_documents() -> None:
     assert loaded.isdisjoint(
         {"charset_normalizer", "docx", "lxml", "pdfplumber", "pptx", "pypdfium2", "python_calamine", "selectolax"}
     )
+
+
+PREPARED = """
+from baton import composition
+composition.prepare_turns()
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "loaded", "unused"),
+    [
+        ("gpt", "openai", "baton.adapters.bedrock"),
+        ("bedrock/us.amazon.nova-pro-v1:0", "baton.adapters.bedrock", "openai"),
+    ],
+)
+def test_turns_load_only_the_client_of_the_model_in_use(model: str, loaded: str, unused: str) -> None:
+    command = [sys.executable, "-c", f"{PREPARED}\n{LOADED}"]
+    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    vocabulary = {"BATON_CHAT_MODEL": model, "TIKTOKEN_CACHE_DIR": str(TOKENIZER)}
+    environment = inherited | SETTINGS | MODEL | vocabulary
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
+    modules = set(json.loads(printed))
+    assert loaded in modules
+    assert unused not in modules

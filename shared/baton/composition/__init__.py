@@ -6,11 +6,12 @@ needed. The functions here contain their imports, because the authorizer must no
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from baton.composition.aws import AwsPorts
 from baton.composition.environment import cache
-from baton.composition.preloading import HTTP_MODULES, MODEL_MODULES, preload
+from baton.composition.preloading import HTTP_MODULES, MODEL_MODULES, OPENAI_MODULES, preload
 
 if TYPE_CHECKING:
     from baton.adapters.tokens import JwtVerifier
@@ -120,6 +121,9 @@ def prepare_turns() -> None:
     prepare_store()
     ports = deployed_ports()
     ports.provider_models.load(ports.default_model)
+    ports.context_tokens(ports.default_model)  # reads the table of models
     if ports.deferred_embedder is not None:
         ports.deferred_embedder.load()
+    if "openai" in sys.modules:  # a client above uses it
+        preload(*OPENAI_MODULES)
     ports.counter.load()

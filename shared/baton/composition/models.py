@@ -26,13 +26,12 @@ def provider_models(settings: ModelSettings, secrets: SecretsManager) -> Provide
     from baton.domain.model_providers import ProviderKind
 
     profiles = profile_overrides(settings.profiles)
-    makers = {ProviderKind.OPENAI: openai_model}
+    makers = {
+        ProviderKind.OPENAI: partial(openai_model, secrets=secrets, profiles=profiles),
+        ProviderKind.BEDROCK: partial(bedrock_model, profiles=profiles),
+    }
     return ProviderModels(
-        {
-            name: partial(makers[provider.kind], provider, secrets, profiles)
-            for name, provider in settings.providers.items()
-            if provider.kind in makers
-        }
+        {name: partial(makers[provider.kind], provider) for name, provider in settings.providers.items()}
     )
 
 
@@ -62,6 +61,20 @@ def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles
         reader=document_reader(),
         signing=_signing(provider),
     )
+
+
+def bedrock_model(provider: Provider, profiles: Profiles) -> ChatModel:
+    """Return the client of Amazon Bedrock's Converse API. Raises ``ValueError`` without a region."""
+    import boto3
+
+    from baton.adapters.bedrock.chat_model import BedrockChatModel
+    from baton.adapters.bedrock.connection import BedrockConnection
+
+    region = provider.region or boto3.Session().region_name
+    if region is None:
+        raise ValueError("There is no region of Amazon Bedrock. Set `region` of the provider, or AWS_REGION")
+    connection = BedrockConnection(region, boto3.Session, endpoint=provider.base_url)
+    return BedrockChatModel(connection, profiles=profiles, reader=document_reader())
 
 
 def _signing(provider: Provider) -> AwsSigning | None:

@@ -16,16 +16,16 @@ HTTP_MODULES = (
 )
 """Modules that FastAPI and the HTTP clients load when they first run."""
 
-MODEL_MODULES = (
-    "h11",
-    "httpcore2",
+MODEL_MODULES = ("h11", "httpcore2", "truststore")
+"""Modules that the clients of models and of the embedder load at their first requests."""
+
+OPENAI_MODULES = (
     "openai.lib.streaming.chat",
     "openai.resources.chat.chat",
     "openai.resources.chat.completions.completions",
     "openai.resources.embeddings",
-    "truststore",
 )
-"""Modules that the clients of the model and the embedder load at their first requests."""
+"""Modules that OpenAI's library loads at its first requests."""
 
 
 def preload(*modules: str) -> None:
