@@ -11,7 +11,9 @@ from typing import Any
 from jinja2 import ChainableUndefined, TemplateError, TemplateSyntaxError, Undefined, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from baton_local.demo_model.language.questions import wants_everything
 from baton_local.demo_model.quoting import mentions, quotes
+from baton_local.demo_model.telling import acknowledgement, answer_from, facts_in, recollections, untold
 
 Render = Callable[[Mapping[str, Any]], Any]
 
@@ -111,6 +113,14 @@ def _environment() -> ImmutableSandboxedEnvironment:
     env.filters["core"] = _core
     env.filters["quotes"] = lambda found, asked: quotes(found or [], str(asked))
     env.tests["mentioning"] = mentions
+    env.filters["acknowledged"] = lambda said, earlier=(): acknowledgement(str(said), earlier or ())
+    env.filters["answering"] = lambda earlier, said: answer_from(earlier or [], str(said))
+    env.filters["recollected"] = lambda found, said: recollections(found or [], str(said))
+    env.tests["wanting_everything"] = lambda said: wants_everything(str(said))
+    env.filters["naming"] = lambda said, thing: re.sub(r"\b(?:it|them)\b", lambda _: str(thing), str(said))
+    env.filters["decapitalized"] = lambda found: str(found)[:1].lower() + str(found)[1:]
+    env.filters["untold"] = lambda said: untold(str(said))
+    env.filters["facts"] = lambda found: facts_in(str(found))
     env.tests["overlapping"] = lambda found, core: found in core or core in found
     env.filters["escaped"] = lambda found: re.escape(str(found))
     return env

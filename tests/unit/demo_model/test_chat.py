@@ -124,7 +124,8 @@ ON_THE_DAY = "On 2026-03-14 you told me: “My cat is Miso.”"
         "What's my cat?",
         "What did I tell you about my cat?",
         "Do you remember my cat",
-        "What is my name?",
+        "Do I have a cat?",
+        "Who is Miso?",
         "What did I ask you to remember?",
         "How old is Miso?",
         "What did I say before?",
@@ -163,9 +164,8 @@ def test_a_message_that_a_fact_has_replaced_is_not_told() -> None:
         "recalled__2": of_miso(kind="fact", role=None, text="The user said: “My favourite colour is red”"),
         "recalled__3": of_miso(),
     }
-    assert ask(DEMO, "What is my favourite colour?", **recalled).text == (
-        f"From our conversation of 2026-03-14: The user said: “My favourite colour is red”\n\n{ON_THE_DAY}"
-    )
+    told = ask(DEMO, "What is my favourite colour?", **recalled).text
+    assert told == "From our conversation of 2026-03-14: The user said: “My favourite colour is red”"
 
 
 def test_what_others_said_is_told_if_there_is_nothing_else() -> None:
@@ -178,7 +178,18 @@ def test_what_it_says_of_itself_is_no_memory() -> None:
     assert (
         ask(DEMO, "What is my name?", recalled__1=boilerplate).text == "You have not told me your name yet. What is it?"
     )
-    assert ask(DEMO, "What is my name?", recalled__1=boilerplate, recalled__2=of_miso()).text == ON_THE_DAY
+    assert ask(DEMO, "How old is Miso?", recalled__1=boilerplate, recalled__2=of_miso()).text == ON_THE_DAY
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("What is my name?", "You have not told me your name yet. What is it?"),
+        ("Where do I live?", "You have not told me where you live yet. Tell me, and I will remember it."),
+    ],
+)
+def test_what_was_said_of_something_else_is_no_answer(said: str, answer: str) -> None:
+    assert ask(DEMO, said, recalled__1=json.dumps(MISO)).text == answer
 
 
 def test_what_this_conversation_tells_comes_before_the_past() -> None:

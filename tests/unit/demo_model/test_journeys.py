@@ -5,116 +5,27 @@ Each is played twice: with the prompts as they are, and with other words in ever
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from baton.adapters.agent_files import AgentFiles
-from baton.adapters.openai import OpenAIChatModel
-from baton.domain.agent import AgentDefinition
 from baton.domain.extracted import Chunk
-from baton.domain.identity import Scope
-from baton.domain.message import Role
-from baton.domain.thread_state import thread_state
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.files import ThreadFiles
 from baton.requests.parsing import continue_request
-from baton_local.demo_model.app import create_app
-from baton_local.root import ROOT
-from baton_testing.fakes.chat_model import ScriptedChatModel
-from tests.fault_model import ThreadedServer
 from tests.harness.handoffs import texts
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Said
 from tests.harness.remembered import learn
+from tests.unit.demo_model.demo import Demo
 
 WISH = "I want to create a skill that sends Slack alerts"
+STICK = "A baton is a stick, and how and why do I wave it?"
 MAIN, MAKER = "Assistant", "Skill Creation Assistant"
-OTHER_WORDS = "Completely different words."
 
 
-@dataclass
-class Reworded:
-    """A model to which every system message and every description says something else."""
-
-    model: OpenAIChatModel
-
-    async def stream(
-        self,
-        settings: ModelSettings,
-        prompts: Sequence[Prompt],
-        *,
-        thread_files: ThreadFiles,
-        tools: Sequence[ToolSpec] = (),
-    ) -> AsyncGenerator[ModelChunk, None]:
-        prompts = [replace(each, content=OTHER_WORDS) if each.role is Role.SYSTEM else each for each in prompts]
-        tools = [ToolSpec(each.name, OTHER_WORDS, _reworded(each.parameters)) for each in tools]
-        stream = self.model.stream(settings, prompts, thread_files=thread_files, tools=tools)
-        async with aclosing(stream) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-
-def _reworded(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {
-            key: OTHER_WORDS if key == "description" and isinstance(value, str) else _reworded(value)
-            for key, value in schema.items()
-        }
-    return [_reworded(each) for each in schema] if isinstance(schema, list) else schema
-
-
-@pytest.fixture(scope="module")
-def demo_url() -> Iterator[str]:
-    server = ThreadedServer(create_app({"BATON_DEMO_DELAY_MS": "0"}))
-    yield f"http://127.0.0.1:{server.start()}"
-    server.stop()
-
-
-class Demo:
-    """A user in front of the shipped agents."""
-
-    def __init__(self, model: OpenAIChatModel | Reworded) -> None:
-        files = AgentFiles.load(ROOT / "agents")
-        assistant, knowledge, research, maker = (
-            cast("AgentDefinition", files.get(name))
-            for name in ("assistant", "knowledge", "research", "skill-creation-agent")
-        )
-        self.harness = Harness(
-            model=cast("ScriptedChatModel", model),
-            assistant=assistant,
-            others=(knowledge, research, maker),
-            recalls=True,
-        )
-        self.harness.ada = Scope("acme", "ada", frozenset({"skill:create"}))
-
-    async def say(self, text: str) -> list[tuple[str, str]]:
-        """What was said to the user's message, by whom."""
-        return texts(await self.harness.say(str(uuid.uuid4()), text))
-
-    async def state(self) -> str | None:
-        """Where the workflow stands."""
-        workflow = (await self._state())["workflow"]
-        return workflow["state"] if workflow else None
-
-    async def unfinished(self) -> list[str]:
-        """What the user may continue."""
-        return [each["id"] for each in (await self._state())["resumable"]]
-
-    async def _state(self) -> dict[str, Any]:
-        thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
-        state: dict[str, Any] = thread_state((await self.harness.agents.of(self.harness.ada)).describe, thread).wire()
-        return state
-
-
-@pytest.fixture(params=["as it is", "reworded"])
-async def demo(request: pytest.FixtureRequest, demo_url: str) -> Any:
-    model = OpenAIChatModel(api_key="none", base_url=demo_url, sends_metadata=True)
-    yield Demo(model if request.param == "as it is" else Reworded(model))
-    await model.aclose()
+def sources(said: Said) -> list[dict[str, Any]]:
+    """What the answer names as its sources."""
+    ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    found: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
+    return found
 
 
 async def test_a_chat(demo: Demo) -> None:
@@ -133,7 +44,10 @@ async def test_research_by_several_agents_at_once(demo: Demo) -> None:
     assert answer.startswith("Based on my research, here are the best practices for error handling in Python agents:")
     assert "1. **Structured error types**" in answer
     assert "6. **Graceful degradation**" in answer
-    assert answer.endswith("Sources: Knowledge and Research.")
+    assert "(Knowledge)\n" in answer
+    assert answer.endswith("(Research)")
+    assert "Sources:" not in answer
+    assert [each["id"] for each in sources(said)] == ["knowledge", "research"]
     [(_, steps)] = await demo.say("How do I configure rate limiting for my agent?")
     assert steps.startswith("Based on my research, here are the steps to configure rate limiting for your agent:")
 
@@ -143,11 +57,27 @@ async def test_questions_about_baton_are_answered_from_its_documents_and_cite_th
     paged = Chunk(0, "How do I deploy Baton? With SAM.", (), 3, 3)
     await learn(demo.harness, demo.harness.ada, "knowledge", chunk.text, title="Deploy to AWS", chunk=chunk)
     await learn(demo.harness, demo.harness.ada, "knowledge", paged.text, title="Handbook", chunk=paged)
-    [(name, answer)] = await demo.say("How do I deploy Baton?")
+    await learn(
+        demo.harness, demo.harness.ada, "knowledge", "A baton is a stick with which Baton is not meant.", title="Sticks"
+    )
+    said = await demo.harness.say("m1", "How do I deploy Baton?")
+    [(name, answer)] = texts(said)
     assert name == MAIN
     assert answer.startswith("This is what the documents say:")
     assert "“To deploy Baton, run make deploy: how do I do it?” (Deploy to AWS, Deploy)" in answer
     assert "“How do I deploy Baton? With SAM.” (Handbook, page 3)" in answer
+    assert "Sticks" not in answer
+    assert sorted(each["title"] for each in sources(said)) == ["Deploy to AWS", "Handbook", "Knowledge"]
+
+
+@pytest.mark.parametrize("question", ["Who composed the Magic Flute?", "How do I bake bread?", "Why is the sky blue?"])
+async def test_an_answer_that_found_nothing_says_so_and_has_no_sources(demo: Demo, question: str) -> None:
+    await learn(demo.harness, demo.harness.ada, "knowledge", STICK, title="Sticks")
+    said = await demo.harness.say("m1", question)
+    [(name, answer)] = texts(said)
+    assert name == MAIN
+    assert answer.startswith("I found nothing about this in the documents")
+    assert sources(said) == []
 
 
 async def test_a_skill_is_made(demo: Demo) -> None:

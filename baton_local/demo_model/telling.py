@@ -1,0 +1,175 @@
+"""What the demo model says of what users have told: it acknowledges it, answers from it, and notes it as facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from baton_local.demo_model.language.answering import answers, everything, unknown
+from baton_local.demo_model.language.questions import Question, question, questions, wants_everything
+from baton_local.demo_model.language.sentences import sentences
+from baton_local.demo_model.language.statements import Statement, conversation, statements
+from baton_local.demo_model.language.vocabulary import MOODS, REQUESTS, VERBS, words
+
+MAX_ACKNOWLEDGED = 600
+"""Characters of a message that is repeated to the user."""
+_CHAT = re.compile(
+    r"^(?:not )?(?:back|it|this|that|them|you|your|so|too)\b|\byou(?:r|rs)?\b|"
+    r"^(?:(?:a|an|some|another|one|two) )?(?:\w+ )?(?:questions?|problems?|issues?|ideas?|requests?|look|doubts?)\b",
+    re.IGNORECASE,
+)
+_EMPTY = frozenset("be do have can will would like love go come".split())  # noqa: SIM905
+_SAID = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<said>.+)[”\"]\.?$", re.DOTALL)
+
+
+def acknowledgement(said: str, earlier: Sequence[str] = ()) -> str:
+    """Return what a user has told of themselves, in the second person; empty if they said something else as well.
+
+    ``earlier`` has their messages of before, the newest first: they may say who "he" is.
+    """
+    if len(said) > MAX_ACKNOWLEDGED or said.rstrip().endswith("?"):
+        return ""
+    before = [str(text) for text in earlier[:1]]
+    told = conversation([*before, said])[len(conversation(before)) :]
+    found = [each for each in told if not each.is_implied]
+    if not any(each.is_own for each in found) or not all(_is_fact(each) for each in found):
+        return ""
+    if any(not _tells(sentence, found) for sentence in sentences(said)):
+        return ""
+    first, *others = found
+    rest = [each.continued for each in others]
+    return f"{', '.join([first.told, *rest[:-1]])} and {rest[-1]}." if rest else f"{first.told}."
+
+
+def answer_from(earlier: Sequence[str], said: str) -> str:
+    """Return what earlier messages, the newest first, answer to a question about the user; empty if nothing."""
+    asked, is_everything = questions(said), wants_everything(said)
+    if not asked and not is_everything:
+        return ""
+    told = conversation(str(text) for text in reversed(earlier))
+    if is_everything:
+        return _listed([each.told for each in everything(told)])
+    found = [(each, answers(each, told)) for each in asked]
+    if not any(known for _, known in found):
+        return ""
+    said_of = [[f"{answer.text}." for answer in known] or _not_told(each) for each, known in found]
+    return " ".join(dict.fromkeys(part for parts in said_of for part in parts))
+
+
+def recollections(recalled: Sequence[Any], said: str) -> list[dict[str, Any]]:
+    """Return the recalled messages and facts that answer a question, each with the ``quote`` that does.
+
+    Of what changes, the newest counts. Where a fact and a message of one day differ, the fact does: it knows what has
+    replaced the message.
+    """
+    items = [each for each in recalled if isinstance(each, dict) and _is_users(each)]
+    items = [each for _, each in sorted(enumerate(items), key=lambda pair: (*_age(pair[1]), -pair[0]))]
+    told = [(statement, item) for item in items for statement in statements(_first_person(str(item.get("text", ""))))]
+    every = [statement for statement, _ in told]
+    if wants_everything(said):
+        chosen = everything(every)
+    else:
+        chosen = [answer.statement for asked in questions(said) for answer in answers(asked, every)]
+    found: list[dict[str, Any]] = []
+    for statement in chosen:
+        alike = [item for other, item in told if other.told.casefold() == statement.told.casefold()]
+        newest = max(str(item.get("date", "")) for item in alike)
+        of_that_day = [item for item in alike if item.get("date", "") == newest]
+        item = next((each for each in of_that_day if each.get("kind") == "message"), of_that_day[-1])
+        quoted = {**item, "quote": _quote(statement, str(item.get("text", "")))}
+        if quoted not in found:
+            found.append(quoted)
+    return found
+
+
+def untold(said: str) -> str:
+    """Return what of the user a question asks for, as in "where you live"; empty if it asks for something else."""
+    asked = question(said)
+    return unknown(asked) if asked is not None else ""
+
+
+def _not_told(asked: Question) -> list[str]:
+    return [f"You have not told me {left} yet."] if (left := unknown(asked)) else []
+
+
+def facts_in(text: str) -> list[str]:
+    """Return the statements of a message, each as it can stand alone; the whole message if it is only one."""
+    found: list[str] = []
+    for sentence in sentences(text):
+        told = [each for each in statements(sentence) if not each.is_implied]
+        if not told and _means_something(sentence):
+            told_alone = [sentence]
+        elif all(each.is_alone for each in told):
+            told_alone = [_sentence(each.text) for each in told]
+        else:
+            told_alone = [sentence]
+        if found and re.match(r"(?:he|she|it|they|his|her|its|their)\b", sentence, re.IGNORECASE):
+            found[-1] = f"{found[-1]} {sentence}"
+        else:
+            found += told_alone
+    return found if len(found) > 1 else [text]
+
+
+def _is_fact(statement: Statement) -> bool:
+    if not statement.subject and not statement.attribute and statement.is_own:
+        if statement.verb in REQUESTS or (statement.verb in _EMPTY and not statement.rest):
+            return False
+        if statement.verb == "be" and words(statement.rest)[:1] and words(statement.rest)[0] in MOODS:
+            return False
+        return _CHAT.search(statement.rest) is None
+    return True
+
+
+def _tells(sentence: str, found: Sequence[Statement]) -> bool:
+    """Return whether all of a sentence is told in statements, or it is an interjection."""
+    told = {each.text for each in found}
+    return not _means_something(sentence) or any(text in sentence for text in told) or bool(statements(sentence))
+
+
+def _means_something(sentence: str) -> bool:
+    """Return whether a sentence that tells nothing is more than an interjection."""
+    found = words(sentence)
+    return len(found) > 3 or any(word in VERBS and word not in ("thank", "thanks") for word in found)
+
+
+def _is_users(item: dict[str, Any]) -> bool:
+    return item.get("kind") == "fact" or (item.get("kind") == "message" and item.get("role") == "user")
+
+
+def _age(item: dict[str, Any]) -> tuple[str, bool]:
+    return str(item.get("date", "")), item.get("kind") == "fact"
+
+
+def _first_person(text: str) -> str:
+    """Return a fact about "the user" as the user would tell it."""
+    if said := _SAID.match(text.strip()):
+        return said["said"]
+    if possessive := re.match(r"the user's (.+)", text, re.IGNORECASE):
+        return f"My {possessive[1]}"
+    if verb := re.match(r"the user (?P<verb>\w+)\b(?P<rest>.*)", text, re.IGNORECASE):
+        form = verb["verb"].casefold()
+        own = {"is": "am", "was": "was"}.get(form, VERBS.get(form, form) if form.endswith("s") else form)
+        return re.sub(r"\b(?:their|his|her)\b", "my", f"I {own}{verb['rest']}")
+    return text
+
+
+def _quote(statement: Statement, text: str) -> str:
+    """Return the part of a message that says it, or all of it if it says little else."""
+    said = _SAID.match(text.strip())
+    whole = said["said"] if said else text
+    told = [each for each in statements(_first_person(text)) if not each.is_implied]
+    if len(told) < 2 or not statement.is_alone or statement.text not in whole:
+        return text
+    part = _sentence(statement.text)
+    return f"The user said: “{part}”" if said else part
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _listed(told: Sequence[str]) -> str:
+    if not told:
+        return ""
+    return "\n".join(["This is what you have told me:", "", *(f"- {each}." for each in told)])

@@ -1,0 +1,115 @@
+"""A user in front of the shipped agents: Baton's turns on fakes, its own model adapter, and the demo model's API."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from baton.adapters.agent_files import AgentFiles
+from baton.adapters.openai import OpenAIChatModel
+from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
+from baton.domain.message import Role
+from baton.domain.search import Vector
+from baton.domain.thread_state import thread_state
+from baton.memory.episodes.session_closing import ClosingStep
+from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.files import ThreadFiles
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
+from baton_local.root import ROOT
+from baton_testing.fakes.chat_model import ScriptedChatModel
+from tests.harness.handoffs import texts
+from tests.harness.harness import Harness
+from tests.harness.sessions import close
+
+OTHER_WORDS = "Completely different words."
+
+
+@dataclass
+class Reworded:
+    """A model to which every system message and every description says something else."""
+
+    model: OpenAIChatModel
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        prompts = [replace(each, content=OTHER_WORDS) if each.role is Role.SYSTEM else each for each in prompts]
+        tools = [ToolSpec(each.name, OTHER_WORDS, _reworded(each.parameters)) for each in tools]
+        stream = self.model.stream(settings, prompts, thread_files=thread_files, tools=tools)
+        async with aclosing(stream) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+def _reworded(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {
+            key: OTHER_WORDS if key == "description" and isinstance(value, str) else _reworded(value)
+            for key, value in schema.items()
+        }
+    return [_reworded(each) for each in schema] if isinstance(schema, list) else schema
+
+
+class Demo:
+    """A user in front of the shipped agents."""
+
+    def __init__(self, model: OpenAIChatModel | Reworded) -> None:
+        files = AgentFiles.load(ROOT / "agents")
+        assistant, knowledge, research, maker = (
+            cast("AgentDefinition", files.get(name))
+            for name in ("assistant", "knowledge", "research", "skill-creation-agent")
+        )
+        self.harness = Harness(
+            model=cast("ScriptedChatModel", model),
+            assistant=assistant,
+            others=(knowledge, research, maker),
+            recalls=True,
+        )
+        self.harness.ada = Scope("acme", "ada", frozenset({"skill:create"}))
+
+    async def say(self, text: str) -> list[tuple[str, str]]:
+        """What was said to the user's message, by whom."""
+        return texts(await self.harness.say(str(uuid.uuid4()), text))
+
+    async def answer(self, text: str) -> str:
+        """What the main agent has answered to the user's message, in the end."""
+        return (await self.say(text))[-1][1]
+
+    def remember_by_meaning(self, encoder: SentenceEncoder) -> None:
+        """Let texts be found by the sentence encoder of the local cloud, in place of a fake."""
+
+        async def embed(texts: Sequence[str], **_: Any) -> Sequence[Vector]:
+            return [tuple(float(place) for place in vector) for vector in (await encoder.encode(list(texts))).vectors]
+
+        self.harness.embedder.embed = embed  # type: ignore[method-assign]
+        self.harness.search.dimensions = DIMENSIONS
+
+    async def begin_another(self) -> None:
+        """End the conversation, let it become an episode, and begin one that has none of its messages."""
+        await close(self.harness)
+        for step in ClosingStep:
+            await self.harness.app.memory.session_closing.run(step, self.harness.ada, self.harness.thread_id, 1)
+        self.harness.thread_id = str(uuid.uuid4())
+
+    async def state(self) -> str | None:
+        """Where the workflow stands."""
+        workflow = (await self._state())["workflow"]
+        return workflow["state"] if workflow else None
+
+    async def unfinished(self) -> list[str]:
+        """What the user may continue."""
+        return [each["id"] for each in (await self._state())["resumable"]]
+
+    async def _state(self) -> dict[str, Any]:
+        thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
+        state: dict[str, Any] = thread_state((await self.harness.agents.of(self.harness.ada)).describe, thread).wire()
+        return state
