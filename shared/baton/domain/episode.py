@@ -101,6 +101,8 @@ class EpisodeMessage:
     """The text without personal data; None if it contains none."""
     time_zone: str | None = None
     """The user's time zone then; None if it is not known."""
+    is_filtered: bool = False
+    """Whether it is a question that a model's content filter stopped. In a prompt, it would stop that too."""
 
     @property
     def day(self) -> date:

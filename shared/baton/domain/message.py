@@ -24,6 +24,7 @@ from pydantic import Field, PlainSerializer
 
 from baton.domain.branches import BranchStart
 from baton.domain.conversation_state import ConversationChange
+from baton.domain.errors import ContentFiltered
 from baton.domain.interrupt import Interrupt
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
@@ -211,6 +212,11 @@ class StoredMessage:
     def is_unanswered(self) -> bool:
         """Whether it is a question whose run failed before anything was said or done."""
         return self.role is Role.USER and self.end is not None and self.end.outcome is OutcomeType.ERROR
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it is a question that a model's content filter stopped."""
+        return self.is_unanswered and self.end is not None and self.end.error_code == ContentFiltered.code
 
     @property
     def text(self) -> str:

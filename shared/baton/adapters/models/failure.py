@@ -71,6 +71,7 @@ _KEYS = ("invalid_api_key", "incorrect api key", "authentication_error", "invali
 _RATES = ("rate_limit", "throttl", "quota", "too_many_requests", "resource_exhausted")
 _TIMEOUTS = ("timeout", "timed out", "timed_out")
 _OUTAGES = ("server_error", "overloaded", "unavailable", "internal", "api_error")
+_ABOUT_REQUEST = ("not support", "unsupported", "must ", "template", "unexpected role", "only the default", "mmproj")
 _REFUSALS = ("invalid_request", "invalid_argument", "permission", "not_found", "validation", "bad_request")
 
 
@@ -118,6 +119,13 @@ class ProviderFailure(Exception):
     def is_refusal(self) -> bool:
         """Whether the endpoint refused this request, so that another form of it may be taken."""
         return self.kind is FailureKind.ANSWER and isinstance(self.error, ModelRefused)
+
+    @property
+    def may_be_refusal(self) -> bool:
+        """Whether it is an outage by its status, though its text may be about the request (llama.cpp, vLLM)."""
+        if self.kind is not FailureKind.ANSWER or not isinstance(self.error, ModelUnavailable):
+            return False
+        return _has(self.words, _ABOUT_REQUEST)
 
     @property
     def error(self) -> ModelError:

@@ -107,7 +107,9 @@ class SentFeatures:
 
 
 def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> RequestForm | None:
-    """Return the form to try next, or None if the refusal is about something that cannot be left out."""
+    """Return the form to try next, or None if the failure is about something that cannot be left out."""
+    if not failure.is_refusal and not failure.may_be_refusal:
+        return None
     words = failure.words
     changed = (
         _by_api(form, failure)
@@ -117,7 +119,7 @@ def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> 
         or _by_tools(form, failure, sent)
         or _by_media(form, words, sent)
     )
-    if changed is not None or isinstance(failure.error, ModelMisconfigured):
+    if changed is not None or isinstance(failure.error, ModelMisconfigured) or not failure.is_refusal:
         return changed
     # Nothing is named. Attachments and opaque parts are what unknown models refuse most.
     profile = form.profile

@@ -167,7 +167,7 @@ class ModelCalls:
                 return
             except Refused as refused:
                 failure, sent = refused.failure, refused.sent
-                other = adapted(form, failure, sent) if not answering and failure.is_refusal else None
+                other = adapted(form, failure, sent) if not answering else None
                 if other is not None and adaptations < MAX_ADAPTATIONS and loop.time() < deadline:
                     adaptations += 1
                     self._log(failure, settings.model, attempt, "The model refused; asking in another form", secret)

@@ -186,7 +186,11 @@ FAMILIES = (
         )
         for family in ("*minimax*", "*kimi*", "*glm-*")
     ),
-    ProfileRule("*", "*claude*", {"tools_with_history": True}),
+    # Since Claude 4.7 Anthropic's models choose how they sample.
+    *(
+        ProfileRule("*", family, {"dropped": SAMPLING})
+        for family in ("*claude-[a-z]*[a-z]-[5-9]*", "*claude-[a-z]*-4-[789]*")
+    ),
 )
 
 FAMILIES_AT_ENDPOINTS = (

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 from openai import AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 
-from baton.adapters.models.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.failure import ErrorBody, FailureKind, ProviderFailure
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.thinking_tags import Separated, ThinkingTags
@@ -79,6 +81,7 @@ class ChatAnswer:
         self._fragments = ToolCallFragments()
         self._fields = ReplayedFields(profile.replayed_fields)
         self._tags = ThinkingTags(thinks_first=profile.thinks_first)
+        self._is_whole = "json" in stream.response.headers.get("content-type", "")
 
     @property
     def size(self) -> int:
@@ -92,10 +95,22 @@ class ChatAnswer:
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
         try:
+            if self._is_whole:
+                return None if self._stream.response.is_stream_consumed else await self._read_whole()
             chunk = await anext(self._stream, None)
         except (OpenAIError, ValueError) as error:
             raise provider_failure(error) from None
+        except httpx2.HTTPError as error:
+            raise ProviderFailure(type(error).__name__, FailureKind.CONNECTION, text=str(error)) from None
         return None if chunk is None else self._taken(chunk)
+
+    async def _read_whole(self) -> Sequence[ModelChunk] | None:
+        """Read an answer that is no stream: some servers ignore that one was asked for, or send an error so."""
+        body = json.loads(b"".join([piece async for piece in self._stream.response.aiter_bytes()]))
+        if not isinstance(body, dict) or body.get("error") or not body.get("choices"):
+            raise _in_stream(body)
+        choices = [{**each, "delta": each.get("message")} for each in body["choices"] if isinstance(each, dict)]
+        return self._taken(ChatCompletionChunk.construct(**{**body, "choices": choices}))
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""

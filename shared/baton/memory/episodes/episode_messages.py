@@ -67,7 +67,7 @@ def is_part_of_episode(message: StoredMessage) -> bool:
 
 def is_remembered(message: EpisodeMessage) -> bool:
     """Whether a message is summarized and indexed: what a person or an agent said, and not what a tool returned."""
-    return message.role is not Role.TOOL
+    return message.role is not Role.TOOL and not message.is_filtered
 
 
 def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMessage:
@@ -80,4 +80,5 @@ def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMes
         agent_id=message.agent_id,
         redacted_content=redacted,
         time_zone=message.time_zone,
+        is_filtered=message.is_filtered,
     )

@@ -1,0 +1,154 @@
+"""Chat Completions of endpoints that answer otherwise than OpenAI's, without a socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import httpx2
+import pytest
+
+from baton.adapters.openai import OpenAIChatModel
+from baton.domain.errors import ContextTooLong, ModelError, ModelUnavailable
+from baton.domain.message import Role
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton_testing.fakes.thread_files import MemoryThreadFiles
+
+Answer = Callable[[dict[str, Any]], httpx2.Response]
+ADD = ToolSpec("add", "Adds.", {"type": "object"})
+
+
+class Endpoint(httpx2.AsyncBaseTransport):
+    """Answers requests by a function, and keeps their bodies."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.bodies: list[dict[str, Any]] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.bodies.append(json.loads(await request.aread()))
+        return self.answer(self.bodies[-1])
+
+
+class Stream(httpx2.AsyncByteStream):
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+
+def sse(*chunks: Any) -> httpx2.Response:
+    lines = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Stream(lines.encode()))
+
+
+def body(value: Any, status: int = 200) -> httpx2.Response:
+    return httpx2.Response(
+        status, headers={"content-type": "application/json"}, stream=Stream(json.dumps(value).encode())
+    )
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+
+
+async def ask(
+    endpoint: Endpoint, prompts: Sequence[Prompt] = (Prompt(Role.USER, "Hi"),), **settings: Any
+) -> list[ModelChunk]:
+    model = OpenAIChatModel(
+        api_key="k", base_url="http://model.test/v1", transport=endpoint, backoff_seconds=0.0, max_retries=1
+    )
+    stream = model.stream(
+        ModelSettings("m", **settings), prompts, thread_files=MemoryThreadFiles(), tools=settings.pop("tools", ())
+    )
+    try:
+        return [each async for each in stream]
+    finally:
+        await model.aclose()
+
+
+def text(chunks: Sequence[ModelChunk]) -> str:
+    return "".join(each.text for each in chunks if isinstance(each, TextDelta))
+
+
+async def test_an_answer_that_is_no_stream_is_read_all_the_same() -> None:
+    whole = {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "served-1",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Whole."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+    }
+    chunks = await ask(Endpoint(lambda _: body(whole)))
+    assert text(chunks) == "Whole."
+    [end] = [each for each in chunks if isinstance(each, Finished)]
+    assert (end.model, end.reason, end.usage is not None) == ("served-1", FinishReason.STOP, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (lambda: body({"error": "The number of tokens to keep is greater than the context length"}), ContextTooLong),
+        (lambda: body({"error": {"message": "out of memory"}}), ModelUnavailable),
+        (lambda: body(["nonsense"]), ModelUnavailable),
+        (lambda: body({"error": {"message": "Context size has been exceeded.", "code": 500}}, 500), ContextTooLong),
+    ],
+)
+async def test_an_error_with_status_200_or_as_text_is_known_by_its_words(
+    answer: Callable[[], httpx2.Response], error: type[ModelError]
+) -> None:
+    with pytest.raises(error):
+        await ask(Endpoint(lambda _: answer()))
+
+
+async def test_a_stream_of_nothing_after_a_long_prompt_means_that_it_was_too_long() -> None:
+    with pytest.raises(ContextTooLong):
+        await ask(Endpoint(lambda _: sse()), [Prompt(Role.USER, "word " * 4_000)])
+    with pytest.raises(ModelUnavailable):
+        await ask(Endpoint(lambda _: sse()))
+
+
+async def test_a_template_error_with_status_500_is_a_refusal() -> None:
+    def answer(request: dict[str, Any]) -> httpx2.Response:
+        if any(message["role"] == "system" for message in request["messages"][1:]):
+            return body({"error": {"code": 500, "message": "System message must be at the beginning."}}, 500)
+        return sse(chunk({"content": "Fine."}), chunk({}, "stop"))
+
+    prompts = [Prompt(Role.SYSTEM, "Be kind."), Prompt(Role.SYSTEM, "Today."), Prompt(Role.USER, "Hi")]
+    endpoint = Endpoint(answer)
+    assert text(await ask(endpoint, prompts)) == "Fine."
+    assert len(endpoint.bodies) == 2
+
+
+async def test_an_outage_is_no_refusal() -> None:
+    endpoint = Endpoint(lambda _: body({"error": {"message": "overloaded", "type": "server_error"}}, 500))
+    with pytest.raises(ModelUnavailable):
+        await ask(endpoint, temperature=0.2)
+    assert [request.get("temperature") for request in endpoint.bodies] == [0.2, 0.2]
+
+
+async def test_content_as_a_list_of_parts_is_joined_without_its_thinking() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    answer = sse(
+        chunk({"content": [thinking]}),
+        chunk({"content": [{"type": "text", "text": "The answer is "}]}),
+        chunk({"content": [{"type": "text", "text": "forty-two."}]}),
+        chunk({}, "stop"),
+    )
+    assert text(await ask(Endpoint(lambda _: answer))) == "The answer is forty-two."
+
+
+async def test_an_endpoint_that_refuses_without_end_is_asked_a_bounded_number_of_times() -> None:
+    def answer(request: dict[str, Any]) -> httpx2.Response:
+        names = [name for name in request if name not in ("model", "messages", "stream")]
+        return body({"error": {"message": f"Unsupported parameter: '{(names or ['x_y'])[0]}'"}}, 400)
+
+    endpoint = Endpoint(answer)
+    extra = {f"field_{number}": 1 for number in range(30)}
+    with pytest.raises(ModelError):
+        await ask(endpoint, extra=extra)
+    assert len(endpoint.bodies) <= 10
