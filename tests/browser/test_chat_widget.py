@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import Page, Response, Route, expect
+from playwright.async_api import Browser, Page, Response, Route, expect
 
 from baton_local import web
 from tests.browser.screens import HostApplication
@@ -52,6 +52,19 @@ async def test_an_answer_comes_in_front_of_the_readers_eyes(widget: Widget, mode
     await expect(widget.said("assistant")).to_have_text([gate.text])
     await expect(widget.said("assistant")).to_have_attribute("aria-busy", "false")
     await expect(widget.stop).to_be_hidden()
+
+
+async def test_messages_tell_the_time_zone_of_the_browser(
+    browser: Browser, site: HostApplication, model: FaultModel
+) -> None:
+    context = await browser.new_context(locale="en-US", timezone_id="Pacific/Auckland")
+    shown = Widget(await context.new_page(), site.url)
+    await shown.open()
+    model.script(answers("Kia ora."))
+    await shown.say("Hello")
+    await expect(shown.said("assistant")).to_have_text(["Kia ora."])
+    await context.close()
+    assert "(Pacific/Auckland)." in str(model.requests[-1].prompts[-2])
 
 
 async def test_a_reload_in_the_middle_of_an_answer_keeps_it_and_its_question(widget: Widget, model: FaultModel) -> None:
