@@ -53,8 +53,12 @@ class Conversation:
         name: str,
         agent: str | None,
         folder: Path,
+        time_zone: str | None = None,
     ) -> None:
-        """``folder`` is where paths of files begin. ``name`` decides the conversation's id."""
+        """``folder`` is where paths of files begin. ``name`` decides the conversation's id.
+
+        ``time_zone`` is the user's; None: it is not known.
+        """
         self._ports = ports
         self._app = build(ports.all)
         self._scope = scope
@@ -62,6 +66,7 @@ class Conversation:
         self._name = name
         self._agent = agent
         self._folder = folder
+        self._time_zone = time_zone
         self._messages = 0
         self._watch = Watch(ports, scope, self.thread_id, own_time)
         self._settled: set[tuple[str, int]] = set()
@@ -135,6 +140,7 @@ class Conversation:
             message_id=self._next_id(),
             content=content,
             agent_id=self._agent,
+            time_zone=self._time_zone,
         )
         await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 

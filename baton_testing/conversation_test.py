@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from baton.domain.identity import PermissionName
+from baton.domain.time_zone import is_time_zone
 from baton_testing.durations import Duration
 from baton_testing.models.answering import MODEL_ERRORS
 
@@ -227,6 +228,15 @@ class User(Part):
     id: str = "ada"
     tenant: str = "acme"
     permissions: tuple[PermissionName, ...] = ()
+    time_zone: str | None = None
+    """Where they are: whose days count. Absent: it is not known, and the days are those of UTC."""
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_known(cls, name: str | None) -> str | None:
+        if name is not None and not is_time_zone(name):
+            raise ValueError("is no time zone of IANA's, such as Europe/Vienna")
+        return name
 
 
 class ConversationTest(Part):

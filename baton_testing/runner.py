@@ -75,7 +75,15 @@ class Runner:
         )
         user = test.user or content.user
         scope = Scope(user.tenant, user.id, frozenset(user.permissions))
-        conversation = Conversation(ports, scope, own_time, name=test.name, agent=test.agent, folder=file.path.parent)
+        conversation = Conversation(
+            ports,
+            scope,
+            own_time,
+            name=test.name,
+            agent=test.agent,
+            folder=file.path.parent,
+            time_zone=user.time_zone,
+        )
         held = HeldConversation(file, number)
         if test.is_played:
             files = ports.files.of_thread(scope, conversation.thread_id)

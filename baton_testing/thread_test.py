@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.adapters.agent_files import AgentFiles
+from baton.domain.time_zone import is_time_zone
 from baton.domain.tool import McpServer
 from baton.domain.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, tool_name
 from baton_testing.stored_thread import Json, StoredThread
@@ -34,7 +35,10 @@ class ThreadTest:
         found: Json = {} if with_answers else {"model": "recorded"}
         begins_at = _moment(self.stored.messages[0]) if self.stored.messages else None
         found |= {"begins_at": begins_at.isoformat()} if begins_at is not None else {}
-        found |= {"user": {"id": "ada", "tenant": "acme", "permissions": permissions}}
+        zone = next(filter(None, (each["metadata"].get("timeZone") for each in self.stored.messages)), None)
+        is_named = zone is not None and is_time_zone(zone)
+        where = {"time_zone": zone} if is_named else {}
+        found |= {"user": {"id": "ada", "tenant": "acme", "permissions": permissions, **where}}
         stubs = self._stubs()
         return found | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
 

@@ -8,7 +8,7 @@ import pytest
 
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
-from tests.unit.testing.command import run, saved, written
+from tests.unit.testing.command import cassette_of, run, saved, written
 
 ASK = {"call": {"ask_orders": {"message": "A-1001?"}}}
 LOOK = {"agent": "orders", "call": {"order_status": {"number": "A-1001"}}}
@@ -89,6 +89,31 @@ def test_days_of_waiting_close_an_idle_conversation_at_its_time(project: Project
     )
     ran = run(project, path)
     assert ran.code == 0, ran.output
+
+
+@pytest.mark.parametrize(
+    ("user", "day"),
+    [
+        ({}, "Today is Monday, 7 January 2030 (UTC)."),
+        ({"user": {"time_zone": "Pacific/Kiritimati"}}, "Today is Tuesday, 8 January 2030 (Pacific/Kiritimati)."),
+        ({"user": {"time_zone": "Pacific/Pago_Pago"}}, "Today is Sunday, 6 January 2030 (Pacific/Pago_Pago)."),
+    ],
+)
+def test_the_day_of_a_prompt_is_the_same_in_every_run(project: Project, user: dict[str, Any], day: str) -> None:
+    path = written(project, {"say": "Hello", "answers": ["Hello."]}, begins_at="2030-01-07T10:30:00Z", **user)
+    cassettes = set()
+    for _ in range(2):
+        ran = run(project, path, "--model", "scripted", "--record")
+        assert ran.code == 0, ran.output
+        cassettes.add(cassette_of(path).read_text())
+    [cassette] = cassettes
+    assert day in cassette
+
+
+def test_a_user_in_no_time_zone_is_refused(project: Project) -> None:
+    ran = run(project, written(project, {"say": "Hello", "answers": ["Hello."]}, user={"time_zone": "Mars/Olympus"}))
+    assert ran.code == 2
+    assert "is no time zone of IANA's" in ran.output + ran.errors
 
 
 def test_a_file_goes_to_the_model(project: Project) -> None:

@@ -41,7 +41,7 @@ async def complaint(project: Project) -> Served:
         "It is lost.",
         "Orders are never lost.",
     )
-    await harness.say("m1", f"I am {MAIL}.")
+    await harness.say("m1", f"I am {MAIL}.", time_zone="Asia/Tokyo")
     harness.clock.advance(3600)
     await harness.say("m2", "Where is A-1001?")
     return Served(harness)
@@ -71,6 +71,8 @@ async def test_a_complaint_becomes_a_test_that_passes_as_it_was_and_fails_as_it_
 ) -> None:
     written = await made(project, await complaint(project), *permissions)
     assert written.result.passed
+    assert yaml.safe_load(written.test.read_text())["user"]["time_zone"] == "Asia/Tokyo"
+    assert "Today is Thursday, 1 March 2040 (Asia/Tokyo)." in written.cassette.read_text()
     [test] = yaml.safe_load(written.test.read_text())["conversations"]
     assert [step.get("say", step.get("wait")) for step in test["steps"]] == [
         "I am [email].",
