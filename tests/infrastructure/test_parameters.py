@@ -15,6 +15,9 @@ from baton.settings.identity import IdentitySettings
 from baton.settings.memory import PrivacySettings
 from baton.settings.models import ModelSettings
 from baton.settings.push import PushSettings
+from baton_local.root import ROOT
+from baton_local.stack import read_stack
+from baton_local.template import Endpoints
 from tests.infrastructure.stack import Stack, text
 
 LISTS = {
@@ -111,6 +114,8 @@ def test_issuers_cut_off_at_a_space_do_not_deploy(source: Stack, monkeypatch: py
     assert not deployable(source, "TokenIssuers", issuers.split(" ")[0])
 
 
+ENVIRONMENT = 4_096
+"""Bytes of all variables of a function, names included, that Lambda allows."""
 PROVIDERS = {"groq": {"baseUrl": "https://api.groq.com/openai/v1", "keySecret": "baton/dev/models/groq"}}
 
 
@@ -126,6 +131,16 @@ def test_providers_of_models_are_deployed_and_read(source: Stack, monkeypatch: p
         monkeypatch.setenv("BATON_MODEL_PROVIDERS", providers)
         monkeypatch.setenv("BATON_MODEL_PROFILES", source.template["Parameters"]["ModelProfiles"]["Default"])
         assert {"default", "bedrock"} <= set(ModelSettings().providers)
+
+
+def test_the_longest_providers_leave_room_in_the_environment_of_every_function(source: Stack) -> None:
+    api = "https://abcdefghij.execute-api.eu-central-1.amazonaws.com/prod"
+    endpoints = Endpoints(api, api, api, "https://sqs.eu-central-1.amazonaws.com/123456789012")
+    parameters = source.template["Parameters"]
+    longest = sum(parameters[name]["MaxLength"] for name in ("ModelProviders", "ModelProfiles"))
+    for function in read_stack(ROOT / "template.yaml", {"Stage": "prod"}, endpoints).functions.values():
+        taken = sum(len(name) + len(value) for name, value in function.variables.items())
+        assert taken + longest < ENVIRONMENT - 800
 
 
 def test_the_key_of_a_provider_is_not_deployed_in_plain_text(source: Stack) -> None:
