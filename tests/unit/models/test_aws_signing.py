@@ -19,6 +19,7 @@ from baton.domain.message import Role
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, TextDelta
 from baton.ports.files import ThreadFiles
 from tests.fault_model import chunk
+from tests.unit.models.responses_endpoint import answers, message
 
 KEY = Credentials("AKIDEXAMPLE", "a-secret", "a-token")
 
@@ -43,8 +44,9 @@ class Endpoint(httpx.AsyncBaseTransport):
         self.requests.append(request)
         if request.headers["authorization"] != await signature(request):
             return httpx.Response(403, json={"error": {"message": "The signature does not match."}})
-        chunks = [json.dumps(each) for each in (chunk({"content": "Hello."}), chunk({}, "stop"))]
-        lines = "".join(f"data: {line}\n\n" for line in (*chunks, "[DONE]"))
+        over_responses = request.url.path.endswith("/responses")
+        events = answers(message("Hello.")) if over_responses else [chunk({"content": "Hello."}), chunk({}, "stop")]
+        lines = "".join(f"data: {json.dumps(each)}\n\n" for each in events)
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=lines.encode())
 
 
@@ -63,9 +65,9 @@ async def signature(request: httpx.Request) -> str:
     )
 
 
-async def ask(model: OpenAIChatModel) -> list[ModelChunk]:
+async def ask(model: OpenAIChatModel, name: str = "openai.gpt-oss-120b-1:0") -> list[ModelChunk]:
     models = ProviderModels({"aws": lambda: model})
-    settings = ModelSettings(model="aws/openai.gpt-oss-120b-1:0")
+    settings = ModelSettings(model=f"aws/{name}")
     stream = models.stream(settings, [Prompt(Role.USER, "Hello")], thread_files=cast("ThreadFiles", None))
     return [each async for each in stream if isinstance(each, TextDelta)]
 
@@ -95,6 +97,17 @@ async def test_requests_are_signed_for_their_region_and_endpoint(
     assert str(request.url) == f"{asked}/chat/completions"
     assert f"/{credential}aws4_request" in request.headers["authorization"]
     assert request.headers["x-amz-security-token"] == "a-token"
+    await model.aclose()
+
+
+@pytest.mark.parametrize("base_url", [None, "https://bedrock-mantle.eu-west-1.api.aws/openai/v1"])
+async def test_openais_models_are_asked_over_responses_with_a_signature(base_url: str | None) -> None:
+    endpoint = Endpoint()
+    model = OpenAIChatModel(api_key="", base_url=base_url, signing=AwsSigning(Place), transport=endpoint)
+    pieces = await ask(model, "openai.gpt-6-sol")
+    assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == "Hello."
+    [request] = endpoint.requests
+    assert request.url.path == "/openai/v1/responses"
     await model.aclose()
 
 
