@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ from baton.adapters.bounded import Bounded
 from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import DocumentText
+from baton.domain.metrics import Metric, count
 
 CHILD = "baton.adapters.extraction.child"
 KEPT = 32
@@ -56,7 +58,7 @@ class ChildProcessReader:
             return kept.text
         reading = _Reading(self._module, name, form, deadline)
         try:
-            outcome = await loop.run_in_executor(_threads, reading.run, body)
+            outcome = await loop.run_in_executor(_threads, copy_context().run, reading.run, body)
         except asyncio.CancelledError:
             reading.stop()
             raise
@@ -111,6 +113,7 @@ class _Reading:
                 answer, _ = process.communicate(json.dumps(task).encode() + b"\n" + body, timeout=seconds)
             except subprocess.TimeoutExpired:
                 logger.warning("a document took too long to be read", format=self.form.value, bytes=len(body))
+                count(Metric.ATTACHMENTS_UNREAD)
                 return _failure(_too_slow())
             finally:
                 process.kill()
@@ -139,6 +142,7 @@ def _outcome(answer: bytes, status: int, form: DocumentFormat) -> _Outcome:
         found: dict[str, Any] = json.loads(answer)
     except ValueError:
         logger.warning("a document ended the process that read it", format=form.value, status=status)
+        count(Metric.ATTACHMENTS_UNREAD)
         return _failure(
             DocumentUnreadable("The document is damaged or too large to be read.", reason="document_damaged")
         )

@@ -47,6 +47,8 @@ class Metric(StrEnum):
     """Answers that were begun for a message that was sent before, and stopped. Nobody is charged their tokens."""
     MODEL_CALLS_FAILED = "ModelCallsFailed"
     """Failed calls of a model. Most are repeated."""
+    ATTACHMENTS_UNREAD = "AttachmentsUnread"
+    """Documents in messages whose reading took too long, or ended the process that read them."""
     MODEL_FACTS_LEARNED = "ModelFactsLearned"
     """Facts that a model's refusal has taught. Each process learns them again unless the operator declares them."""
     MODEL_FALLBACKS = "ModelFallbacks"

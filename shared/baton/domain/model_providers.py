@@ -20,7 +20,7 @@ MAX_TENANT_MODELS = 50
 
 ProviderName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 _Url = Annotated[str, Field(pattern=r"^https?://[^\s?#@]+$", max_length=500)]
-_Secret = Annotated[str, Field(pattern=r"^baton/[a-z0-9]{1,16}/models/[\w/+=.@-]{1,150}$")]
+_Secret = Annotated[str, Field(pattern=r"^baton/[a-z0-9]{1,16}/models/[A-Za-z0-9_/+=.@-]{1,150}$")]
 """A name in the folder that the template lets the functions read."""
 _Region = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[a-z0-9]+)+-\d+$")]
 _ModelPattern = Annotated[str, Field(min_length=1, max_length=200)]

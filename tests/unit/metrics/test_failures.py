@@ -15,9 +15,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from baton.adapters.a2a import RemoteAgents
+from baton.adapters.document_reader import ChildProcessReader
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.emf import NAMESPACE
+from baton.adapters.models.profiles import Profiles
 from baton.adapters.models.provider_models import ProviderModels
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.opensearch.engine import Engine
@@ -29,7 +31,9 @@ from baton.api.mcp.caller import McpCaller
 from baton.api.mcp.cancelling import cancel_named
 from baton.composition.metrics import write_metrics
 from baton.domain.agent import AgentDefinition
+from baton.domain.document import DocumentFormat
 from baton.domain.errors import (
+    DocumentUnreadable,
     EmbedderUnavailable,
     ModelError,
     ModelRateLimited,
@@ -204,6 +208,19 @@ async def a_call_of_a_model_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -
         async for _ in model.stream(settings, [Prompt(Role.USER, "Hello")], thread_files=cast("Any", None)):
             pass
     await model.aclose()
+
+
+@failure(Metric.ATTACHMENTS_UNREAD)
+async def a_document_that_ends_the_process_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = ChildProcessReader(module="baton.no_such_module")
+    with pytest.raises(DocumentUnreadable):
+        await reader.read(b"%PDF-1.4", "a.pdf", DocumentFormat.PDF, seconds=30)
+
+
+@failure(Metric.MODEL_FACTS_LEARNED)
+async def a_model_whose_refusal_has_taught_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    profiles = Profiles("model.test")
+    profiles.learn("m", replace(profiles.of("m"), images=False))
 
 
 @failure(Metric.MODEL_FALLBACKS)

@@ -129,6 +129,7 @@ class ProviderModels:
             return await provider.get(), selected.model
         except ValueError as error:
             logger.error("The model's provider cannot be used", extra={"model": name, "reason": str(error)})
+            count(Metric.MODEL_CALLS_FAILED)
             raise _misconfigured(str(error)) from None
 
     @staticmethod
