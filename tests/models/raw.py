@@ -120,3 +120,30 @@ def tool_config(*names: str, **more: Any) -> Json:
     schema = {"json": {"type": "object", "properties": {"x": {"type": "integer"}}}}
     specs = [{"toolSpec": {"name": name, "description": "Adds.", "inputSchema": schema}} for name in names or ("add",)]
     return {"tools": specs} | more
+
+
+def blocks(response: httpx.Response) -> list[Json]:
+    """Return the content of an answer as it is to be sent back."""
+    assert response.status_code == 200, response.text
+    made: dict[int, Json] = {}
+    for kind, event in frames(response.content):
+        block = made.setdefault(event["contentBlockIndex"], {}) if "contentBlockIndex" in event else {}
+        block |= event.get("start", {})
+        for name, piece in event.get("delta", {}).items():
+            if name == "reasoningContent":
+                held = block.setdefault("reasoningContent", {})
+                if "redactedContent" in piece:
+                    held |= piece
+                else:
+                    text = held.setdefault("reasoningText", {"text": ""})
+                    text["text"] += piece.get("text", "")
+                    text |= {"signature": piece["signature"]} if "signature" in piece else {}
+            elif name == "toolUse":
+                block["toolUse"]["input"] = block["toolUse"].get("input", "") + piece["input"]
+            else:
+                block[name] = block.get(name, "") + piece
+        assert kind != "exception"
+    for block in made.values():
+        if "toolUse" in block:
+            block["toolUse"]["input"] = {"x": 1}
+    return list(made.values())

@@ -16,7 +16,7 @@ ACCESS_KEY, SECRET_KEY = "AKIASTANDIN", "stand-in-secret"
 EXPIRED_TOKEN = "expired"
 """A session token that is refused."""
 _AUTHORIZATION = re.compile(
-    r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([a-z0-9-]+)/(\w+)/aws4_request, "
+    r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([a-z0-9-]+)/([\w-]+)/aws4_request, "
     r"SignedHeaders=([^,]+), Signature=(\w+)"
 )
 
