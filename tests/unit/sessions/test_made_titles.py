@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from baton.adapters.models.provider_models import ProviderModels
 from baton.composition.app import build
 from baton.domain.errors import ModelRateLimited, PiiDetectorUnavailable
 from baton.domain.queued import QueuedTitle, RecordDelivery
 from baton.domain.title_source import TitleSource
-from baton_testing.fakes.chat_model import Answer
+from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from baton_testing.fakes.connections import FakeConnections
 from tests.harness.harness import Harness
 
@@ -77,6 +78,19 @@ async def test_the_light_model_names_a_thread_after_its_first_answer() -> None:
     settings = harness.model.asked[-1].settings
     assert (settings.model, settings.metadata) == ("light-model", {"task": "thread_title"})
     assert json.loads(prompted(harness)) == {"user": "How do I get to Lisbon?", "assistant": "By train."}
+
+
+async def test_the_light_model_may_be_one_of_a_named_provider() -> None:
+    harness, groq = Harness(), ScriptedChatModel()
+    harness.ports.title_source, harness.ports.light_model = TitleSource.MODEL, "groq/small"
+    harness.ports.model = ProviderModels({"default": lambda: harness.model, "groq": lambda: groq})
+    harness.app = build(harness.ports)
+    harness.turns = harness.app.turns
+    await answered(harness)
+    groq.script("Travel to Lisbon")
+    await work(harness)
+    assert await title_of(harness) == "Travel to Lisbon"
+    assert [asked.settings.model for asked in groq.asked] == ["small"]
 
 
 async def test_a_second_delivery_and_later_turns_ask_for_no_other_title() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -87,6 +88,16 @@ async def test_an_answer_of_a_fallback_that_breaks_off_is_priced_as_the_fallback
     assert turn["model"] == "llama-4"
     assert turn["cost"] == pytest.approx((usage["inputTokens"] * 1 + usage["outputTokens"] * 2) / 1_000_000)
     assert [(call["model"], call["error"]) for call in await deployment.calls()] == [("llama-4", "model_timeout")]
+
+
+async def test_waiting_for_fallbacks_ends_with_the_turns_time() -> None:
+    deployment = Deployment()
+    deployment.harness.model.script(ModelTimeout())
+    deployment.groq.script(Answer(gate=asyncio.Event()))  # it says nothing
+    said = await deployment.harness.say(seconds=0.2)
+    assert said.last["code"] == "turn_timeout"
+    assert len(deployment.groq.asked) == 1
+    assert deployment.groq.abandoned == 1
 
 
 async def test_what_is_too_long_for_a_fallback_is_not_too_long_for_the_model() -> None:
