@@ -20,6 +20,12 @@ DEMO_MODEL = "baton-demo"
 DEVELOPERS_CHOICE = (
     "BATON_AGENTS_DIR",
     "BATON_ALLOWED_HOSTS",
+    "BATON_BEDROCK_CONFIG_FILE",
+    "BATON_BEDROCK_CREDENTIALS_FILE",
+    "BATON_BEDROCK_ENDPOINT",
+    "BATON_BEDROCK_GUARDRAIL",
+    "BATON_BEDROCK_PROFILE",
+    "BATON_BEDROCK_REGION",
     "BATON_CARD_KEYS",
     "BATON_CHAT_MODEL",
     "BATON_DELEGATION_KEYS",
@@ -97,7 +103,7 @@ def variables(
         merged["OPENAI_BASE_URL"] = OPENAI
     elif _names_a_provider(chosen):
         merged["OPENAI_BASE_URL"] = ""  # the demo model would answer what the developer's model is asked for
-    merged.update(chosen)
+    merged |= _own_configuration(os.environ) | chosen
     merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
     if merged["OPENAI_BASE_URL"] == demo:
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
@@ -130,6 +136,17 @@ def variables(
         "POWERTOOLS_TRACE_DISABLED": "true",
         "TIKTOKEN_CACHE_DIR": str(TOKENIZER),
     }
+
+
+def _own_configuration(developers: Mapping[str, str]) -> dict[str, str]:
+    """Return where the developer's AWS configuration is, which only models on Amazon Bedrock are asked with."""
+    if not developers.get("BATON_BEDROCK_PROFILE"):
+        return {}
+    files = {
+        "BATON_BEDROCK_CONFIG_FILE": developers.get("AWS_CONFIG_FILE"),
+        "BATON_BEDROCK_CREDENTIALS_FILE": developers.get("AWS_SHARED_CREDENTIALS_FILE"),
+    }
+    return {name: file for name, file in files.items() if file}
 
 
 def _names_a_provider(chosen: Mapping[str, str]) -> bool:

@@ -143,7 +143,11 @@ class AwsPorts(AwsAgentPorts):
             return None
         model, dimensions = settings.model, settings.dimensions
 
-        def openai() -> Embedder:
+        def make() -> Embedder:
+            if self.model_settings.is_on_bedrock(model):
+                from baton.composition.bedrock import embedder
+
+                return embedder(model, dimensions, self.model_settings, self.counter)
             from baton.adapters.openai.embedder import OpenAIEmbedder
 
             base_url = settings.base_url or self.model_settings.base_url
@@ -153,7 +157,7 @@ class AwsPorts(AwsAgentPorts):
                 )
             return OpenAIEmbedder(model, dimensions, counter=self.counter, api_key=self.model_key, base_url=base_url)
 
-        return DeferredEmbedder(openai, model, dimensions)
+        return DeferredEmbedder(make, model, dimensions)
 
     @cached_property
     def pii_detector(self) -> PiiDetector:

@@ -64,28 +64,27 @@ def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles
 
 
 def bedrock_model(provider: Provider, profiles: Profiles) -> ChatModel:
-    """Return the client of Amazon Bedrock's Converse API. Raises ``ValueError`` without a region."""
-    import boto3
-
+    """Return the client of Amazon Bedrock for a provider. Raises ``ValueError`` for settings that do not fit."""
     from baton.adapters.bedrock.chat_model import BedrockChatModel
-    from baton.adapters.bedrock.connection import BedrockConnection
+    from baton.composition.bedrock import connection, guardrail
 
-    region = provider.region or boto3.Session().region_name
-    if region is None:
-        raise ValueError("There is no region of Amazon Bedrock. Set `region` of the provider, or AWS_REGION")
-    connection = BedrockConnection(region, boto3.Session, endpoint=provider.base_url)
-    return BedrockChatModel(connection, profiles=profiles, reader=document_reader())
+    return BedrockChatModel(
+        connection(provider),
+        guardrail=guardrail(provider),
+        sends_metadata=provider.metadata,
+        profiles=profiles,
+        reader=document_reader(),
+    )
 
 
 def _signing(provider: Provider) -> AwsSigning | None:
     """Return what signs the provider's requests, with the role of this function; None if they are not signed."""
     if not provider.signed:
         return None
-    import boto3
-
     from baton.adapters.openai.aws_signing import AwsSigning
+    from baton.composition.bedrock import aws_session, region_of
 
-    return AwsSigning(boto3.Session, region=provider.region)
+    return AwsSigning(aws_session, region=region_of(provider))
 
 
 @cache

@@ -22,7 +22,14 @@ ProviderName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 _Url = Annotated[str, Field(pattern=r"^https?://[^\s?#@]+$", max_length=500)]
 _Secret = Annotated[str, Field(pattern=r"^baton/[a-z0-9]{1,16}/models/[A-Za-z0-9_/+=.@-]{1,150}$")]
 """A name in the folder that the template lets the functions read."""
-_Region = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[a-z0-9]+)+-\d+$")]
+BedrockRegion = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[a-z0-9]+)+-\d+$")]
+GuardrailName = Annotated[
+    str,
+    Field(
+        pattern=r"^([a-z0-9]{1,64}|arn:aws[a-z-]*:bedrock:[a-z0-9-]+:\d{12}:guardrail/[a-z0-9]{1,64}):(DRAFT|[1-9]\d{0,7})$"
+    ),
+]
+"""A guardrail's id or ARN, and its version."""
 _ModelPattern = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -49,10 +56,12 @@ class Provider(BaseModel):
     """The key itself, for the local cloud only."""
     api: Literal["auto", "chat", "responses"] = "auto"
     """The API of OpenAI that is spoken. ``auto`` chooses by the model."""
-    region: _Region | None = None
+    region: BedrockRegion | None = None
     """The region of Bedrock; None for the function's own."""
     signed: bool = False
     """Whether requests to an OpenAI-compatible endpoint of Bedrock are signed with the function's role."""
+    guardrail: GuardrailName | None = None
+    """The guardrail of a provider on Bedrock, as ``<id or ARN>:<version>``. Guardrails belong to a region."""
     metadata: bool = False
     """Whether each request tells the endpoint which agent asks and where its workflow stands."""
     cache_hints: Literal["auto", "key", "breakpoints", "none"] = "auto"
@@ -65,11 +74,11 @@ class Provider(BaseModel):
         if self.key is not None and self.key_secret is not None:
             raise ValueError("give either `key` or `keySecret`")
         if self.kind is ProviderKind.BEDROCK:
-            self._refuse("a provider of kind bedrock", "key", "key_secret", "api", "signed", "metadata", "cache_hints")
+            self._refuse("a provider of kind bedrock", "key", "key_secret", "api", "signed", "cache_hints")
         elif self.signed:
-            self._refuse("a provider with `signed`", "key", "key_secret")
+            self._refuse("a provider with `signed`", "key", "key_secret", "guardrail")
         else:
-            self._refuse("a provider of kind openai without `signed`", "region")
+            self._refuse("a provider of kind openai without `signed`", "region", "guardrail")
         return self
 
     def _refuse(self, what: str, *fields: str) -> None:

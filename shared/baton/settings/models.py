@@ -90,7 +90,10 @@ class ModelSettings(Settings):
     @property
     def providers(self) -> dict[str, Provider]:
         """All providers by name: those that are declared, Amazon Bedrock, and the default one if it has an address."""
-        providers = {BEDROCK_PROVIDER: Provider(kind=ProviderKind.BEDROCK), **self.named_providers}
+        providers = {
+            BEDROCK_PROVIDER: Provider(kind=ProviderKind.BEDROCK, metadata=self.sends_metadata),
+            **self.named_providers,
+        }
         declared = providers.pop(DEFAULT_PROVIDER, Provider())
         if self.base_url is not None:
             own = {
@@ -107,6 +110,11 @@ class ModelSettings(Settings):
     def plain_keys(self) -> list[str]:
         """The named providers whose keys stand in the setting itself, which is for the local cloud."""
         return [name for name, provider in self.named_providers.items() if provider.key is not None]
+
+    def is_on_bedrock(self, name: str) -> bool:
+        """Return whether the model ``name`` is one of Amazon Bedrock's own API."""
+        provider = self.providers.get(self.route(name).provider)
+        return provider is not None and provider.kind is ProviderKind.BEDROCK
 
     def route(self, name: str) -> Route:
         """Return where the model ``name`` is asked."""

@@ -67,3 +67,13 @@ def test_bedrock_answers_without_any_other_setting(monkeypatch: pytest.MonkeyPat
 def test_a_provider_that_only_an_agent_names_leaves_the_demo_model_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     here = chosen(monkeypatch, BATON_MODEL_PROVIDERS=json.dumps(GROQ))
     assert (here["OPENAI_BASE_URL"], here["BATON_CHAT_MODEL"]) == (DEMO, "baton-demo")
+
+
+def test_only_bedrock_is_asked_with_the_developers_own_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/home/ada/aws/config")
+    assert "BATON_BEDROCK_CONFIG_FILE" not in chosen(monkeypatch)
+    here = chosen(monkeypatch, BATON_CHAT_MODEL="bedrock/eu.amazon.nova-pro-v1:0", BATON_BEDROCK_PROFILE="work")
+    assert (here["BATON_BEDROCK_PROFILE"], here["BATON_BEDROCK_CONFIG_FILE"]) == ("work", "/home/ada/aws/config")
+    assert here["AWS_CONFIG_FILE"] == "/dev/null"
+    with applied(here):  # worker processes make their variables of these
+        assert chosen(monkeypatch, **here)["BATON_BEDROCK_CONFIG_FILE"] == "/home/ada/aws/config"

@@ -39,7 +39,7 @@ def test_the_settings_of_one_endpoint_are_the_default_provider(monkeypatch: pyte
     providers = ModelSettings().providers
     default = providers["default"]
     assert (default.base_url, default.key_secret, default.metadata) == (ADDRESS, "baton/model-key", True)
-    assert providers["bedrock"] == Provider(kind=ProviderKind.BEDROCK)
+    assert providers["bedrock"] == Provider(kind=ProviderKind.BEDROCK, metadata=True)
     assert len(providers) == 2
 
 
@@ -84,6 +84,12 @@ def test_bedrock_may_be_declared_with_a_region_and_models_for_tenants(monkeypatc
     assert (bedrock.region, bedrock.tenant_models) == ("eu-central-1", ("eu.anthropic.*",))
 
 
+def test_bedrock_may_have_a_guardrail_and_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = {"kind": "bedrock", "guardrail": "gr1abc:DRAFT", "metadata": True}
+    bedrock = declared(monkeypatch, {"bedrock": written}).providers["bedrock"]
+    assert (bedrock.guardrail, bedrock.metadata) == ("gr1abc:DRAFT", True)
+
+
 def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     default = declared(monkeypatch, {"default": {"api": "chat", "tenantModels": ["gpt-6-*"]}}).providers["default"]
     assert (default.base_url, default.api, default.tenant_models) == (ADDRESS, "chat", ("gpt-6-*",))
@@ -114,6 +120,12 @@ def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: p
             {"a": {"signed": True, "keySecret": SECRET}},
             r"BATON_MODEL_PROVIDERS\.a\n",
             "`signed` takes no `keySecret`",
+        ),
+        ({"a": GROQ | {"guardrail": "gr:1"}}, r"BATON_MODEL_PROVIDERS\.a\n", "takes no `guardrail`"),
+        (
+            {"bedrock": {"kind": "bedrock", "guardrail": "gr"}},
+            r"BATON_MODEL_PROVIDERS\.bedrock\.guardrail\n",
+            "match pattern",
         ),
         ({"bedrock": GROQ}, "BATON_MODEL_PROVIDERS\n", "bedrock: must be of kind bedrock"),
         ({"default": GROQ}, "BATON_MODEL_PROVIDERS\n", "default: takes `api` and `tenantModels` only"),

@@ -19,7 +19,7 @@ SERVICE = "bedrock"
 """The name in the signature. The host's is ``bedrock-runtime``."""
 
 
-class NoCredentials(Exception):
+class NoCredentials(ValueError):
     """There are no credentials, or they cannot be renewed. The message says why."""
 
 

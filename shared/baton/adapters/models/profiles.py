@@ -85,13 +85,8 @@ def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str,
     """Return the profile of a model by the table and the ``overrides``, one of which may name its family."""
     from baton.adapters.models.profile_table import TABLE
 
-    name = normalised(model)
-    own = [
-        facts
-        for pattern, facts in (overrides or {}).items()
-        if fnmatchcase(name, pattern.lower()) or fnmatchcase(model.lower(), pattern.lower())
-    ]
-    known = normalised(next((facts["family"] for facts in reversed(own) if facts.get("family")), model))
+    own = _overriding(model, overrides or {})
+    known = normalised(family_of(model, overrides or {}) or model)
     profile = ModelProfile()
     for rule in TABLE:
         if fnmatchcase(host, rule.host) and fnmatchcase(known, rule.model):
@@ -99,6 +94,18 @@ def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str,
     for facts in own:
         profile = with_facts(profile, facts)
     return profile
+
+
+def family_of(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return the known model that an operator says a model to be; None if the model's own name tells."""
+    own = _overriding(model, overrides)
+    return next((facts["family"] for facts in reversed(own) if facts.get("family")), None)
+
+
+def _overriding(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the facts that are given for a model, the last ones applied last."""
+    names = (normalised(model), model.lower())
+    return [facts for pattern, facts in overrides.items() if any(fnmatchcase(name, pattern.lower()) for name in names)]
 
 
 def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:

@@ -1,0 +1,89 @@
+"""The clients of Amazon Bedrock, as the settings name them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import boto3
+
+    from baton.adapters.bedrock.connection import BedrockConnection
+    from baton.adapters.bedrock.request import Guardrail
+    from baton.adapters.bedrock.sessions import NoSession
+    from baton.domain.model_providers import Provider
+    from baton.ports.embedder import Embedder
+    from baton.ports.token_counter import TokenCounter
+    from baton.settings.models import ModelSettings
+
+
+def connection(provider: Provider) -> BedrockConnection:
+    """Return the connection to a provider's region. Raises ``ValueError`` if no region is known."""
+    from baton.adapters.bedrock.connection import BedrockConnection
+    from baton.settings.bedrock import BedrockSettings
+
+    endpoint = provider.base_url or BedrockSettings().endpoint
+    return BedrockConnection(region_of(provider), aws_session, endpoint=endpoint)
+
+
+def region_of(provider: Provider) -> str:
+    """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
+    from baton.settings.bedrock import BedrockSettings
+
+    region = provider.region or BedrockSettings().region or aws_session().region_name
+    if region is None:
+        raise ValueError(
+            "BATON_BEDROCK_REGION: is missing, and neither the provider nor AWS_REGION names a region of Amazon Bedrock"
+        )
+    return region
+
+
+def aws_session() -> boto3.session.Session | NoSession:
+    """Return whose credentials sign requests: the function's, or in the local cloud a developer's."""
+    from baton.adapters.bedrock.sessions import NoSession, own_session, profile_session
+    from baton.settings.bedrock import BedrockSettings
+    from baton.settings.identity import IdentitySettings
+
+    settings = BedrockSettings()
+    if settings.profile is not None:
+        return profile_session(settings.profile, settings.config_file, settings.credentials_file)
+    if IdentitySettings().is_local and settings.endpoint is None:
+        return NoSession()
+    return own_session()
+
+
+def guardrail(provider: Provider) -> Guardrail | None:
+    """Return the guardrail of a provider, or that of the deployment.
+
+    Raises ``ValueError`` where the deployment has one and the provider, in a region of its own, does not.
+    """
+    from baton.adapters.bedrock.request import Guardrail
+    from baton.settings.bedrock import BedrockSettings
+
+    settings = BedrockSettings()
+    name = provider.guardrail or settings.guardrail
+    if name is None:
+        return None
+    if provider.guardrail is None and provider.region not in (None, settings.region):
+        raise ValueError(
+            f"BATON_MODEL_PROVIDERS: a provider in {provider.region} has no `guardrail`, and that of "
+            "BATON_BEDROCK_GUARDRAIL is in another region"
+        )
+    identifier, _, version = name.rpartition(":")
+    return Guardrail(identifier, version)
+
+
+def embedder(model: str, dimensions: int, models: ModelSettings, counter: TokenCounter) -> Embedder:
+    """Return the embedder of a model named ``<provider>/<id>``. Raises ``ValueError`` for a model that is not known."""
+    from baton.adapters.bedrock.embedder import BedrockEmbedder
+    from baton.adapters.models.profile_overrides import profile_overrides
+    from baton.adapters.models.profiles import family_of
+
+    selected = models.route(model)
+    return BedrockEmbedder(
+        selected.model,
+        dimensions,
+        connection=connection(models.providers[selected.provider]),
+        counter=counter,
+        name=model,
+        family=family_of(selected.model, profile_overrides(models.profiles)),
+    )

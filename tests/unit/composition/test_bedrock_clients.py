@@ -1,0 +1,118 @@
+"""Which region, credentials and guardrail a deployment asks models on Amazon Bedrock with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from baton.adapters.bedrock.embedder import BedrockEmbedder
+from baton.adapters.bedrock.request import Guardrail
+from baton.adapters.bedrock.signing import NoCredentials
+from baton.composition.aws import AwsPorts
+from baton.composition.bedrock import aws_session, connection, guardrail, region_of
+from baton.domain.model_providers import Provider, ProviderKind
+
+BEDROCK = Provider(kind=ProviderKind.BEDROCK)
+ELSEWHERE = Provider(kind=ProviderKind.BEDROCK, region="us-west-2")
+ARN = "arn:aws:bedrock:eu-west-1:123456789012:guardrail/gr1abc"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": "AKIDFUNCTION",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "BATON_STAGE": "dev",
+        "BATON_CHAT_MODEL": "bedrock/eu.amazon.nova-pro-v1:0",
+        "TIKTOKEN_CACHE_DIR": "tokenizer",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
+
+
+def test_the_functions_region_is_asked_with_its_credentials() -> None:
+    assert connection(BEDROCK).endpoint == "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    assert aws_session().get_credentials().access_key == "AKIDFUNCTION"
+
+
+def test_a_provider_may_be_in_another_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert region_of(ELSEWHERE) == "us-west-2"
+    monkeypatch.setenv("BATON_BEDROCK_REGION", "eu-central-1")
+    assert (region_of(BEDROCK), region_of(ELSEWHERE)) == ("eu-central-1", "us-west-2")
+
+
+def test_without_any_region_the_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    with pytest.raises(ValueError, match="BATON_BEDROCK_REGION: is missing"):
+        region_of(BEDROCK)
+
+
+def test_an_endpoint_takes_the_place_of_the_regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_BEDROCK_ENDPOINT", "http://127.0.0.1:9000")
+    assert connection(BEDROCK).endpoint == "http://127.0.0.1:9000"
+    own = BEDROCK.model_copy(update={"base_url": "https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com"})
+    assert connection(own).endpoint.startswith("https://vpce-1")
+
+
+def test_the_local_cloud_asks_with_the_developers_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config, credentials = tmp_path / "config", tmp_path / "credentials"
+    config.write_text("[profile work]\nregion = ap-southeast-2\n")
+    credentials.write_text("[work]\naws_access_key_id = AKIDDEVELOPER\naws_secret_access_key = secret\n")
+    monkeypatch.setenv("BATON_STAGE", "local")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    monkeypatch.setenv("BATON_BEDROCK_PROFILE", "work")
+    monkeypatch.setenv("BATON_BEDROCK_CONFIG_FILE", str(config))
+    monkeypatch.setenv("BATON_BEDROCK_CREDENTIALS_FILE", str(credentials))
+    session = aws_session()
+    assert session.get_credentials().access_key == "AKIDDEVELOPER"
+    assert connection(BEDROCK).endpoint == "https://bedrock-runtime.ap-southeast-2.amazonaws.com"
+    assert session.client("sts").meta.endpoint_url.endswith("amazonaws.com")  # type: ignore[union-attr]
+
+
+def test_the_local_cloud_without_a_profile_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_STAGE", "local")
+    with pytest.raises(NoCredentials, match="BATON_BEDROCK_PROFILE"):
+        aws_session().get_credentials()
+    assert region_of(BEDROCK) == "eu-west-1"
+    monkeypatch.setenv("BATON_BEDROCK_ENDPOINT", "http://127.0.0.1:9000")
+    assert aws_session().get_credentials().access_key == "AKIDFUNCTION", "of a stand-in, which are invented"
+
+
+def test_a_guardrail_has_its_id_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert guardrail(BEDROCK) is None
+    monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", "gr1abc:3")
+    assert guardrail(BEDROCK) == Guardrail("gr1abc", "3")
+    monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", f"{ARN}:DRAFT")
+    assert guardrail(BEDROCK) == Guardrail(ARN, "DRAFT")
+
+
+def test_no_provider_in_another_region_escapes_the_guardrail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", "gr1abc:3")
+    with pytest.raises(ValueError, match="us-west-2 has no `guardrail`"):
+        guardrail(ELSEWHERE)
+    assert guardrail(ELSEWHERE.model_copy(update={"guardrail": "gr2:1"})) == Guardrail("gr2", "1")
+    monkeypatch.setenv("BATON_BEDROCK_REGION", "us-west-2")
+    assert guardrail(ELSEWHERE) == Guardrail("gr1abc", "3")
+
+
+def test_embeddings_come_from_the_provider_that_the_models_name_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_EMBEDDING_MODEL", "bedrock/amazon.titan-embed-text-v2:0")
+    monkeypatch.setenv("BATON_EMBEDDING_DIMENSIONS", "1024")
+    deferred = AwsPorts().deferred_embedder
+    assert deferred is not None
+    embedder = deferred.load()
+    assert isinstance(embedder, BedrockEmbedder)
+    assert embedder.name == deferred.name == "bedrock/amazon.titan-embed-text-v2:0"
+
+
+def test_the_family_of_a_profile_may_be_named_for_embeddings_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12"
+    monkeypatch.setenv("BATON_EMBEDDING_MODEL", f"bedrock/{arn}")
+    monkeypatch.setenv("BATON_MODEL_PROFILES", '{"ab12": {"family": "amazon.titan-embed-text-v2:0"}}')
+    deferred = AwsPorts().deferred_embedder
+    assert deferred is not None
+    assert isinstance(deferred.load(), BedrockEmbedder)
