@@ -85,10 +85,24 @@ class Stream(httpx.AsyncByteStream):
         self.is_closed = True
 
 
-class Endpoint(httpx.AsyncBaseTransport):
-    """Plays one answer for each request, the last one again and again: events, or a refusal."""
+@dataclass(frozen=True)
+class Whole(httpx.AsyncByteStream):
+    """An answer that is no stream."""
 
-    def __init__(self, *answers: Sequence[Any] | Refusal, stays: bool = False) -> None:
+    body: Any
+
+    def response(self) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "application/json"}, stream=self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield json.dumps(self.body).encode()
+
+
+class Endpoint(httpx.AsyncBaseTransport):
+    """Plays one answer for each request, the last one again and again: events, a refusal, or
+    a whole answer."""
+
+    def __init__(self, *answers: Sequence[Any] | Refusal | Whole, stays: bool = False) -> None:
         self._answers = list(answers)
         self.is_waiting = asyncio.Event()
         self._stays = self.is_waiting if stays else None
@@ -99,7 +113,7 @@ class Endpoint(httpx.AsyncBaseTransport):
         body = json.loads(await request.aread())
         self.requests.append(Asked(request.url.path, dict(request.headers), body))
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        if isinstance(answer, Refusal):
+        if isinstance(answer, Refusal | Whole):
             return answer.response()
         self.streams.append(Stream(answer, self._stays))
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=self.streams[-1])

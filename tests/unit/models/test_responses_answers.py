@@ -25,8 +25,10 @@ from baton_testing.fakes.thread_files import MemoryThreadFiles
 from tests.unit.models.responses_endpoint import (
     ADD,
     HELLO,
+    USAGE,
     Endpoint,
     Event,
+    Whole,
     answers,
     ask,
     call,
@@ -251,6 +253,22 @@ async def test_arguments_as_an_object_are_taken() -> None:
     event = {"type": "response.output_item.done", "output_index": 0, "item": call("add", "") | {"arguments": {"x": 1}}}
     [made] = calls_of(await heard(event, ended()))
     assert made.parsed() == {"x": 1}
+
+
+async def test_an_answer_that_is_no_stream_is_read_whole() -> None:
+    body = ended(reasoning("secret"), message("One two."), call("add", '{"x": 1}'), usage=USAGE)["response"]
+    chunks = await ask(Endpoint(Whole(body)).model(), tools=[ADD])
+    assert text_of(chunks) == "One two."
+    assert calls_of(chunks) == [ToolCall("call_1", "add", '{"x": 1}')]
+    assert end_of(chunks).usage == Usage(100, 50, 60, 30, 40)
+
+
+@pytest.mark.parametrize("body", [{"error": {"code": "server_error", "message": "No."}}, {"object": "list"}])
+async def test_a_failure_that_is_no_stream_is_told_as_such(body: Any) -> None:
+    endpoint = Endpoint(Whole(body))
+    with pytest.raises(ModelUnavailable):
+        await ask(endpoint.model(max_retries=1))
+    assert len(endpoint.requests) == 2
 
 
 # Limits

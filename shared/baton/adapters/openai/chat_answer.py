@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import httpx2
 from openai import AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 
-from baton.adapters.models.failure import ErrorBody, FailureKind, ProviderFailure
+from baton.adapters.models.failure import ErrorBody, ProviderFailure
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.thinking_tags import Separated, ThinkingTags
@@ -19,6 +17,7 @@ from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.errors import provider_failure
 from baton.adapters.openai.replayed_fields import ReplayedFields
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
+from baton.adapters.openai.whole_answers import is_whole, read_whole
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.text import first_bytes, utf8_size
@@ -81,7 +80,7 @@ class ChatAnswer:
         self._fragments = ToolCallFragments()
         self._fields = ReplayedFields(profile.replayed_fields)
         self._tags = ThinkingTags(thinks_first=profile.thinks_first)
-        self._is_whole = "json" in stream.response.headers.get("content-type", "")
+        self._is_whole = is_whole(stream.response)
 
     @property
     def size(self) -> int:
@@ -96,17 +95,14 @@ class ChatAnswer:
         """See ``OpenedAnswer``."""
         try:
             if self._is_whole:
-                return None if self._stream.response.is_stream_consumed else await self._read_whole()
+                body = await read_whole(self._stream.response)
+                return None if body is None else self._taken_whole(body)
             chunk = await anext(self._stream, None)
         except (OpenAIError, ValueError) as error:
             raise provider_failure(error) from None
-        except httpx2.HTTPError as error:
-            raise ProviderFailure(type(error).__name__, FailureKind.CONNECTION, text=str(error)) from None
         return None if chunk is None else self._taken(chunk)
 
-    async def _read_whole(self) -> Sequence[ModelChunk] | None:
-        """Read an answer that is no stream: some servers ignore that one was asked for, or send an error so."""
-        body = json.loads(b"".join([piece async for piece in self._stream.response.aiter_bytes()]))
+    def _taken_whole(self, body: object) -> Sequence[ModelChunk]:
         if not isinstance(body, dict) or body.get("error") or not body.get("choices"):
             raise _in_stream(body)
         choices = [{**each, "delta": each.get("message")} for each in body["choices"] if isinstance(each, dict)]

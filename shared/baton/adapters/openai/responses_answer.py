@@ -16,6 +16,7 @@ from baton.adapters.openai.chat_answer import OVERFLOW_CHARACTERS
 from baton.adapters.openai.errors import provider_failure, streamed_failure, with_status
 from baton.adapters.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.openai.tool_calls import TooManyCalls
+from baton.adapters.openai.whole_answers import is_whole, read_whole
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.text import first_bytes, utf8_size
@@ -71,6 +72,7 @@ class ResponsesAnswer:
         self._usage: Usage | None = None
         self._items = OutputItems()
         self._tags = ThinkingTags(thinks_first=profile.thinks_first)
+        self._is_whole = is_whole(stream.response)
 
     @property
     def size(self) -> int:
@@ -84,7 +86,7 @@ class ResponsesAnswer:
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
         try:
-            event = await anext(self._stream, None)
+            event = await (read_whole(self._stream.response) if self._is_whole else anext(self._stream, None))
         except (OpenAIError, ValueError) as error:
             raise with_status(provider_failure(error)) from None
         if event is None:
@@ -92,7 +94,7 @@ class ResponsesAnswer:
         if not isinstance(event, dict):
             raise ModelUnavailable
         try:
-            chunks = self._taken(event)
+            chunks = self._taken_whole(event) if self._is_whole else self._taken(event)
         except TooManyCalls:
             self.cut()
             return ()
@@ -155,6 +157,11 @@ class ResponsesAnswer:
             case kind if kind in _ENDS:
                 return self._finished(_ENDS[kind], _mapping(event.get("response")))
         return ()
+
+    def _taken_whole(self, response: Mapping[str, Any]) -> Sequence[ModelChunk]:
+        if "output" not in response:
+            raise streamed_failure(response)
+        return self._finished("completed", response)
 
     def _text(self, item: OutputItem, text: object) -> list[ModelChunk]:
         if not isinstance(text, str) or not text:
