@@ -55,6 +55,8 @@ PROTECTED = [
     ("GET", "/v1/overview"),
     ("GET", "/v1/tenant/limits"),
     ("PUT", "/v1/tenant/limits"),
+    ("GET", "/v1/models"),
+    ("POST", "/v1/models/check"),
     ("GET", "/v1/retention"),
     ("PUT", "/v1/retention"),
     ("GET", "/v1/workflows"),

@@ -29,6 +29,7 @@ from baton.api import (
     knowledge,
     limits,
     messages,
+    models,
     overview,
     personal_data,
     problems,
@@ -176,6 +177,7 @@ def _routes() -> Sequence[BaseRoute]:
         procedure_review,
         overview,
         limits,
+        models,
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from baton.agents.approvals import Approvals
+from baton.agents.model_checks import ModelChecks
 from baton.catalog.agent_editing import AgentEditing
 from baton.composition.app import App
 from baton.domain.prices import Prices
@@ -180,6 +181,11 @@ class ApiServices:
     def reruns(self) -> Reruns:
         """Dry runs of turns, likewise."""
         return self.app.reruns
+
+    @property
+    def model_checks(self) -> ModelChecks:
+        """Trials of models, likewise."""
+        return self.app.model_checks
 
     @property
     def webhooks(self) -> Webhooks:

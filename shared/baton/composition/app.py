@@ -19,6 +19,7 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
+    from baton.agents.model_checks import ModelChecks
     from baton.catalog.agent_editing import AgentEditing
     from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
@@ -250,6 +251,21 @@ class App:
             audit=ports.audit,
             clock=ports.clock,
             budgets=ContextBudgets(ports.context_tokens),
+        )
+
+    @cached_property
+    def model_checks(self) -> ModelChecks:
+        """Tries what the deployment's models can do."""
+        from baton.agents.model_checks import ModelChecks
+
+        ports = self.ports
+        return ModelChecks(
+            model=ports.model,
+            embedder=lambda: ports.embedder,
+            catalog=ports.catalog,
+            providers=ports.model_providers,
+            default_model=ports.default_model,
+            light_model=ports.light_model,
         )
 
     @cached_property

@@ -87,6 +87,8 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "PUT /v1/retention": lambda b: b.tenant.set_retention(threads=30),
     "GET /v1/tenant/limits": lambda b: b.tenant.limits(),
     "PUT /v1/tenant/limits": lambda b: b.tenant.set_limits(agents=3, version='"1"'),
+    "GET /v1/models": lambda b: b.models.list(),
+    "POST /v1/models/check": lambda b: b.models.check("m"),
     "GET /v1/overview": lambda b: b.tenant.overview(since=DAY),
     "GET /v1/procedures": lambda b: b.procedures.list(status="pending").page(),
     "GET /v1/skills": lambda b: b.procedures.skills().page(),

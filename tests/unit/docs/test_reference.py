@@ -43,7 +43,7 @@ DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
 AUDITED_NOUNS = (
-    "agent|audit|context|document|file|limits|message|overview|"
+    "agent|audit|context|document|file|limits|message|model|overview|"
     "procedure|retention|run|skill|source|task|thread|tool|user"
 )
 """What audited actions begin with, as ``thread.close``; besides there is ``handoff``."""

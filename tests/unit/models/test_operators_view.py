@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2 as httpx
@@ -13,7 +14,7 @@ import pytest
 from baton.adapters.models.learned_facts import learned_facts
 from baton.adapters.models.profile import AnswerForm, Api, ModelProfile
 from baton.adapters.models.profile_overrides import profile_overrides
-from baton.adapters.models.profiles import with_facts
+from baton.adapters.models.profiles import Profiles, with_facts
 from baton.adapters.openai import OpenAIChatModel
 from baton.domain.errors import ModelMisconfigured, ModelRefused
 from baton.domain.message import Content, Role
@@ -141,6 +142,16 @@ def test_declaring_what_was_learned_gives_the_learned_profile() -> None:
     assert facts["dropped"] == ["temperature"]
     assert facts["documents"] == []
     assert with_facts(declared, profile_overrides(json.loads(json.dumps({"m": facts})))["m"]) == known
+
+
+def test_requests_that_learn_at_the_same_time_keep_what_each_has_learned() -> None:
+    profiles = Profiles("model.test")
+    start = profiles.of("m")
+    profiles.learn("m", replace(start, images=False, dropped=frozenset({"top_p"})), start)
+    profiles.learn("m", replace(start, answer_form=AnswerForm.PROMPT, dropped=frozenset({"verbosity"})), start)
+    assert profiles.of("m") == replace(
+        start, images=False, answer_form=AnswerForm.PROMPT, dropped=frozenset({"top_p", "verbosity"})
+    )
 
 
 def test_what_nobody_can_declare_is_left_out() -> None:

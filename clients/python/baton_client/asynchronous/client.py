@@ -15,6 +15,7 @@ from baton_client.asynchronous.resources.audit import AsyncAudit
 from baton_client.asynchronous.resources.documents import AsyncDocuments
 from baton_client.asynchronous.resources.episodes import AsyncEpisodes
 from baton_client.asynchronous.resources.messages import AsyncMessages
+from baton_client.asynchronous.resources.models import AsyncModels
 from baton_client.asynchronous.resources.procedures import AsyncProcedures
 from baton_client.asynchronous.resources.runs import AsyncRuns
 from baton_client.asynchronous.resources.tenant import AsyncTenant
@@ -88,6 +89,7 @@ class AsyncBaton:
         self.documents = AsyncDocuments(transport)
         self.episodes = AsyncEpisodes(transport)
         self.messages = AsyncMessages(transport)
+        self.models = AsyncModels(transport)
         self.procedures = AsyncProcedures(transport)
         self.runs = AsyncRuns(transport)
         self.tenant = AsyncTenant(transport)

@@ -11,6 +11,38 @@ from pydantic import AwareDatetime, Field, RootModel
 from baton_client.models.base import Answered, Model
 
 
+class AbilityCheck(Model):
+    """
+    What came of one trial.
+    """
+
+    ability: str
+    works: bool | None = None
+    """
+    null: not tried, because a trial before it failed.
+    """
+    remark: str | None = None
+    """
+    What is worth knowing, also where it works.
+    """
+    error: str | None = None
+    """
+    The code of the error that ended the trial.
+    """
+    reason: str | None = None
+    """
+    What the model's endpoint said.
+    """
+    advice: str | None = None
+    """
+    What to change.
+    """
+    dropped: list[str]
+    """
+    What the model did not get because it does not take it: settings, `images`, `documents`, or `answer_schema` where that stood in the prompt only.
+    """
+
+
 class ActiveAgent(Model):
     """
     Who answers the next message.
@@ -154,6 +186,27 @@ class CloseAnswer(Model):
     thread_id: str = Field(..., alias="threadId")
     status: Literal["closed"]
     episode_id: str | None = Field(None, alias="episodeId")
+
+
+class ConfiguredModel(Model):
+    """
+    A model that the deployment or its agents use.
+    """
+
+    name: str
+    kind: str
+    uses: list[str]
+    """
+    `chat`: agents that name no model ask it; `light`: titles and summaries; `embedding`: search.
+    """
+    agents: list[str]
+    """
+    The agents that ask it.
+    """
+    fallback_of: list[str] = Field(..., alias="fallbackOf")
+    """
+    The agents that ask it when their own model is not available.
+    """
 
 
 class ContextCall(Model):
@@ -628,6 +681,27 @@ class MessageMetadata(Answered):
     time_zone: str | None = Field(None, alias="timeZone")
     """
     The user's time zone when it was sent; left out where it is not known, and of answers.
+    """
+
+
+class ModelReport(Model):
+    """
+    What a model can do, and what to change.
+    """
+
+    model: ConfiguredModel
+    works: bool
+    """
+    Whether agents can work with it: with text and tool calls.
+    """
+    checks: list[AbilityCheck]
+    learned: dict[str, Any]
+    """
+    What its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.
+    """
+    advice: list[str]
+    """
+    What to change so that nothing is dropped or has to be learned again.
     """
 
 

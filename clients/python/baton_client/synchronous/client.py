@@ -20,6 +20,7 @@ from baton_client.synchronous.resources.audit import Audit
 from baton_client.synchronous.resources.documents import Documents
 from baton_client.synchronous.resources.episodes import Episodes
 from baton_client.synchronous.resources.messages import Messages
+from baton_client.synchronous.resources.models import Models
 from baton_client.synchronous.resources.procedures import Procedures
 from baton_client.synchronous.resources.runs import Runs
 from baton_client.synchronous.resources.tenant import Tenant
@@ -90,6 +91,7 @@ class Baton:
         self.documents = Documents(transport)
         self.episodes = Episodes(transport)
         self.messages = Messages(transport)
+        self.models = Models(transport)
         self.procedures = Procedures(transport)
         self.runs = Runs(transport)
         self.tenant = Tenant(transport)

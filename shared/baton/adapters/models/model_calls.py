@@ -17,6 +17,7 @@ from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.models.learned_facts import learned_facts
 from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, SentFeatures, adapted
 from baton.adapters.models.left_out import left_out
+from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.profiles import Profiles
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ModelError, ModelTimeout, ModelUnavailable
@@ -155,12 +156,13 @@ class ModelCalls:
         settings = question.settings
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.timeout_seconds
-        form = RequestForm(self._profiles.of(settings.model))
+        known = self._profiles.of(settings.model)
+        form = RequestForm(known)
         attempt = adaptations = 0
         while True:
             answering = False
             try:
-                async with aclosing(self._answer(question, form, deadline)) as chunks:
+                async with aclosing(self._answer(question, form, known, deadline)) as chunks:
                     async for chunk in chunks:
                         answering = True
                         yield chunk
@@ -192,7 +194,10 @@ class ModelCalls:
             attempt += 1
             await asyncio.sleep(delay)
 
-    async def _answer(self, question: Question, form: RequestForm, deadline: float) -> AsyncGenerator[ModelChunk, None]:
+    async def _answer(
+        self, question: Question, form: RequestForm, since: ModelProfile, deadline: float
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield one answer. What its ``form`` has other than the profile ``since`` is learned once it is accepted."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout_at(deadline):
             answer = await self._api.open(question, form)
@@ -222,7 +227,7 @@ class ModelCalls:
                 for chunk in chunks:
                     if is_empty:
                         is_empty = False
-                        self._profiles.learn(question.settings.model, form.profile)
+                        self._profiles.learn(question.settings.model, form.profile, since)
                     yield chunk
                 if answer.size > size:
                     deadline = loop.time() + question.settings.timeout_seconds
@@ -233,7 +238,7 @@ class ModelCalls:
             await answer.aclose()
         for chunk in last:
             if isinstance(chunk, Finished):
-                self._profiles.learn(question.settings.model, answer.learned(form).profile)
+                self._profiles.learn(question.settings.model, answer.learned(form).profile, since)
                 chunk = _with_dropped(chunk, question, form)
             yield chunk
 

@@ -64,12 +64,19 @@ class Profiles:
         """Return the profile of a model without what was learned."""
         return declared_profile(self._host, model, self._overrides)
 
-    def learn(self, model: str, profile: ModelProfile) -> None:
-        """Keep a profile that a model has accepted after it refused another one."""
+    def learn(self, model: str, profile: ModelProfile, since: ModelProfile) -> None:
+        """Keep what is different in a profile that a model has accepted, after it refused the one of ``since``.
+
+        Facts that other requests have taught meanwhile stay.
+        """
         before = self.of(model)
-        changed = [
-            each.name for each in fields(ModelProfile) if getattr(before, each.name) != getattr(profile, each.name)
-        ]
+        facts = {
+            each.name: _added(each.name, before, profile)
+            for each in fields(ModelProfile)
+            if getattr(since, each.name) != getattr(profile, each.name)
+        }
+        profile = replace(before, **facts)
+        changed = [name for name in facts if getattr(before, name) != getattr(profile, name)]
         if not changed:
             return
         self._known[model] = profile
@@ -114,6 +121,12 @@ def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
     if "further" in facts:
         added["further"] = {**profile.further, **facts["further"]}
     return replace(profile, **{**facts, **added})
+
+
+def _added(name: str, before: ModelProfile, profile: ModelProfile) -> Any:
+    """Return the value of a fact, with what is known already if its values add up."""
+    value = getattr(profile, name)
+    return value | getattr(before, name) if name in ADDED else value
 
 
 def _plain(value: object) -> object:

@@ -70,7 +70,10 @@ class MethodNotAllowed(BatonError):
 
 
 class RateLimited(BatonError):
-    """More requests than the deployment's API Gateway accepts. It sends this answer itself, with Retry-After."""
+    """More requests than are accepted. API Gateway sends this answer itself, with Retry-After.
+
+    A check of a model has it too while another one is running.
+    """
 
     code, status, retryable = "rate_limited", 429, True
     title = "Too many requests"

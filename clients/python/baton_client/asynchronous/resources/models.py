@@ -1,0 +1,26 @@
+"""The models that the deployment and its agents use."""
+
+from __future__ import annotations
+
+from baton_client.asynchronous.resource import AsyncResource
+from baton_client.models import ConfiguredModel, ModelReport
+
+CHECK_SECONDS = 60.0
+"""How long a check may take. The server ends its trials before that."""
+
+
+class AsyncModels(AsyncResource):
+    """``client.models``."""
+
+    async def list(self) -> list[ConfiguredModel]:
+        """Return the models of the deployment, and who uses them; needs ``tenant:manage``."""
+        return (await self._list("/v1/models", ConfiguredModel).page()).items
+
+    async def check(self, model: str) -> ModelReport:
+        """Try what one of these models can do, with a few short requests to it; needs ``tenant:manage``.
+
+        The checks of the report that failed say what to change. Raises ``NotFoundError`` for other models, and
+        ``RateLimitError`` while another check is running.
+        """
+        body = {"model": model}
+        return await self._post("/v1/models/check", ModelReport, body, is_repeatable=False, read_seconds=CHECK_SECONDS)

@@ -1,0 +1,94 @@
+"""Check the models of a deployment, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from baton.agents.configured_models import choices_of, configured_models
+from baton.agents.model_advice import advice_on_error, advice_on_learned, advice_on_settings
+from baton.agents.model_probes import PROBE_SECONDS, ModelProbes
+from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
+from baton.domain.model_providers import Provider, route
+from baton.domain.model_report import Ability, AbilityCheck, ConfiguredModel, ModelKind, ModelReport
+from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.chat_model import ChatModel, LearningModel
+from baton.ports.embedder import Embedder
+
+UNKNOWN = "The deployment and its agents use no model of this name. GET /v1/models lists those that can be checked."
+BUSY = "Another check of a model is running. Please try again in a minute."
+
+
+@dataclass
+class ModelChecks:
+    """The models that a deployment uses, and trials of them. A process carries out one check at a time."""
+
+    model: ChatModel
+    embedder: Callable[[], Embedder]
+    """Returns the embedding model. Only what needs it loads it."""
+    catalog: AgentCatalog
+    providers: Mapping[str, Provider]
+    default_model: str
+    light_model: str
+    seconds: float = PROBE_SECONDS
+    """How long one trial may take."""
+    _is_running: bool = field(default=False, init=False)
+
+    def models(self) -> list[ConfiguredModel]:
+        """Return all models that can be checked."""
+        return configured_models(
+            self.catalog.all(),
+            self.providers,
+            default_model=self.default_model,
+            light_model=self.light_model,
+            embedding_model=self.embedder().name,
+        )
+
+    async def check(self, name: str) -> ModelReport:
+        """Try what the model can do, and return a report. Trials that fail are rows of it.
+
+        Only models that the deployment uses are asked, because a caller could spend its money on any other one.
+        Raises ``NotFound`` for others, and ``RateLimited`` while another check is running.
+        """
+        found = next((model for model in self.models() if model.name == name), None)
+        if found is None:
+            raise NotFound(UNKNOWN)
+        if self._is_running:
+            raise RateLimited(BUSY)
+        self._is_running = True
+        try:
+            return await (self._embedding(found) if found.kind is ModelKind.EMBEDDING else self._chat(found))
+        finally:
+            self._is_running = False
+
+    async def _chat(self, model: ConfiguredModel) -> ModelReport:
+        choices = choices_of(model, self.catalog.all())
+        checks = await ModelProbes(self.model, seconds=self.seconds).check(model.name, tuple(choices.values()))
+        learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}
+        report = ModelReport(model, checks, learned)
+        name = route(model.name, self.providers).model
+        advice = (*advice_on_settings(report.dropped, choices), *advice_on_learned(name, learned))
+        return ModelReport(model, checks, learned, advice)
+
+    async def _embedding(self, model: ConfiguredModel) -> ModelReport:
+        embedder = self.embedder()
+        error: BatonError
+        try:
+            async with asyncio.timeout(self.seconds):
+                [vector] = await embedder.embed(["ready"], seconds=self.seconds)
+        except TimeoutError:
+            error = EmbedderUnavailable(f"The embedding model gave no answer within {self.seconds:g} seconds.")
+        except BatonError as failure:
+            error = failure
+        else:
+            remark = f"vectors of {len(vector)} numbers"
+            return ModelReport(model, (AbilityCheck(Ability.EMBEDDING, works=True, remark=remark),))
+        check = AbilityCheck(
+            Ability.EMBEDDING,
+            works=False,
+            remark=error.detail,
+            error=error.code,
+            advice=advice_on_error(error, Ability.EMBEDDING),
+        )
+        return ModelReport(model, (check,))

@@ -1,0 +1,114 @@
+"""The models of the deployment, and trials of what they can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from baton.api.authentication import Caller
+from baton.api.problems import responses
+from baton.api.schemas import Asked, Listing
+from baton.api.services import Services
+from baton.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    MalformedJson,
+    NotFound,
+    RateLimited,
+    TokenExpired,
+    Unauthorized,
+)
+from baton.domain.identity import Permission
+from baton.domain.model_report import Ability, ModelKind, ModelUse
+from baton.domain.served import Served
+
+router = APIRouter(prefix="/models", tags=["models"])
+
+MODEL = "gpt-6-luna"
+
+
+class ModelCheckRequest(Asked):
+    """The model to check."""
+
+    model: str = Field(
+        min_length=1, max_length=2_048, description="Its name, as `GET /v1/models` has it.", examples=[MODEL]
+    )
+
+
+class ConfiguredModel(Served):
+    """A model that the deployment or its agents use."""
+
+    name: str = Field(examples=[MODEL])
+    kind: ModelKind
+    uses: list[ModelUse] = Field(
+        description="`chat`: agents that name no model ask it; `light`: titles and summaries; `embedding`: search.",
+        examples=[["chat", "light"]],
+    )
+    agents: list[str] = Field(description="The agents that ask it.", examples=[["assistant"]])
+    fallback_of: list[str] = Field(
+        description="The agents that ask it when their own model is not available.", examples=[[]]
+    )
+
+
+class AbilityCheck(Served):
+    """What came of one trial."""
+
+    ability: Ability
+    works: bool | None = Field(description="null: not tried, because a trial before it failed.", examples=[True])
+    remark: str | None = Field(description="What is worth knowing, also where it works.", examples=[None])
+    error: str | None = Field(description="The code of the error that ended the trial.", examples=[None])
+    reason: str | None = Field(description="What the model's endpoint said.", examples=[None])
+    advice: str | None = Field(description="What to change.", examples=[None])
+    dropped: list[str] = Field(
+        description="What the model did not get because it does not take it: settings, `images`, `documents`, or "
+        "`answer_schema` where that stood in the prompt only.",
+        examples=[["temperature"]],
+    )
+
+
+class ModelReport(Served):
+    """What a model can do, and what to change."""
+
+    model: ConfiguredModel
+    works: bool = Field(description="Whether agents can work with it: with text and tool calls.", examples=[True])
+    checks: list[AbilityCheck]
+    learned: dict[str, Any] = Field(
+        description="What its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.",
+        examples=[{"dropped": ["temperature"]}],
+    )
+    advice: list[str] = Field(
+        description="What to change so that nothing is dropped or has to be learned again.", examples=[[]]
+    )
+
+
+@router.get(
+    "",
+    summary="List the deployment's models",
+    responses=responses(Unauthorized, TokenExpired, Forbidden),
+)
+async def list_models(caller: Caller, services: Services) -> Listing[ConfiguredModel]:
+    """Return the models that the deployment and its own agents use, with who uses them. Needs `tenant:manage`."""
+    caller.require(Permission.TENANT_MANAGE, "model.list")
+    models = [ConfiguredModel.of(model) for model in services.model_checks.models()]
+    return Listing[ConfiguredModel](items=models, next_cursor=None)
+
+
+@router.post(
+    "/check",
+    summary="Check a model",
+    responses=responses(MalformedJson, Unauthorized, TokenExpired, Forbidden, NotFound, InvalidRequest, RateLimited),
+)
+async def check_model(asked: ModelCheckRequest, caller: Caller, services: Services) -> ModelReport:
+    """Try what one of these models can do, with a few short requests to it. Needs `tenant:manage`, and is audited.
+
+    It takes up to 40 seconds. Another check while one is running: 429.
+    """
+    caller.require(Permission.TENANT_MANAGE, "model.check")
+    report = await services.model_checks.check(asked.model)
+    outcome = "works" if report.works else "failed"
+    await services.audit.record(
+        caller, "model.check", thread_id=None, outcome=outcome, detail={"model": report.model.name[:200]}
+    )
+    return ModelReport.of(report)

@@ -1,0 +1,96 @@
+"""What a deployment's models were found to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+
+class ModelKind(StrEnum):
+    """What a model is for."""
+
+    CHAT = "chat"
+    EMBEDDING = "embedding"
+
+
+class ModelUse(StrEnum):
+    """What the deployment itself needs a model for."""
+
+    CHAT = "chat"
+    """The model of agents that name none."""
+    LIGHT = "light"
+    """Titles, summaries and similar work."""
+    EMBEDDING = "embedding"
+    """Search by meaning."""
+
+
+class Ability(StrEnum):
+    """What a model is tried with."""
+
+    TEXT = "text"
+    TOOL_CALL = "tool_call"
+    PARALLEL_CALLS = "parallel_calls"
+    STRUCTURED_ANSWER = "structured_answer"
+    IMAGE = "image"
+    EMBEDDING = "embedding"
+
+
+NEEDED = frozenset({Ability.TEXT, Ability.TOOL_CALL, Ability.EMBEDDING})
+"""Abilities without which agents do not work. Others are worth a remark."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredModel:
+    """A model that the deployment's settings or its agents name."""
+
+    name: str
+    kind: ModelKind
+    uses: tuple[ModelUse, ...] = ()
+    agents: tuple[str, ...] = ()
+    """The agents that ask it, whether they name it or leave the choice to the deployment."""
+    fallback_of: tuple[str, ...] = ()
+    """The agents that ask it when their own model is not available."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityCheck:
+    """What came of one trial."""
+
+    ability: Ability
+    works: bool | None
+    """None if it was not tried, because a trial before it has failed."""
+    remark: str | None = None
+    """What is worth knowing, also where it works."""
+    error: str | None = None
+    """The code of the error that ended the trial."""
+    reason: str | None = None
+    """What the model's endpoint said."""
+    advice: str | None = None
+    """What to change."""
+    dropped: tuple[str, ...] = ()
+    """What the model did not get; see ``Finished.dropped``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """What a model was found to do, and what to change."""
+
+    model: ConfiguredModel
+    checks: tuple[AbilityCheck, ...]
+    learned: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Facts that refusals have taught, as ``BATON_MODEL_PROFILES`` takes them."""
+    advice: tuple[str, ...] = ()
+    """What to change so that nothing is dropped or learned again."""
+
+    @property
+    def works(self) -> bool:
+        """Whether agents can work with the model."""
+        return all(check.works for check in self.checks if check.ability in NEEDED)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Everything that the model did not get in a trial."""
+        return tuple(sorted({name for check in self.checks for name in check.dropped}))
