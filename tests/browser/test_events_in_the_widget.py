@@ -54,7 +54,7 @@ def changed(**values: Any) -> ActivityDeltaEvent:
 async def test_research_names_the_agents_and_what_became_of_them(page: Page, harness: Harness) -> None:
     await harness.begin("Where shall I go?")
     await harness.play(research("Asking others", "Weather", "Trains", "Hotels"))
-    box = page.get_by_role("region", name="Research")
+    box = page.get_by_role("region", name="Consulted agents")
     await expect(box.locator(".label")).to_have_text("Asking others")
     await expect(box.get_by_role("listitem")).to_have_text(["Weather working…", "Trains working…", "Hotels working…"])
 

@@ -19,9 +19,10 @@ async def test_the_widget_shows_the_research_and_one_attributed_answer(page: Pag
     await page.get_by_role("textbox", name="Your message").fill(QUESTION)
     await page.keyboard.press("Enter")
 
-    research = page.get_by_role("region", name="Research")
-    await expect(research.locator(".label")).to_have_text("Research")
+    research = page.get_by_role("region", name="Consulted agents")
+    await expect(research.locator(".label")).to_have_text("Consulted agents")
     await expect(research.get_by_role("listitem")).to_have_text(["Knowledge done", "Research done"])
+    await expect(page.get_by_text("Called")).to_have_count(0)
     answer = page.locator("article.assistant")
     await expect(answer).to_have_count(1)
     await expect(answer.locator(".body")).to_contain_text("Based on my research, here are the best practices for error")
@@ -32,3 +33,5 @@ async def test_the_widget_shows_the_research_and_one_attributed_answer(page: Pag
 
     await page.reload()
     await expect(answer.locator(".body")).to_contain_text("(Knowledge)")
+    await expect(research.get_by_role("listitem")).to_have_text(["Knowledge done", "Research done"])
+    await expect(page.get_by_text("Called")).to_have_count(0)

@@ -150,6 +150,7 @@ const CHANGES: Changes = {
     if (activityType === "research") {
       const agents = known?.role === "research" ? known.agents : [];
       talk.put(withAgents({ id, role: "research", content, agents, open: true }), about);
+      for (const { id: agentId } of content.agents ?? []) showInResearch(talk, about.runId, toolFor(agentId));
     } else if (content?.label) {
       const { label, reason, to } = content;
       talk.put({ ...note(id, activityType), label, ...(reason && { reason }), ...(to && { to }) }, about);
@@ -163,13 +164,14 @@ const CHANGES: Changes = {
     talk.change(messageId, talk.run ? changed : { ...changed, open: false });
   },
 
-  SUBAGENT_STARTED(talk, { subagentRunId, name }, about) {
+  SUBAGENT_STARTED(talk, { subagentRunId, name, parentToolCallId }, about) {
     const isOfRun = (item: Item) => item.role === "research" && item.runId === about.runId;
     if (!talk.items.some(isOfRun)) {
       talk.put({ id: `research:${about.runId}`, role: "research", content: {}, agents: [], open: true }, about);
     }
     const research = talk.items.findLast(isOfRun) as ResearchItem;
     setAgent(talk, research, { id: subagentRunId, name: name ?? subagentRunId, progress: "working" });
+    if (parentToolCallId) talk.change(`tool:${parentToolCallId}`, { inResearch: true });
   },
 
   SUBAGENT_FINISHED(talk, { subagentRunId, outcome }) {
@@ -229,6 +231,16 @@ function withAgents(research: ResearchItem): ResearchItem {
     .filter(({ name }) => !names.includes(name));
   const agents = [...started, ...asked];
   return { ...research, agents, open: agents.some(({ progress }) => progress === "working" || progress === "asked") };
+}
+
+/** The tool by which an agent is asked. */
+const toolFor = (agentId: string): string => `ask_${agentId.replaceAll("-", "_")}`;
+
+/** A worker that takes over uses the answers that agents have given, and starts none: their calls are known by name. */
+function showInResearch(talk: Conversation, runId: string | null | undefined, name: string): void {
+  if (runId == null) return;
+  const isCall = (item: Item) => item.role === "tool" && item.runId === runId && item.name === name && !item.inResearch;
+  talk.changeAll((item) => (isCall(item) ? { inResearch: true } : null));
 }
 
 function setAgent(talk: Conversation, research: ResearchItem, agent: AskedAgent): void {

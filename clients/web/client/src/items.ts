@@ -91,6 +91,8 @@ export interface ToolItem extends Shown {
   readonly outcome?: CallOutcome;
   /** Its run waits for somebody's answer. */
   readonly waits?: boolean;
+  /** It asks an agent that a research item of its run shows, with how far it is: it need not be shown twice. */
+  readonly inResearch?: boolean;
 }
 
 export type InterruptAnswer = "resolved" | "cancelled" | "answered" | "passed";

@@ -117,3 +117,66 @@ test("who joins in the middle of a thought has the rest of it, and what is store
   talk.merge([question, stored(1, "run-1", { id: "m-2", role: "assistant", content: "Hello." })]);
   assert.deepEqual(seen(talk), ["user m-1", "thinking th-1", "assistant m-2"]);
 });
+
+/** A turn in which the agent asks two others, and calls a tool. */
+const asks = (call: string, agent: string) => ({ id: call, function: { name: `ask_${agent}`, arguments: "{}" } });
+const search = { id: "c-3", function: { name: "search_docs", arguments: "{}" } };
+const RESEARCHED = [
+  stored(0, "run-1", { role: "user", content: "Which is best?" }),
+  stored(1, "run-1", { role: "assistant", toolCalls: [asks("c-1", "knowledge"), asks("c-2", "web_research"), search] }),
+  ...["c-1", "c-2", "c-3"].map((toolCallId, at) =>
+    stored(2 + at, "run-1", { role: "tool", toolCallId, content: "{}" }),
+  ),
+  stored(5, "run-1", { role: "assistant", content: "The first." }),
+];
+const CARD = {
+  type: "ACTIVITY_SNAPSHOT",
+  messageId: "a-1",
+  activityType: "research",
+  content: { label: "Researching...", agents: [{ id: "knowledge" }, { id: "web-research" }] },
+};
+const called = (toolCallId: string, toolCallName: string) => ({ type: "TOOL_CALL_START", toolCallId, toolCallName });
+const CALLS = [called("c-1", "ask_knowledge"), called("c-2", "ask_web_research"), called("c-3", "search_docs")];
+
+function tell(talk: Conversation, events: readonly Record<string, unknown>[], runId = "run-1"): void {
+  events.forEach((event, at) => {
+    const metadata = { threadId: "t", runId, seq: at + 1, attempt: 1 };
+    talk.apply({ ...event, metadata } as unknown as BatonEvent);
+  });
+}
+
+/** The calls that are shown in no other way. */
+const shownCalls = (talk: Conversation): string[] =>
+  talk.items.flatMap((item) => (item.role === "tool" && !item.inResearch ? [item.name ?? ""] : []));
+
+test("a call that asks an agent is part of the research that shows it, and other calls are not", () => {
+  const talk = new Conversation();
+  tell(talk, CALLS);
+  assert.equal(shownCalls(talk).length, 3);
+  tell(talk, [CARD]);
+  assert.deepEqual(shownCalls(talk), ["search_docs"]);
+});
+
+test("after a reload it is so too, as far as the research is told again", () => {
+  const talk = new Conversation();
+  talk.merge(RESEARCHED);
+  talk.historySeq = 9;
+  assert.deepEqual(shownCalls(talk), ["ask_knowledge", "ask_web_research", "search_docs"]);
+  tell(talk, [...CALLS, CARD]);
+  assert.deepEqual(shownCalls(talk), ["search_docs"]);
+  talk.merge(RESEARCHED);
+  assert.deepEqual(shownCalls(talk), ["search_docs"]);
+});
+
+test("a call is part of the research of its own run only", () => {
+  const talk = new Conversation();
+  tell(talk, CALLS, "run-0");
+  tell(talk, [CARD], "run-1");
+  assert.equal(shownCalls(talk).length, 3);
+});
+
+test("an agent that starts for a call shows it, without a list of agents", () => {
+  const talk = new Conversation();
+  tell(talk, [...CALLS, { type: "SUBAGENT_STARTED", subagentRunId: "s-1", name: "Web", parentToolCallId: "c-2" }]);
+  assert.deepEqual(shownCalls(talk), ["ask_knowledge", "search_docs"]);
+});

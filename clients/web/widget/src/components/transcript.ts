@@ -136,6 +136,7 @@ export class BatonTranscript extends Piece {
       return html`<baton-chat-thinking class="item" .ui=${ui} .item=${item}></baton-chat-thinking>`;
     if (item.role === "research")
       return html`<baton-chat-research class="item" .ui=${ui} .item=${item}></baton-chat-research>`;
+    if (item.role === "tool" && item.inResearch && item.outcome !== "refused") return html``;
     if (item.role === "tool") return html`<baton-chat-tool class="item" .ui=${ui} .item=${item}></baton-chat-tool>`;
     if (item.role === "interrupt")
       return html`<baton-chat-interrupt class="item" .ui=${ui} .item=${item}></baton-chat-interrupt>`;

@@ -56,7 +56,7 @@ export const ar: Catalogue = {
   closedByUser: "لقد أنهيت المحادثة.",
   closedByAgent: "أنهى المساعد المحادثة.",
   closedByTime: "أُغلقت المحادثة لأنه لم يُكتب شيء منذ مدة.",
-  research: "بحث",
+  research: "الوكلاء المستشارون",
   researching: "جارٍ البحث",
   asked: "سُئل",
   working: "يعمل…",

@@ -56,7 +56,7 @@ export const de: Catalogue = {
   closedByUser: "Sie haben die Unterhaltung beendet.",
   closedByAgent: "Der Assistent hat die Unterhaltung beendet.",
   closedByTime: "Die Unterhaltung wurde beendet, weil länger nichts gesagt wurde.",
-  research: "Recherche",
+  research: "Befragte Agenten",
   researching: "Recherchiert",
   asked: "gefragt",
   working: "arbeitet…",

@@ -55,7 +55,7 @@ export const en = {
   closedByUser: "You ended the conversation.",
   closedByAgent: "The assistant ended the conversation.",
   closedByTime: "The conversation was closed because nothing was said for a while.",
-  research: "Research",
+  research: "Consulted agents",
   researching: "Researching",
   asked: "asked",
   working: "working…",

@@ -56,7 +56,7 @@ export const es: Catalogue = {
   closedByUser: "Usted terminó la conversación.",
   closedByAgent: "El asistente terminó la conversación.",
   closedByTime: "La conversación se cerró porque no se dijo nada durante un tiempo.",
-  research: "Investigación",
+  research: "Agentes consultados",
   researching: "Investigando",
   asked: "consultado",
   working: "trabajando…",

@@ -56,7 +56,7 @@ export const zh: Catalogue = {
   closedByUser: "您已结束对话。",
   closedByAgent: "助手已结束对话。",
   closedByTime: "由于长时间没有消息，对话已关闭。",
-  research: "调研",
+  research: "已咨询的智能体",
   researching: "正在调研",
   asked: "已询问",
   working: "处理中…",
