@@ -76,7 +76,9 @@ export class BatonAgent extends HttpAgent {
   protected override requestInit(input: RunAgentInput): RequestInit {
     const branch = input.resume ? null : branchOf(input.messages, this.shown);
     const agentId = this.agentId_ === null ? {} : { agentId: this.agentId_ };
-    const forwardedProps = { ...input.forwardedProps, ...agentId, onDisconnect: "continue", ...(branch && { branch }) };
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    const own = { ...agentId, timeZone, onDisconnect: "continue", ...(branch && { branch }) };
+    const forwardedProps = { ...input.forwardedProps, ...own };
     return super.requestInit({ ...input, forwardedProps });
   }
 
