@@ -150,6 +150,16 @@ def test_whatever_a_dry_run_does_every_store_is_as_before(turns: int, about: int
     asyncio.run(play())
 
 
+async def test_a_turn_is_answered_again_on_todays_day_in_the_users_time_zone(served: Rerunning) -> None:
+    await served.harness.say("m1", QUESTION, time_zone="Asia/Tokyo")
+    served.harness.clock.advance(86_400)
+    made = await served.ran()
+    assert sent(made["context"])[-2:] == [
+        ("system", "Today is Friday, 2 March 2040 (Asia/Tokyo)."),
+        ("user", QUESTION),
+    ]
+
+
 async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed() -> None:
     harness = Harness(assistant=armed())
     asked: list[str] = []
