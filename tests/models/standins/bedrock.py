@@ -1,4 +1,4 @@
-"""Stand-ins for models on Amazon Bedrock: ConverseStream, and InvokeModel for embeddings."""
+"""Stand-ins for models on Amazon Bedrock: ConverseStream and Converse, and InvokeModel for embeddings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from baton_local.account import ACCESS_KEY_ID, SECRET_ACCESS_KEY
@@ -29,6 +29,7 @@ from tests.models.standins.steering import answer as answer_to
 NO_CACHE = (
     "You invoked an unsupported model or your request did not allow prompt caching. See the documentation for more."
 )
+NO_STREAM = "This model doesn't support tool use in streaming mode."
 ON_DEMAND = (
     "Invocation of model ID {model} with on-demand throughput isn\u2019t supported. Retry your request with the ID or"
     " ARN of an inference profile that contains this model."
@@ -54,6 +55,7 @@ class Bedrock:
         """Model ids of the path that the role may not invoke."""
         self.routes = [
             Route("/model/{id:path}/converse-stream", self._converse, methods=["POST"]),
+            Route("/model/{id:path}/converse", self._converse, methods=["POST"]),
             Route("/model/{id:path}/invoke", self._invoke, methods=["POST"]),
         ]
 
@@ -110,7 +112,10 @@ class Bedrock:
         fault = self._journal.fault(received.who)
         if fault and fault.status:
             return refuse(received, Refusal(fault.status, fault.body, fault.headers), ruled=False)
-        return self._answer(family, received, fault)
+        streams = request.url.path.endswith("-stream")
+        if streams and (received.body.get("toolConfig") or {}).get("tools") and not family.streams_tools:
+            return refuse(received, aws_error("ValidationException", NO_STREAM))
+        return self._answer(family, received, fault, streams=streams)
 
     def _refusal(self, family: Family, received: Received) -> Refusal | None:
         body = received.body
@@ -131,7 +136,7 @@ class Bedrock:
             return aws_error("ValidationException", family.overflow.format(tokens=size, limit=limit))
         return None
 
-    def _answer(self, family: Family, received: Received, fault: Fault | None) -> Response:
+    def _answer(self, family: Family, received: Received, fault: Fault | None, *, streams: bool) -> Response:
         body = received.body
         question = question_of(body)
         answer = self._with_thoughts(family, body, answer_to(question))
@@ -143,6 +148,8 @@ class Bedrock:
         stream = ConverseStream(_size(body), self._cached(body), guarded=bool(body.get("guardrailConfig")))
         ids = [f"tooluse_{uuid.uuid4().hex[:22]}" for _ in answer.calls]
         signs = signature if family.reasoning in ("signed", "bound") else ""
+        if not streams:
+            return JSONResponse(stream.whole(answer, signs, signature if secret else "", ids, shown=shown))
         frames = stream.frames(answer, signs, signature if secret else "", ids, shown=shown)
         frames = _with_broken_checksum(frames, fault) if fault and fault.crc else frames
         return EventStream(with_fault(frames, fault, other_frame), MEDIA_TYPE, self._journal, received)

@@ -42,6 +42,8 @@ class Family:
     """Whether a message with tool results may have nothing else."""
     result_content: frozenset[str] = NO_MEDIA
     media: frozenset[str] = frozenset({"image", "document"})
+    streams_tools: bool = True
+    """Whether ConverseStream takes tools. Converse does."""
     structured: bool = True
     system: bool = True
     context: int = 200_000
@@ -107,6 +109,7 @@ FAMILIES = (
     Family(
         "llama",
         r"meta\.llama",
+        streams_tools=False,
         results_alone=True,
         result_content=IMAGE_AND_DOCUMENT,
         structured=False,

@@ -58,7 +58,9 @@ def _messages(message: Json) -> Iterator[Message]:
     for block in blocks:
         if "toolResult" in block:
             content = block["toolResult"]["content"]
-            yield Message(Role.TOOL, "\n".join(each.get("text") or json.dumps(each) for each in content))
+            yield Message(
+                Role.TOOL, "\n".join(each.get("text") or json.dumps(each.get("json", each)) for each in content)
+            )
     rest = [block for block in blocks if "toolResult" not in block]
     calls = sum("toolUse" in block for block in rest)
     attachments = [_attachment(block) for block in rest if set(block) & {"image", "document"}]
@@ -115,6 +117,26 @@ class ConverseStream:
         yield event("messageStop", {"stopReason": stop, "p": PADDING[:20]})
         yield event("metadata", {"usage": self._usage(answer), "metrics": {"latencyMs": 1}, "p": PADDING})
 
+    def whole(self, answer: Answer, signature: str, redacted: str, ids: list[str], *, shown: bool) -> Json:
+        """Return the answer of Converse, which has everything that ``frames`` have."""
+        blocked = self._guarded and answer.finish in (Finish.FILTERED, Finish.FILTERED_LATE)
+        content: list[Json] = []
+        if redacted and not blocked:
+            content.append({"reasoningContent": {"redactedContent": redacted}})
+        elif answer.thinking and not blocked:
+            told = {"text": answer.thinking if shown else ""} | ({"signature": signature} if signature else {})
+            content.append({"reasoningContent": {"reasoningText": told}})
+        text = BLOCKED if blocked else answer.text
+        content += [{"text": text}] if text else []
+        for call, call_id in zip(answer.calls, ids, strict=True):
+            content.append({"toolUse": {"toolUseId": call_id, "name": call.name, "input": _parsed(call.arguments)}})
+        return {
+            "output": {"message": {"role": "assistant", "content": content}},
+            "stopReason": "guardrail_intervened" if blocked else STOPS[answer.finish],
+            "usage": self._usage(answer),
+            "metrics": {"latencyMs": 1},
+        }
+
     def _usage(self, answer: Answer) -> Json:
         said = tokens_of(answer.text) + tokens_of(answer.thinking) + sum(tokens_of(call.key) for call in answer.calls)
         read, written = self._cached
@@ -133,6 +155,14 @@ class ConverseStream:
     def _stop(self) -> bytes:
         self._block += 1
         return event("contentBlockStop", {"contentBlockIndex": self._block - 1, "p": PADDING[:3]})
+
+
+def _parsed(arguments: str) -> Any:
+    """Return the arguments of a call; the service makes a text of what is no JSON."""
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
 
 
 def other_frame(given: Any) -> bytes:

@@ -92,6 +92,15 @@ async def test_a_model_that_may_not_call_has_called_nothing() -> None:
     assert finished(chunks).reason is FinishReason.STOP
 
 
+async def test_a_model_that_calls_instead_of_answering_is_asked_without_tools() -> None:
+    bedrock = ScriptedBedrock([[*call("add", "{}"), *end("tool_use")], SAYS_HELLO])
+    model = model_over(bedrock)
+    for _ in range(2):
+        chunks = await ask(bedrock, tools=[ADD], tool_choice="none", model_id="amazon.nova-pro-v1:0", model=model)
+        assert text_of(chunks) == "Hello you"
+    assert ["toolConfig" in body for body in bedrock.bodies] == [True, False, False]
+
+
 async def test_thinking_is_shown_only_if_it_is_asked_for() -> None:
     frames = [*SIGNED, *text("3", index=1), *end()]
     assert (await ask(ScriptedBedrock([frames])))[0] == TextDelta("3")

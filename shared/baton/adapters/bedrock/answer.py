@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,7 +55,9 @@ class ConverseAnswer:
         profile: ModelProfile,
         origin: str,
         tools: OfferedTools,
+        note_insisting: Callable[[str], None],
     ) -> None:
+        """``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called."""
         self.reason: FinishReason | None = None
         self.is_cut = False
         self.sent = request.sent
@@ -65,6 +67,7 @@ class ConverseAnswer:
         self._profile = profile
         self._origin = origin
         self._tools = tools
+        self._note_insisting = note_insisting
         self._blocks = AnswerBlocks()
         self._said = 0
         self._usage: Usage | None = None
@@ -120,8 +123,12 @@ class ConverseAnswer:
         chunks = [*self._held, *self._end_of_text()]
         if self.reason is None:
             raise ModelUnavailable
-        is_forbidden = self._settings.tool_choice == "none" or not self._tools.tools
-        calls = [] if is_forbidden else self._blocks.calls(self._tools, cut=self.reason is FinishReason.LENGTH)
+        calls = self._blocks.calls(self._tools, cut=self.reason is FinishReason.LENGTH)
+        if self._settings.tool_choice == "none" or not self._tools.tools:
+            if calls and self._tools.tools and not self._said:
+                self._note_insisting(self._settings.model)
+                raise ProviderFailure("ForbiddenCalls", FailureKind.PROTOCOL, text="The model called a tool again.")
+            calls = []
         if self.reason is not FinishReason.LENGTH:
             self.reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
         parts = ProviderParts.of(

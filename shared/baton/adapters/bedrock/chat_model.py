@@ -24,7 +24,7 @@ from baton.adapters.models.failure import Backoff, ProviderFailure
 from baton.adapters.models.learning import RequestForm
 from baton.adapters.models.model_calls import ModelCalls, Question, Refused
 from baton.adapters.models.profile import ModelProfile
-from baton.adapters.models.profiles import Profiles
+from baton.adapters.models.profiles import MAX_PROFILES, Profiles
 from baton.adapters.models.prompt_layout import Layout, lay_out, with_calls_as_text
 from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
 from baton.domain.message import Role
@@ -102,6 +102,8 @@ class Converse:
         self._connection = connection
         self._guardrail = guardrail
         self._sends_metadata = sends_metadata
+        self._insisting: set[str] = set()
+        """Models that have called tools where none may be called, instead of answering."""
 
     async def open(self, question: Question, form: RequestForm) -> ConverseAnswer:
         """See ``ModelApi``."""
@@ -110,7 +112,8 @@ class Converse:
         pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
         laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
         called = [call.name for message in laid for call in message.calls]
-        tools = offered_tools(question.tools, profile, called)
+        insists = settings.tool_choice == "none" and settings.model in self._insisting
+        tools = offered_tools(() if insists else question.tools, profile, called)
         if called and not tools.tools:
             laid = with_calls_as_text(laid)  # blocks of calls are refused without tools
         note = schema_note(settings.answer_schema, profile)
@@ -124,7 +127,12 @@ class Converse:
         except ProviderFailure as failure:
             raise Refused(failure, request.sent) from None
         events = Events(response, streams=request.streams)
-        return ConverseAnswer(events, request, settings, profile, origin, tools)
+        return ConverseAnswer(events, request, settings, profile, origin, tools, self._note_insisting)
+
+    def _note_insisting(self, model: str) -> None:
+        if len(self._insisting) >= MAX_PROFILES:
+            self._insisting.clear()
+        self._insisting.add(model)
 
     def _rendered(
         self, settings: ModelSettings, laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile
