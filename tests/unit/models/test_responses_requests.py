@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -300,6 +301,15 @@ async def test_a_call_keeps_the_id_that_its_history_gave_it() -> None:
     renamed = replace(told, tool_calls=(replace(told.tool_calls[0], id="call_ours"),))
     body = await asked(*HELLO, renamed, Prompt(Role.TOOL, "2", tool_call_id="call_ours"), tools=[ADD])
     assert [item["call_id"] for item in body["input"][2:]] == ["call_ours", "call_ours"]
+
+
+async def test_an_id_that_openai_refuses_is_replaced_alike_for_a_call_and_its_result() -> None:
+    foreign = "functions/add:" + "x" * 80
+    told = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall(foreign, "add", "{}"),))
+    body = await asked(*HELLO, told, Prompt(Role.TOOL, "2", tool_call_id=foreign), tools=[ADD])
+    [called, result] = body["input"][1:]
+    assert called["call_id"] == result["call_id"]
+    assert re.fullmatch(r"\w{1,40}", called["call_id"])
 
 
 async def test_an_endpoint_of_which_nothing_is_known_gets_no_field_of_openai() -> None:

@@ -28,6 +28,8 @@ AZURE_HOSTS = ("*.openai.azure.com", "*.services.ai.azure.com")
 BEDROCK_HOSTS = ("bedrock-runtime*.amazonaws.com*", "bedrock-mantle.*.api.aws")
 """Amazon Bedrock's endpoints with OpenAI's APIs. Converse is the host ``bedrock``."""
 OPENAI_REASONING = ("gpt-5*", "gpt-6*", "o1*", "o3*", "o4*")
+CALL_IDS = r"[a-zA-Z0-9_-]{1,40}"
+"""Ids of calls that OpenAI's APIs take. Responses take 64 characters."""
 # Bedrock puts the maker's name before a dot.
 OPENAI_AT_BEDROCK = ("openai.gpt-5*", "openai.gpt-6*")
 # Google's API knows a part of JSON Schema only and refuses other keywords by name.
@@ -59,7 +61,7 @@ GOOGLE_KEYWORDS = frozenset(
 
 ENDPOINTS = (
     *(
-        ProfileRule(host, "*", {"cache": CacheHints.KEY, "further": {OBFUSCATION: "optional"}})
+        ProfileRule(host, "*", {"cache": CacheHints.KEY, "call_ids": CALL_IDS, "further": {OBFUSCATION: "optional"}})
         for host in (*OPENAI_HOSTS, *AZURE_HOSTS)
     ),
     # Over Chat Completions Azure takes no ``file`` parts (pydantic-ai providers/azure).
