@@ -112,6 +112,10 @@ class Journal:
     def reset(self) -> None:
         """Forget all requests and faults."""
         self.requests.clear()
+        self.forget_faults()
+
+    def forget_faults(self) -> None:
+        """Let no further request meet a fault."""
         self._faults.clear()
 
     def wait_for_hangup(self, seconds: float = 10) -> bool:

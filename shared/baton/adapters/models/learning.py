@@ -28,6 +28,9 @@ _ALTERNATION = re.compile(
     r"(roles? must|must) alternate|alternate between|consecutive (user|assistant)|after role .user."
 )
 _USER_FIRST = re.compile(r"(conversation|first message|must).{0,40}start with a user|first message must.{0,20}user")
+_SHORT_IDS = re.compile(r"tool call id.{0,80}length of 9|call_?id.{0,80}9 (characters|chars)")
+NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
+"""The ids of calls that Mistral's templates take."""
 _MEDIA = re.compile(
     r"content (part )?type|image|vision|multi-?modal|file part|attachment|document|input_file|file_data|"
     r"content.{0,20}must be a string|expected a? ?str|unsupported content|media"
@@ -214,6 +217,8 @@ def _by_roles(form: RequestForm, words: str) -> RequestForm | None:
 
 def _by_tools(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> RequestForm | None:
     profile, words = form.profile, failure.words
+    if profile.call_ids is None and _SHORT_IDS.search(words):
+        return replace(form, profile=replace(profile, call_ids=NINE_CHARACTERS))
     if not profile.tools_with_history and ("tools=" in words or "toolconfig" in words or "tools param" in words):
         return replace(form, profile=replace(profile, tools_with_history=True))
     if not sent.has_tools:

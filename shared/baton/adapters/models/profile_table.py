@@ -84,7 +84,8 @@ ENDPOINTS = (
     ),
     ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER}),
     ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER}),
-    ProfileRule("openrouter.ai", "*", {"replay": Replay.ALWAYS, "replayed_fields": ("reasoning_details",)}),
+    # Within a turn only: Claude binds its thinking to a prompt that the next turn assembles anew.
+    ProfileRule("openrouter.ai", "*", {"replay": Replay.TURN, "replayed_fields": ("reasoning_details",)}),
     ProfileRule("api.x.ai", "*", {"api": Api.RESPONSES, "cache": CacheHints.KEY}),
     ProfileRule("api.anthropic.com", "*", {"dropped": frozenset({"response_format"}), "system": SystemPlace.FIRST}),
     ProfileRule("*:11434", "*", {"dropped": frozenset({"tool_choice"}), "documents": frozenset()}),
@@ -216,7 +217,16 @@ FAMILIES_AT_ENDPOINTS = (
     ),
     ProfileRule("api.mistral.ai", "*", {"system": SystemPlace.FIRST, "user_after_tool": False}),
     ProfileRule(
-        "openrouter.ai", "*", {"replay": Replay.ALWAYS, "replayed_fields": ("reasoning_details",), "call_ids": None}
+        "openrouter.ai",
+        "*",
+        {
+            "replay": Replay.TURN,
+            "replayed_fields": ("reasoning_details",),
+            "call_ids": None,
+            "system": SystemPlace.ANYWHERE,
+            "alternates": False,
+            "user_after_tool": True,
+        },
     ),
 )
 

@@ -123,6 +123,8 @@ class ChatAnswer:
         chunks = self._separated(self._tags.end())
         if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong
+        if self.reason is None and self.size and self._has_end_mark:
+            self.reason = FinishReason.STOP  # some servers tell no reason, but end the stream as one that is complete
         if self.reason is None:
             raise ModelUnavailable
         drafts = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
@@ -136,6 +138,10 @@ class ChatAnswer:
         )
         finished = Finished(self.reason, self._model, self._usage, self._parts(calls), dropped)
         return [*chunks, *calls, finished]
+
+    @property
+    def _has_end_mark(self) -> bool:
+        return b"[DONE]" in getattr(self._stream.response.stream, "tail", b"")
 
     def _parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
         """Return what goes back with the answer: fields of the message, and of its calls."""
