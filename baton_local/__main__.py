@@ -35,13 +35,15 @@ def main(**settings: Any) -> int:
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     try:
         from baton_local.cloud import LocalCloud  # this takes a second; Ctrl-C is handled from here on
+        from baton_local.model_tables import printed_tables
 
         cloud = LocalCloud(progress=_say, **settings)
         try:
             cloud.start()
             _say(_welcome(cloud))
             running = True
-            cloud.wait()
+            with printed_tables(cloud, _say):
+                cloud.wait()
         except KeyboardInterrupt:
             logging.disable(logging.CRITICAL)  # interrupted calls fail now, and need no log
             _say("\nStopping ...")

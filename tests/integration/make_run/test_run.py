@@ -16,6 +16,8 @@ from websockets.typing import Subprotocol
 
 from baton_local.root import ROOT
 from baton_testing.fakes.frames import events_in
+from tests import fault_model as fault
+from tests.fault_model import FaultModel
 from tests.integration.make_run.program import environment, running
 from tests.signals import send_to_other_thread
 
@@ -72,6 +74,25 @@ def test_it_stops_cleanly_whichever_thread_is_signalled_and_its_data_stay(
             assert (process.returncode, err) == (0, "")
             assert out.endswith("Stopping ...\nStopped.\n")
     assert len(keys) == 2
+
+
+def test_an_own_model_is_tried_after_the_start_and_a_wrong_key_is_named() -> None:
+    with FaultModel(otherwise=fault.unauthorized()) as model:
+        own = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "sk-own-key", "BATON_CHAT_MODEL": "own-model"}
+        with running(ROOT / "template.yaml", BATON_LOCAL_DOCS="0", **own) as (process, _):
+            assert process.stdout
+            lines = []
+            for line in process.stdout:
+                lines.append(line.rstrip())
+                if "-> " in line:
+                    break
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+    table = lines[lines.index(next(line for line in lines if line.startswith("own-model (default model"))) :]
+    assert table[1].startswith("  text               no  model_misconfigured: provider says no to Bearer ***")
+    assert "check the model's name" in table[-1].lower()
+    assert "sk-own-key" not in "".join(lines)
+    assert out.endswith("Stopping ...\nStopped.\n")
 
 
 def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_reason() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -125,6 +127,86 @@ def test_doctor_says_what_to_do(server: ScriptedServer) -> None:
     assert {name for name, check in found.items() if not check["ok"]} == {"clock", "versions", "token"}
     assert all(check["advice"] for check in found.values() if not check["ok"])
     assert "secret" not in ended.output
+
+
+def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server: ScriptedServer) -> None:
+    models = [configured("big", agents=["assistant"]), configured("small", uses=["light"])]
+    healthy(server, *models)
+    server.answer("POST /v1/models/check", lambda request: reported(models, request, works=True))
+    fine = server.run("doctor", "--models")
+    assert fine.exit_code == 0
+    assert "big (agents assistant)\n  text               yes\n" in fine.stdout
+    assert [json.loads(each.content) for each in server.sent("POST /v1/models/check")] == [
+        {"model": "big"},
+        {"model": "small"},
+    ]
+    server.answer("POST /v1/models/check", lambda request: reported(models, request, works=False))
+    failed = server.run("doctor", "--models")
+    assert failed.exit_code == 1
+    assert "  tool call          no  model_refused: no tools; not sent: top_p\n" in failed.stdout
+    assert "-> Choose another." in failed.stdout
+    assert "Not usable as they are: big." in failed.stderr
+    told = json.loads(server.run("doctor", "--models", "--json").stdout)
+    assert [(each["name"], each["ok"]) for each in told["models"]] == [("big", False), ("small", True)]
+    assert told["ok"] is False
+
+
+def test_doctor_says_who_may_check_models(server: ScriptedServer) -> None:
+    healthy(server)
+    server.answer("GET /v1/models", problem(403, "forbidden"))
+    ended = server.run("doctor", "--models")
+    assert ended.exit_code == 3
+    assert "tenant:manage" in ended.stdout
+    assert server.sent("POST /v1/models/check") == []
+
+
+def test_doctor_goes_on_after_a_model_that_could_not_be_checked(server: ScriptedServer) -> None:
+    models = [configured("big", agents=["assistant"]), configured("small", uses=["light"])]
+    healthy(server, *models)
+    answers = iter([problem(429, "rate_limited", "Another check is running.")])
+    server.answer("POST /v1/models/check", lambda request: next(answers, None) or reported(models, request, works=True))
+    ended = server.run("doctor", "--models")
+    assert ended.exit_code == 1
+    assert "big: not checked." in ended.stdout
+    assert "Another check is running." in ended.stdout
+    assert "small (titles and summaries)" in ended.stdout
+
+
+def test_doctor_tries_no_model_without_being_asked_or_without_a_token(server: ScriptedServer) -> None:
+    healthy(server)
+    assert server.run("doctor").exit_code == 0
+    server.answer("GET /v1/users/me", problem(401, "unauthorized"))
+    assert server.run("doctor", "--models").exit_code == 3
+    assert server.sent("GET /v1/models") == []
+
+
+def healthy(server: ScriptedServer, *models: dict[str, Any]) -> None:
+    """A server of this release with models."""
+    server.answer("GET /health", httpx.Response(200, json={"status": "ok", "version": version("baton-client")}))
+    server.answer("GET /v1/users/me", httpx.Response(200, json={"userId": "boss", "tenantId": "acme"}))
+    server.answer("GET /v1/models", listing(*models))
+
+
+def configured(name: str, **used: list[str]) -> dict[str, Any]:
+    return {"name": name, "kind": "chat", "uses": [], "agents": [], "fallbackOf": [], **used}
+
+
+def reported(models: list[dict[str, Any]], request: httpx.Request, *, works: bool) -> httpx.Response:
+    """A report of one of the models, whose tool calls work or not."""
+    [model] = [each for each in models if each["name"] == json.loads(request.content)["model"]]
+    nothing: dict[str, Any] = {
+        "works": True,
+        "remark": None,
+        "error": None,
+        "reason": None,
+        "advice": None,
+        "dropped": [],
+    }
+    refused = {"works": False, "error": "model_refused", "reason": "no tools", "advice": "Choose another."}
+    call = nothing if works else nothing | refused | {"dropped": ["top_p"]}
+    checks = [{"ability": "text", **nothing}, {"ability": "tool_call", **call}]
+    report = {"model": model, "works": works, "checks": checks, "learned": {}, "advice": []}
+    return httpx.Response(200, json=report)
 
 
 def test_a_broken_configuration_is_told(server: ScriptedServer) -> None:

@@ -39,8 +39,12 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
         is_repeatable: bool = True,
+        read_seconds: float | None = None,
     ) -> Any:
-        """Return the answer to a request with a ``body`` of JSON, or other ``content``."""
+        """Return the answer to a request with a ``body`` of JSON, or other ``content``.
+
+        ``read_seconds`` is how long to wait for it, instead of as long as for other answers.
+        """
         request = Request(
             method=method,
             path=address,
@@ -49,6 +53,7 @@ class Connection:
             headers=headers or {},
             params=params or {},
             is_repeatable=is_repeatable,
+            read_seconds=read_seconds,
         )
         return await self.transport.value(request, Any)
 

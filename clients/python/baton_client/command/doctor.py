@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from typing import Annotated
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
 import typer
 
+from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
+from baton_client.command.model_checks import ModelCheck, advice_on_models, checked, models_of
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.token_store import keyring_name
 from baton_client.errors import BatonError
@@ -22,6 +25,8 @@ from baton_client.errors import BatonError
 MOST_SKEW_SECONDS = 60
 """Tokens of a clock that is further off are refused as expired, or as not valid yet."""
 SOON_SECONDS = 300
+NEEDED_FOR_MODELS = frozenset({"server", "token"})
+"""Checks without which models cannot be tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +42,57 @@ class Check:
     """The exit code if this is the first that is not ok."""
 
 
-def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+def doctor(
+    context: typer.Context,
+    models: Annotated[bool, typer.Option("--models", help="Try what the deployment's models can do, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check server, clock, token, versions, keyring and proxies, and say what to do."""
 
     async def command(session: Session) -> None:
-        checks = [check async for check in _checks(session)]
+        checks: list[Check] = []
+        async for check in _checks(session):
+            checks.append(check)
+            _show(session, check)
+        found: list[ModelCheck] = []
+        if models and all(check.ok for check in checks if check.name in NEEDED_FOR_MODELS):
+            listed, check = await _models(session)
+            checks.append(check)
+            _show(session, check)
+            for model in listed:
+                found.append(await checked(session, model))
+                if not session.output.is_json:
+                    for line in ("", *found[-1].lines):
+                        session.output.line(line)
         wrong = [check for check in checks if not check.ok]
+        unusable = [each.name for each in found if not each.is_usable]
         if session.output.is_json:
             shown = [{name: value for name, value in asdict(check).items() if name != "code"} for check in checks]
-            session.output.json({"ok": not wrong, "checks": shown})
-        else:
-            for check in checks:
-                session.output.line(f"{'ok     ' if check.ok else 'PROBLEM'} {check.name}: {check.detail}")
-                if check.advice:
-                    session.output.line(f"        {check.advice}")
+            of_models = {"models": [each.to_json() for each in found]} if models else {}
+            session.output.json({"ok": not wrong and not unusable, "checks": shown, **of_models})
         if wrong:
             raise CommandError(f"{len(wrong)} of {len(checks)} checks found a problem.", ExitCode(wrong[0].code))
+        if unusable:
+            raise CommandError(f"Not usable as they are: {', '.join(unusable)}.")
 
     run(context, command, as_json=as_json)
+
+
+def _show(session: Session, check: Check) -> None:
+    """Print a check for people."""
+    if session.output.is_json:
+        return
+    session.output.line(f"{'ok     ' if check.ok else 'PROBLEM'} {check.name}: {check.detail}")
+    if check.advice:
+        session.output.line(f"        {check.advice}")
+
+
+async def _models(session: Session) -> tuple[list[Json], Check]:
+    try:
+        listed = await models_of(session)
+    except BatonError as problem:
+        return [], Check("models", False, str(problem), advice_on_models(problem), exit_code(problem))  # noqa: FBT003
+    return listed, Check("models", ok=True, detail=f"{len(listed)} to try, with a few short requests each")
 
 
 async def _checks(session: Session) -> AsyncIterator[Check]:

@@ -1,0 +1,114 @@
+"""What a developer's own models can do, printed after the start."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from baton.domain.errors import BatonError
+from baton.domain.model_providers import route
+from baton.domain.model_report import ConfiguredModel, ModelKind
+from baton_client.model_tables import table_of
+
+if TYPE_CHECKING:
+    from baton.agents.model_checks import ModelChecks
+    from baton_local.cloud import LocalCloud
+
+Say = Callable[[str], None]
+
+logger = logging.getLogger("baton_local")
+
+HEAD = "Your models, tried with a few short requests (`baton doctor --models` does it again):"
+
+
+class ModelTables:
+    """Tables of what models can do, printed one after the other in the background until ``stop``."""
+
+    def __init__(
+        self, checks: Callable[[], ModelChecks], is_own: Callable[[ModelChecks, ConfiguredModel], bool], say: Say
+    ) -> None:
+        """``checks`` may block. Models that are not the developer's ``own`` are not tried.
+
+        ``say`` prints a text. It is not called any more once ``stop`` has returned.
+        """
+        self._checks = checks
+        self._is_own = is_own
+        self._say = say
+        self._lock = threading.Lock()
+        self._is_stopped = False
+        self._running: Future[None] | None = None
+
+    def start(self) -> None:
+        """Begin, and return at once."""
+        from baton.composition import event_loop
+
+        self._running = event_loop.begin(self._print())
+
+    def stop(self) -> None:
+        """End the requests that are running, and print nothing more. A repetition is no error."""
+        with self._lock:
+            self._is_stopped = True
+        if self._running is not None:
+            self._running.cancel()
+
+    async def _print(self) -> None:
+        try:
+            checks, models = await asyncio.to_thread(self._found)
+            lines = ["", HEAD]
+            for model in models:
+                self._tell("\n".join([*lines, *await _table(checks, model)]))
+                lines = []
+        except Exception:
+            if not self._is_stopped:  # what it needs may have been stopped before it
+                logger.exception("The models cannot be tried")
+
+    def _found(self) -> tuple[ModelChecks, list[ConfiguredModel]]:
+        checks = self._checks()
+        return checks, [model for model in checks.models() if self._is_own(checks, model)]
+
+    def _tell(self, text: str) -> None:
+        with self._lock:
+            if not self._is_stopped:
+                self._say(text)
+
+
+async def _table(checks: ModelChecks, model: ConfiguredModel) -> list[str]:
+    from baton.api.models import ModelReport
+
+    try:
+        return table_of(ModelReport.of(await checks.check(model.name)).wire())
+    except BatonError as problem:
+        return [f"{model.name}: not tried. {problem.detail}"]
+
+
+def is_own(checks: ModelChecks, model: ConfiguredModel, *, embedding_address: str, demo: str) -> bool:
+    """Return whether a model is none of the local cloud's own, whose addresses begin with ``demo``.
+
+    ``embedding_address`` is that of the embedding model; empty if it is the chat model's.
+    """
+    provider = checks.providers.get(route(model.name, checks.providers).provider)
+    address = provider.base_url if provider is not None else None
+    if model.kind is ModelKind.EMBEDDING and embedding_address:
+        address = embedding_address
+    return not (address or "").startswith(demo)
+
+
+@contextmanager
+def printed_tables(cloud: LocalCloud, say: Say) -> Iterator[None]:
+    """Print what the developer's own models can do while the block runs, without waiting for it."""
+    from baton import composition
+
+    embedding_address = cloud.environment.get("BATON_EMBEDDING_BASE_URL", "")
+    own = partial(is_own, embedding_address=embedding_address, demo=f"{cloud.url}/local/")
+    tables = ModelTables(lambda: composition.deployed().model_checks, own, say)
+    tables.start()
+    try:
+        yield
+    finally:
+        tables.stop()

@@ -1,0 +1,69 @@
+"""Reports on models as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+ABILITIES = {
+    "text": "text",
+    "tool_call": "tool call",
+    "parallel_calls": "parallel calls",
+    "structured_answer": "structured answer",
+    "image": "image",
+    "embedding": "embedding",
+}
+"""What is tried, in the words of the table."""
+_WIDTH = max(map(len, ABILITIES.values()))
+_WORKS = {True: "yes", False: "no", None: "-"}
+_SPACE = " " * (_WIDTH + 8)
+
+
+def is_usable(report: Mapping[str, Any]) -> bool:
+    """Return whether the deployment can work with a model, by its report as the server sends it.
+
+    Models that agents ask need text and tool calls; the model for titles and summaries needs text only.
+    """
+    model = report["model"]
+    if model["kind"] == "embedding" or model["agents"] or model["fallbackOf"] or "chat" in model["uses"]:
+        return bool(report["works"])
+    return all(check["works"] for check in report["checks"] if check["ability"] == "text")
+
+
+def table_of(report: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a report as the server sends it: the model, a row for each ability, and what to change."""
+    model = report["model"]
+    lines = [_line(f"{model['name']} ({_users(model)})")]
+    for check in report["checks"]:
+        name = ABILITIES.get(check["ability"], check["ability"])
+        lines.append(_line(f"{name:<{_WIDTH}}  {_WORKS[check['works']]:<3} {_remark(check)}", indent="  "))
+        if check["advice"]:
+            lines.append(_line(check["advice"], indent=f"{_SPACE}-> "))
+    return lines + [_line(advice, indent="  -> ") for advice in report["advice"]]
+
+
+def _users(model: Mapping[str, Any]) -> str:
+    users = [
+        *(
+            {"chat": "default model", "light": "titles and summaries", "embedding": "search"}.get(each, each)
+            for each in model["uses"]
+        )
+    ]
+    for what, agents in (("agents", model["agents"]), ("fallback of", model["fallbackOf"])):
+        if agents:
+            users.append(f"{what} {', '.join(agents)}")
+    return "; ".join(users)
+
+
+def _remark(check: Mapping[str, Any]) -> str:
+    """Return what is worth knowing of a row: the remark, the error with its reason, and what was dropped."""
+    error = ": ".join(filter(None, (check["error"], check["reason"])))
+    dropped = f"not sent: {', '.join(check['dropped'])}" if check["dropped"] else None
+    found: Sequence[str | None] = (check["remark"], error, dropped)
+    return "; ".join(filter(None, found))
+
+
+def _line(text: str, *, indent: str = "") -> str:
+    """Return text on one line that a terminal only shows: endpoints write parts of it."""
+    shown = "".join(each if each.isprintable() else " " for each in text)
+    return f"{indent}{shown.rstrip()}"
