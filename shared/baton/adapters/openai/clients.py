@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import httpx2 as httpx
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
-from baton.adapters.openai.response_limits import LIMITS, limit_response
+from baton.adapters.openai.response_limits import limit_answer, limit_response
 from baton.adapters.stream_limits import StreamLimits
 
 if TYPE_CHECKING:
@@ -30,15 +30,16 @@ class OpenAIClients:
         api_key: str | Callable[[], Awaitable[str]],
         base_url: str | None,
         timeout: float | Timeout,
-        limits: StreamLimits = LIMITS,
+        limits: StreamLimits | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         signing: AwsSigning | None = None,
     ) -> None:
+        """``limits`` are those of responses; None for those of answers."""
         self._api_key = api_key
         self._signing = signing
         self._base_url = base_url
         self._timeout = timeout
-        self._limits = limits
+        self._limit = limit_answer if limits is None else partial(limit_response, limits=limits)
         self._transport = transport
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
 
@@ -55,7 +56,7 @@ class OpenAIClients:
                 default_headers={"Accept-Encoding": "identity"},
                 http_client=DefaultAsyncHttpxClient(
                     transport=self._transport,
-                    event_hooks={"response": [partial(limit_response, limits=self._limits)]},
+                    event_hooks={"response": [self._limit]},
                 ),
             )
         return client

@@ -18,10 +18,14 @@ MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error's body that are read. The log keeps 500 characters."""
 
 
+async def limit_answer(response: httpx2.Response) -> None:
+    """Apply the limits of the API that was asked to a response. This is an event hook of the client."""
+    is_responses = response.request.url.path.endswith("/responses")
+    await limit_response(response, RESPONSES_LIMITS if is_responses else LIMITS)
+
+
 async def limit_response(response: httpx2.Response, limits: StreamLimits = LIMITS) -> None:
     """Apply the limits to a response. This is an event hook of the client."""
-    if limits is LIMITS and response.request.url.path.endswith("/responses"):
-        limits = RESPONSES_LIMITS
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
     if response.headers.get("content-encoding", "identity").lower() != "identity":
