@@ -7,7 +7,6 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
-from operator import is_not
 from typing import Any
 
 from ag_ui.core import BaseEvent
@@ -24,13 +23,13 @@ from baton.agents.structured_answer import HeldText, StructuredAnswer
 from baton.agents.tool_calls import Consult, ToolCalls, call_events
 from baton.agents.tool_kit import ToolKit
 from baton.agents.transcript import Transcript
+from baton.agents.turn_prompt import TurnPrompt, length
 from baton.domain.agent import AgentDefinition
 from baton.domain.citation import DOCUMENT_SOURCE, FILE_SOURCE
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.interrupt import client_call_id
 from baton.domain.message import FollowedProcedure, Role
 from baton.domain.metrics import Metric, count
-from baton.domain.provider_parts import Replay
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall, tool_call_id
@@ -38,8 +37,6 @@ from baton.domain.tool_events import tool_result
 from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.growing_turn import fit
-from baton.memory.prompt.history_window import WindowedHistory
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
 from baton.off_loop import off_loop
@@ -86,13 +83,8 @@ class AgentLoop:
     ) -> None:
         self._agent = agent
         self._task_id = task_id
-        self._prompts: list[Prompt] = []
+        self._prompt = TurnPrompt(context.services.counter)
         self._recalled = NOTHING_RECALLED
-        self._head = self._current_from = 0
-        self._prompt_budget = 0
-        self._history: WindowedHistory | None = None
-        self._dropped = 0
-        """Exchanges that the growing turn has pushed out of the history."""
         self._usage = Usage()
         self._is_limited = bool(kit.missing)
         self._ends_conversation = False
@@ -140,7 +132,7 @@ class AgentLoop:
             followed=tuple(
                 FollowedProcedure(each.agent_id, each.id, each.version) for each in self._recalled.procedures
             ),
-            history=self._history.without_oldest(self._dropped) if self._history is not None else None,
+            history=self._prompt.history,
         )
 
     async def begin(
@@ -150,12 +142,7 @@ class AgentLoop:
         self._recalled = recalled
         self._add_sources(recalled.cited)
         self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, changing))
-        self._prompts = list(context.prompts)
-        self._head, self._current_from = context.head, context.current_from
-        self._prompt_budget = context.budget
-        self._history = context.history
-        if context.tokens > context.budget:
-            await self._fit()  # otherwise the stored counts prove that it fits, without counting the history again
+        await self._prompt.begin(context, recalled.prompts)
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
         """Answer the prompt. Raises the ``BatonError`` that ends the run, after it has ended open messages."""
@@ -163,7 +150,7 @@ class AgentLoop:
             is_last = self._budget.is_spent
             if is_last and self._unused_id is None:
                 # At the end: what stands before it is what the model's thinking and its prompt cache are bound to.
-                self._prompts.append(Prompt(Role.SYSTEM, LAST_ANSWER))
+                self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
             calls: list[ToolCall] = []
             async for event in self._ask_fitting(calls, is_last=is_last):
                 yield event
@@ -213,28 +200,13 @@ class AgentLoop:
                     raise
             else:
                 if shortened:
-                    budgets.learn(model, self._prompt_budget + self._kit.tokens(self._context.services.counter))
+                    budgets.learn(model, self._prompt.budget + self._kit.tokens(self._context.services.counter))
                 return
 
     async def _shorten(self) -> bool:
         """Leave more out of the prompt. Returns False if nothing can be."""
-        counter = self._context.services.counter
-        before = sum(prompt_tokens(prompt, counter) for prompt in self._prompts)
-        self._prompt_budget = self._context.services.budgets.next(before)
-        await self._fit()
-        after = sum(prompt_tokens(prompt, counter) for prompt in self._prompts)
-        recalled = {id(prompt) for prompt in self._recalled.prompts}
-        if after > self._prompt_budget and any(id(prompt) in recalled for prompt in self._prompts):
-            self._leave_out(recalled)
-            return True
-        return after < before
-
-    def _leave_out(self, left: Collection[int]) -> None:
-        """Take prompts out, by their identities."""
-        head = sum(id(prompt) in left for prompt in self._prompts[: self._head])
-        before = sum(id(prompt) in left for prompt in self._prompts[: self._current_from])
-        self._prompts = [prompt for prompt in self._prompts if id(prompt) not in left]
-        self._head, self._current_from = self._head - head, self._current_from - before
+        tokens = await self._prompt.tokens()
+        return await self._prompt.shorten(self._context.services.budgets.next(tokens), tokens)
 
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
         """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``."""
@@ -249,7 +221,7 @@ class AgentLoop:
         finished: Finished | None = None
         held, self._unused_id = HeldText(), None
         failure: BatonError | None = None
-        prompts, tools = list(self._prompts), self._kit.specs
+        prompts, tools = list(self._prompt.prompts), self._kit.specs
         conversation = self._tracker.current if self._tracker is not None else None
         metadata = call_metadata(self._agent, conversation, self._recalled)
         noted = context.inspection.begin_call(
@@ -333,8 +305,8 @@ class AgentLoop:
         if held.failure is not None and self._structured is not None:
             repair = self._structured.repair(answer.heard, finished)
             if repair:
-                self._prompts += repair
-                await self._fit()
+                self._prompt.add(*repair)
+                await self._prompt.fit()
                 self._unused_id = answer.message_id
                 return
         if failure is not None:
@@ -348,37 +320,14 @@ class AgentLoop:
         async for event in self._results(calls, ()):
             yield event
         assert said is not None  # noqa: S101 - calls come with an answer
-        self._prompts.append(said)  # exactly as the model wrote it, without what Baton has added for the user
-        self._prompts += [
+        results = [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
             for call in calls
             if call not in self._waiting
         ]
-        self._prompts[-1] = replace(self._prompts[-1], ends_prefix=True)  # a turn that has called may call again
-        await self._fit()
-
-    async def _fit(self) -> None:
-        """Prune the prompts to the budget. They grow with results; a continued exchange may be too long at once."""
-        before, end = self._prompts, self._current_from
-        self._prompts, self._current_from = await off_loop(
-            sum(map(_length, self._prompts)),
-            fit,
-            self._prompts,
-            head=self._head,
-            current_from=self._current_from,
-            budget=self._prompt_budget,
-            counter=self._context.services.counter,
-        )
-        if len(self._prompts) != len(before) or any(map(is_not, self._prompts, before)):
-            # Opaque parts are bound to the prompt that they were made from, and that has changed.
-            self._prompts = [
-                prompt
-                if prompt.provider_parts is None or prompt.provider_parts.replay is Replay.ALWAYS
-                else replace(prompt, provider_parts=None)
-                for prompt in self._prompts
-            ]
-        dropped = before[self._head : self._head + end - self._current_from]
-        self._dropped += sum(not index or prompt.role is Role.USER for index, prompt in enumerate(dropped))
+        *others, last = [said, *results]  # said exactly as by the model, without what Baton has added for the user
+        self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again
+        await self._prompt.fit()
 
     async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> AsyncGenerator[BaseEvent, None]:
         result_ids = {call.id: self._transcript.new_id() for call in calls}
@@ -462,19 +411,12 @@ class AgentLoop:
                 said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
                 return Usage(asked + REPLY_TOKENS, said)
 
-            size = sum(map(_length, prompts)) + len(text) + _call_length(calls)
+            size = sum(map(length, prompts)) + len(text) + _call_length(calls)
             usage = await off_loop(size, counted)
         self._usage += usage or Usage()
         if usage is not None:
             self._context.spent.append(ModelUsage(self._model or OTHER_MODELS, usage))
         self._budget.count_model_call(usage or Usage())
-
-
-def _length(prompt: Prompt) -> int:
-    """Return roughly how many characters of a prompt are counted."""
-    content = prompt.content
-    length = len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
-    return length + _call_length(prompt.tool_calls)
 
 
 def _call_length(calls: Sequence[ToolCall]) -> int:

@@ -1,0 +1,107 @@
+"""The prompt of an agent's turn: it grows with answers and results, and is shortened where it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from operator import is_not
+
+from baton.domain.message import Role
+from baton.domain.provider_parts import Replay
+from baton.memory.prompt.context import AssembledContext
+from baton.memory.prompt.growing_turn import fit
+from baton.memory.prompt.history_window import WindowedHistory
+from baton.memory.prompt.token_estimates import total_tokens
+from baton.off_loop import off_loop
+from baton.ports.chat_model import Prompt
+from baton.ports.token_counter import TokenCounter
+
+
+class TurnPrompt:
+    """The prompts of one turn.
+
+    As long as they fit, they only grow at the end: models bind their thinking, and caches what they keep, to what
+    stands before.
+    """
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._head = self._current_from = 0
+        self._history: WindowedHistory | None = None
+        self._retrieved: Collection[int] = ()
+        """The identities of what was retrieved for the message."""
+        self._dropped = 0
+        """Exchanges that the growing turn has pushed out of the history."""
+        self.prompts: list[Prompt] = []
+        self.budget = 0
+        """Tokens available to all prompts together."""
+
+    async def begin(self, context: AssembledContext, retrieved: Sequence[Prompt]) -> None:
+        """Take the assembled prompt, in which the ``retrieved`` prompts are."""
+        self.prompts = list(context.prompts)
+        self._head, self._current_from = context.head, context.current_from
+        self.budget = context.budget
+        self._history = context.history
+        self._retrieved = {id(prompt) for prompt in retrieved}
+        if context.tokens > context.budget:
+            await self.fit()  # otherwise the stored counts prove that it fits, without counting the history again
+
+    @property
+    def history(self) -> WindowedHistory | None:
+        """The history that is left in it; None for an agent that sees none."""
+        return self._history.without_oldest(self._dropped) if self._history is not None else None
+
+    def add(self, *prompts: Prompt) -> None:
+        """Add prompts at the end."""
+        self.prompts += prompts
+
+    async def fit(self) -> None:
+        """Prune it to the budget: results may have made it longer, and a continued exchange may be too long at once."""
+        before, end = self.prompts, self._current_from
+        self.prompts, self._current_from = await off_loop(
+            sum(map(length, before)),
+            fit,
+            before,
+            head=self._head,
+            current_from=end,
+            budget=self.budget,
+            counter=self._counter,
+        )
+        if len(self.prompts) != len(before) or any(map(is_not, self.prompts, before)):
+            self.prompts = [_without_bound_parts(prompt) for prompt in self.prompts]
+        dropped = before[self._head : self._head + end - self._current_from]
+        self._dropped += sum(not index or prompt.role is Role.USER for index, prompt in enumerate(dropped))
+
+    async def tokens(self) -> int:
+        """Return the estimated tokens of all prompts together."""
+        return await off_loop(sum(map(length, self.prompts)), total_tokens, self.prompts, self._counter)
+
+    async def shorten(self, budget: int, before: int) -> bool:
+        """Leave more out, down to ``budget``; it had ``before`` tokens. Returns False if nothing can be left out."""
+        self.budget = budget
+        await self.fit()
+        after = await self.tokens()
+        if after > budget and any(id(prompt) in self._retrieved for prompt in self.prompts):
+            self._leave_out(self._retrieved)
+            return True
+        return after < before
+
+    def _leave_out(self, left: Collection[int]) -> None:
+        """Take prompts out, by their identities."""
+        head = sum(id(prompt) in left for prompt in self.prompts[: self._head])
+        before = sum(id(prompt) in left for prompt in self.prompts[: self._current_from])
+        self.prompts = [_without_bound_parts(prompt) for prompt in self.prompts if id(prompt) not in left]
+        self._head, self._current_from = self._head - head, self._current_from - before
+
+
+def length(prompt: Prompt) -> int:
+    """Return roughly how many characters of a prompt are counted."""
+    content = prompt.content
+    calls = sum(len(call.name) + len(call.arguments) for call in prompt.tool_calls)
+    return calls + (len(content) if isinstance(content, str) else sum(len(str(part)) for part in content))
+
+
+def _without_bound_parts(prompt: Prompt) -> Prompt:
+    """Return a prompt of a turn that was shortened, without the parts that are bound to what stood before them."""
+    parts = prompt.provider_parts
+    return prompt if parts is None or parts.replay is Replay.ALWAYS else replace(prompt, provider_parts=None)
