@@ -109,7 +109,7 @@ def test_turns_load_only_the_client_of_the_model_in_use(model: str, loaded: str,
     command = [sys.executable, "-c", f"{PREPARED}\n{LOADED}"]
     inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
     vocabulary = {"BATON_CHAT_MODEL": model, "TIKTOKEN_CACHE_DIR": str(TOKENIZER)}
-    environment = inherited | SETTINGS | MODEL | vocabulary
+    environment = inherited | SETTINGS | MODEL | vocabulary | {"BATON_STAGE": "dev"}
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
     modules = set(json.loads(printed))
     assert loaded in modules

@@ -22,11 +22,11 @@ ProviderName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 _Url = Annotated[str, Field(pattern=r"^https?://[^\s?#@]+$", max_length=500)]
 _Secret = Annotated[str, Field(pattern=r"^baton/[a-z0-9]{1,16}/models/[A-Za-z0-9_/+=.@-]{1,150}$")]
 """A name in the folder that the template lets the functions read."""
-BedrockRegion = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[a-z0-9]+)+-\d+$")]
+BedrockRegion = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[a-z0-9]+)+-[0-9]+$")]
 GuardrailName = Annotated[
     str,
     Field(
-        pattern=r"^([a-z0-9]{1,64}|arn:aws[a-z-]*:bedrock:[a-z0-9-]+:\d{12}:guardrail/[a-z0-9]{1,64}):(DRAFT|[1-9]\d{0,7})$"
+        pattern=r"^([a-z0-9]{1,64}|arn:aws[a-z-]*:bedrock:[a-z0-9-]+:[0-9]{12}:guardrail/[a-z0-9]{1,64}):(DRAFT|[1-9][0-9]{0,7})$"
     ),
 ]
 """A guardrail's id or ARN, and its version."""

@@ -19,6 +19,11 @@ def chosen(monkeypatch: pytest.MonkeyPatch, **values: str) -> dict[str, str]:
         monkeypatch.delenv(name, raising=False)
     for name, value in values.items():
         monkeypatch.setenv(name, value)
+    return made_here()
+
+
+def made_here() -> dict[str, str]:
+    """The functions' variables, made of those of this process."""
     return variables(
         {},
         gateway="http://127.0.0.1:8080",
@@ -76,4 +81,4 @@ def test_only_bedrock_is_asked_with_the_developers_own_credentials(monkeypatch: 
     assert (here["BATON_BEDROCK_PROFILE"], here["BATON_BEDROCK_CONFIG_FILE"]) == ("work", "/home/ada/aws/config")
     assert here["AWS_CONFIG_FILE"] == "/dev/null"
     with applied(here):  # worker processes make their variables of these
-        assert chosen(monkeypatch, **here)["BATON_BEDROCK_CONFIG_FILE"] == "/home/ada/aws/config"
+        assert made_here()["BATON_BEDROCK_CONFIG_FILE"] == "/home/ada/aws/config"
