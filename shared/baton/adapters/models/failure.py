@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from baton.adapters.models import wordings
 from baton.domain.errors import (
     ContentFiltered,
     ContextTooLong,
@@ -28,51 +29,8 @@ MAX_TEXT = 2_000
 MAX_LOGGED = 500
 MAX_NESTING = 6
 
-_FILTERS = (
-    "content_filter",
-    "content_policy_violation",
-    "responsibleaipolicyviolation",
-    "violating our usage policy",
-    "content filtering policy",
-    "content management policy",
-    "prohibited_content",
-    "data_inspection_failed",
-    "bio_policy",
-    "misalignment_policy_violation",
-)
-_OVERFLOWS = (
-    "context_length_exceeded",
-    "maximum context length",
-    "reduce the length of the messages",
-    "prompt is too long",
-    "exceed context limit",
-    "input is too long",
-    "exceeds the available context size",
-    "exceeds the maximum number of tokens allowed",
-    "input token count",
-    "input tokens exceed",
-    "too many total text bytes",
-    "exceed_context_size_error",
-    "context size has been exceeded",
-    "greater than the context length",
-    "when context the overflows",
-    "context window",
-)
-_CREDIT = (
-    "insufficient_quota",
-    "insufficient_credit",
-    "insufficient credits",
-    "insufficient balance",
-    "credit balance",
-)
-_DAILY = ("perday", "per day", "daily limit", "daily quota")
-_UNKNOWN_MODEL = ("model_not_found", "model identifier is invalid", "does not exist", "no such model", "unknown model")
-_KEYS = ("invalid_api_key", "incorrect api key", "authentication_error", "invalid x-api-key", "api key not valid")
-_RATES = ("rate_limit", "throttl", "quota", "too_many_requests", "resource_exhausted")
-_TIMEOUTS = ("timeout", "timed out", "timed_out")
-_OUTAGES = ("server_error", "overloaded", "unavailable", "internal", "api_error")
-_ABOUT_REQUEST = ("not support", "unsupported", "must ", "template", "unexpected role", "only the default", "mmproj")
-_REFUSALS = ("invalid_request", "invalid_argument", "permission", "not_found", "validation", "bad_request")
+_PASSING = frozenset({409, 424, 425, 498, 499})
+"""Statuses below 500 that are outages."""
 
 
 class FailureKind(StrEnum):
@@ -122,10 +80,15 @@ class ProviderFailure(Exception):
 
     @property
     def may_be_refusal(self) -> bool:
-        """Whether it is an outage by its status, though its text may be about the request (llama.cpp, vLLM)."""
+        """Whether it is an outage by its status, though its text may be about the request (llama.cpp, vLLM).
+
+        An error of a gateway, or one that asks to try again, is an outage whatever it quotes.
+        """
         if self.kind is not FailureKind.ANSWER or not isinstance(self.error, ModelUnavailable):
             return False
-        return _has(self.words, _ABOUT_REQUEST)
+        if self.status not in (None, 500, 501) or wordings.OVERLOADED.search(self.words):
+            return False
+        return wordings.ABOUT_REQUEST.search(self.words) is not None
 
     @property
     def error(self) -> ModelError:
@@ -135,11 +98,13 @@ class ProviderFailure(Exception):
         if self.kind is not FailureKind.ANSWER:
             return ModelUnavailable()
         words = self.words
-        if _has(words, _FILTERS):
+        if wordings.FILTERED.search(words):
             return ContentFiltered()
-        if (_has(words, _OVERFLOWS) and "string too long" not in words) or _is_between_limits(words):
+        if self.status == 413 or (wordings.OVERFLOW.search(words) and not wordings.NO_OVERFLOW.search(words)):
             return ContextTooLong()
-        if self.status == 402 or _has(words, _CREDIT) or (self.status == 429 and _has(words, _DAILY)):
+        if self.status == 402 or wordings.NO_CREDIT.search(words):
+            return OutOfCredit()
+        if self.status == 429 and wordings.DAILY.search(words):
             return OutOfCredit()
         if "tool_use_failed" in words:  # the model wrote a call that its server could not read: another may be better
             return ModelUnavailable()
@@ -158,11 +123,12 @@ class ProviderFailure(Exception):
         """Return the log fields, without ``secret``."""
         found: dict[str, object] = {"failure": self.name}
         if self.kind is FailureKind.ANSWER:
-            found |= {"provider_code": self.code or None, "provider_type": self.type or None}
+            code, kind = (_without(secret, each)[:MAX_LOGGED] or None for each in (self.code, self.type))
+            found |= {"provider_code": code, "provider_type": kind}
         if self.status is not None:
             found |= {"http_status": self.status, "provider_request_id": self.request_id}
-        text = self.text[:MAX_LOGGED]
-        return found | {"text": text.replace(secret, "***") if secret else text}
+        # Before it is cut: a part of a key is a secret too.
+        return found | {"text": _without(secret, self.text)[:MAX_LOGGED]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +160,8 @@ class ErrorBody:
     param: str = ""
     text: str = ""
     status: int | None = None
+    retry_after: float | None = None
+    """Seconds that the text says to wait."""
 
     @classmethod
     def of(cls, body: object) -> ErrorBody:
@@ -201,24 +169,27 @@ class ErrorBody:
         for _ in range(MAX_NESTING):
             if isinstance(body, list):
                 body = next((each for each in body if each), "")
-            elif isinstance(body, Mapping) and body.get("error"):
+            elif isinstance(body, Mapping) and body.get("error") and not isinstance(body["error"], bool):
                 body = body["error"]
             else:
                 break
         if not isinstance(body, Mapping):
-            return cls(text=_text(body))
+            text = _text(body)
+            return cls(text=text, retry_after=_wait(text))
         detail = body.get("detail")
         located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
         texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
         place = ".".join(str(each) for each in located.get("loc", ()) if each != "body")
         # Gateways put what the provider said in there.
         texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
+        text = " ".join(map(_text, texts))
         return cls(
             code=_text(body.get("code")),
             type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
             param=_text(body.get("param")) or place,
-            text=" ".join(map(_text, texts))[:MAX_TEXT],
+            text=text[:MAX_TEXT],
             status=_status(body.get("code")) or _status(body.get("status")),
+            retry_after=_wait(text),
         )
 
 
@@ -227,36 +198,46 @@ def _from_status(status: int, words: str) -> ModelError:
         return ModelRateLimited()
     if status == 408:
         return ModelTimeout()
-    if status == 403 and ("moderation" in words or "flagged" in words):
-        return ContentFiltered()
-    if status == 403 and "prompt caching" in words:
-        return ModelRefused()
-    if status in (401, 403, 404) or (status < 500 and _has(words, (*_UNKNOWN_MODEL, *_KEYS))):
-        return ModelMisconfigured()
-    if status in (424, 425):
+    if status >= 500 or status in _PASSING:
         return ModelUnavailable()
-    return ModelRefused() if 400 <= status < 500 else ModelUnavailable()
+    if status == 403 and wordings.FLAGGED.search(words):
+        return ContentFiltered()
+    if (status == 403 and "prompt caching" in words) or wordings.UNROUTED.search(words):
+        return ModelRefused()
+    if status in (401, 403, 404) or _is_misconfigured(words):
+        return ModelMisconfigured()
+    return ModelRefused() if status >= 400 else ModelUnavailable()
 
 
 def _from_words(words: str) -> ModelError:
-    if _has(words, _RATES):
+    if wordings.RATE_LIMITED.search(words):
         return ModelRateLimited()
-    if _has(words, _TIMEOUTS):
+    if wordings.TIMED_OUT.search(words):
         return ModelTimeout()
-    if _has(words, _KEYS) or _has(words, _UNKNOWN_MODEL):
+    if _is_misconfigured(words):
         return ModelMisconfigured()
-    if _has(words, _REFUSALS):
+    if wordings.REFUSED.search(words):
         return ModelRefused()
     return ModelUnavailable()
 
 
-def _is_between_limits(words: str) -> bool:
-    """Return whether the text is Mistral's or Cerebras' ("Current length is 9000 while limit is 8192")."""
-    return "current length is" in words and "while limit is" in words
+def _is_misconfigured(words: str) -> bool:
+    return bool(wordings.UNKNOWN_MODEL.search(words) or wordings.BAD_KEY.search(words))
 
 
-def _has(words: str, known: tuple[str, ...]) -> bool:
-    return any(each in words for each in known)
+def _wait(text: str) -> float | None:
+    """Return the seconds that a text says to wait."""
+    found = wordings.WAIT.search(text.lower())
+    if found is None:
+        return None
+    if found["delay"] is not None:
+        return float(found["delay"])
+    seconds = float(found["seconds"]) / (1000 if found["unit"] == "ms" else 1)
+    return 60.0 * int(found["minutes"] or 0) + seconds
+
+
+def _without(secret: str, text: str) -> str:
+    return text.replace(secret, "***") if secret else text
 
 
 def _text(value: object) -> str:

@@ -40,11 +40,13 @@ def provider_failure(error: Failure) -> ProviderFailure:
         type=said.type,
         param=said.param,
         text=said.text if len(said.text) > 2 else error.message[:MAX_TEXT],
+        retry_after=said.retry_after,
     )
     if isinstance(error, APIStatusError):
         failure.status = error.status_code
         failure.request_id = error.request_id
-        failure.retry_after = retry_after(error)
+        headers_say = retry_after(error)
+        failure.retry_after = headers_say if headers_say is not None else said.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
     return failure
 
