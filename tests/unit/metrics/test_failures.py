@@ -220,7 +220,7 @@ async def a_document_that_ends_the_process_that_reads_it(monkeypatch: pytest.Mon
 @failure(Metric.MODEL_FACTS_LEARNED)
 async def a_model_whose_refusal_has_taught_something(monkeypatch: pytest.MonkeyPatch) -> None:
     profiles = Profiles("model.test")
-    profiles.learn("m", replace(profiles.of("m"), images=False))
+    profiles.learn("m", replace(profiles.of("m"), images=False), profiles.of("m"))
 
 
 @failure(Metric.MODEL_FALLBACKS)

@@ -150,20 +150,16 @@ WORDINGS: list[tuple[type[ModelError], int, Any]] = [
         ContextTooLong,
         500,
         message(
-
-                "Reached context length of 4096 tokens, but this model does not currently support "
-                "mid-generation context overflow."
-
+            "Reached context length of 4096 tokens, but this model does not currently support "
+            "mid-generation context overflow."
         ),
     ),
     (
         ContextTooLong,
         400,
         message(
-
-                "litellm.ContextWindowExceededError: BedrockException: Context Window Error - "
-                '{"message":"Input is too long for requested model."}'
-
+            "litellm.ContextWindowExceededError: BedrockException: Context Window Error - "
+            '{"message":"Input is too long for requested model."}'
         ),
     ),
     (
@@ -333,10 +329,8 @@ WORDINGS: list[tuple[type[ModelError], int, Any]] = [
         ModelMisconfigured,
         400,
         message(
-
-                "litellm.BadRequestError: Invalid model name passed in model=foo. Call "
-                "`/v1/models` to view available models for your key."
-
+            "litellm.BadRequestError: Invalid model name passed in model=foo. Call "
+            "`/v1/models` to view available models for your key."
         ),
     ),
     (
@@ -377,10 +371,8 @@ WORDINGS: list[tuple[type[ModelError], int, Any]] = [
         ModelMisconfigured,
         400,
         message(
-
-                "Invocation of model ID X with on-demand throughput isn\u2019t supported. Retry your "
-                "request with the ID or ARN of an inference profile that contains this model."
-
+            "Invocation of model ID X with on-demand throughput isn\u2019t supported. Retry your "
+            "request with the ID or ARN of an inference profile that contains this model."
         ),
     ),
     (ModelMisconfigured, 400, message("unsupported model: foo")),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from baton.adapters.models.content import MediaKind
 from baton.adapters.models.failure import ProviderFailure
 from baton.adapters.models.profile import AnswerForm, Api, ModelProfile, SystemPlace
 from baton.domain.errors import ModelMisconfigured
@@ -19,21 +20,27 @@ TOOLS_EFFORT = "effort_with_tools"
 
 _WORDS = ("unsupported", "not support", "unknown", "unrecognized", "unexpected", "not permitted", "extra", "invalid")
 _SYSTEM_FIRST = re.compile(
-    r"system (message|prompt|role).{0,40}(beginning|first|start|only one|once|multiple)|single system"
+    r"system (message|prompt|role)s?\b.{0,40}(beginning|first|start|only one|once|multiple)|single system"
+    r"|only the first message.{0,30}system|role .?system.? after role|but got .?system"
 )
 _NO_SYSTEM = re.compile(
     r"support system messages|system role (is )?not supported|does not support (the )?(role )?.?system|'system' is not"
+    r"|developer instruction is not enabled"
 )
+_TOP_LEVEL_SYSTEM = re.compile(r"unexpected role .{0,2}system(?!.{0,2} after)")
 _ALTERNATION = re.compile(
-    r"(roles? must|must) alternate|alternate between|consecutive (user|assistant)|after role .user."
+    r"(roles? must|must) alternate|alternate between|consecutive (user|assistant|messages)|after role .user."
+    r"|user and assistant in turn"
 )
-_USER_FIRST = re.compile(r"(conversation|first message|must).{0,40}start with a user|first message must.{0,20}user")
+_USER_FIRST = re.compile(
+    r"(conversation|first message|must).{0,40}start with a user|first message (must|to be).{0,20}user"
+)
 _SHORT_IDS = re.compile(r"tool call id.{0,80}length of 9|call_?id.{0,80}9 (characters|chars)")
 NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
 """The ids of calls that Mistral's templates take."""
 _MEDIA = re.compile(
     r"content (part )?type|image|vision|multi-?modal|file part|attachment|document|input_file|file_data|"
-    r"content.{0,20}must be a string|expected a? ?str|unsupported content|media"
+    r"content.{0,20}must be a string|expected a? ?str|unsupported content|media|\bpdf\b"
 )
 # A server without the API that was asked names neither a model nor an item of the request.
 _OTHER_ROUTE = re.compile(r"(is not|isn.t) supported on this route")
@@ -52,8 +59,29 @@ _LOST_PARTS = (
     "thinking",
 )
 """Words of refusals after which a request is repeated without opaque parts."""
+_BAD_MEDIA = re.compile(
+    r"(could not|unable to) process|invalid (image|base64|pdf)|(image|pdf|file|document)\b.{0,40}(in|not )valid"
+    r"|invalid_(image|base64|file)"
+    r"|(image|file|pdf|document|page).{0,60}(too (large|small|long|many)|exceed|corrupt|damaged)"
+    r"|(unsupported|following) (image )?(format|mime|media type)|unsupported image\b(?!_| input)|following formats"
+    r"|(error|failed|unable|cannot|timeout).{0,20}(download|fetch|decod|load|open)|maximum of \d+|at most [1-9]\d* "
+)
+"""A file is at fault, or the number of files: the model takes others."""
+_EFFORT_REFUSED = re.compile(
+    r"\b(thinking|reasoning)\b.{0,30}(support|enabled|allowed)|support.{0,30}\b(thinking|reasoning)\b"
+)
+_LIMIT_TOO_LARGE = re.compile(
+    r"max_(completion_|output_)?tokens.{0,60}(too large|at most|exceed|maximum|less than|> \d)"
+    r"|at most \d+ completion tokens"
+)
+_LIMIT_FIELDS = ("max_completion_tokens", "max_tokens")
+_ABOUT_ROLES = ("role", "system", "alternat", "conversation", "developer", "first message", "in turn", "consecutive")
+_PLACES = ("messages", "tools", "input", "contents")
+"""Roots of places in a request that are no optional fields."""
+_IN_SCHEMA = re.compile(r"schema for function|function_declarations|input_schema|tools[.\[]\d")
+"""A refusal is about a schema, in which properties may have the names of fields."""
 _IMAGES_ONLY = re.compile(r"image|vision")
-_FILES_ONLY = re.compile(r"\bfile|document|input_file")
+_FILES_ONLY = re.compile(r"\bfile|document|input_file|\bpdf\b")
 # Keywords of JSON Schema that endpoints refuse in the schemas of tools.
 _KEYWORDS = frozenset(
     {
@@ -62,27 +90,45 @@ _KEYWORDS = frozenset(
         "allOf",
         "anyOf",
         "const",
+        "contains",
+        "contentEncoding",
+        "contentMediaType",
         "default",
+        "dependentRequired",
+        "dependentSchemas",
+        "deprecated",
+        "else",
         "examples",
         "exclusiveMaximum",
         "exclusiveMinimum",
         "format",
+        "if",
         "maxItems",
         "maxLength",
+        "maxProperties",
         "maximum",
         "minItems",
         "minLength",
+        "minProperties",
         "minimum",
         "multipleOf",
         "not",
         "oneOf",
         "pattern",
         "patternProperties",
+        "prefixItems",
         "propertyNames",
+        "readOnly",
+        "then",
         "title",
+        "unevaluatedItems",
+        "unevaluatedProperties",
         "uniqueItems",
+        "writeOnly",
     }
 )
+_ENGLISH = frozenset({"contains", "default", "deprecated", "else", "examples", "if", "not", "then", "title"})
+"""Keywords that are words of sentences too, so that they count between quotation marks only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +140,14 @@ class RequestForm:
     """Whether opaque parts go back. They are left out for one request whose parts the endpoint does not accept."""
     refused_apis: frozenset[Api] = frozenset()
     """The APIs over which the endpoint has refused this request."""
+    refused_limits: frozenset[str] = frozenset()
+    """The fields with the most tokens of an answer that the endpoint has refused."""
+    passing: frozenset[str] = frozenset()
+    """Facts of the profile that hold for this request only, because a file of it was at fault and not its kind."""
+
+    def lasting(self, since: ModelProfile) -> ModelProfile:
+        """Return the profile for later requests. What passes is as in ``since``, by which the request began."""
+        return replace(self.profile, **{name: getattr(since, name) for name in self.passing})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +158,8 @@ class SentFeatures:
     """The names of its optional fields."""
     has_tools: bool = False
     has_media: bool = False
+    media_kinds: Collection[MediaKind] = tuple(MediaKind)
+    """The kinds that its media may have."""
     has_parts: bool = False
     has_schema: bool = False
     """Whether the form of the answer was given."""
@@ -111,7 +167,11 @@ class SentFeatures:
 
 def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> RequestForm | None:
     """Return the form to try next, or None if the failure is about something that cannot be left out."""
+    if failure.status == 413 and sent.has_media:
+        return _without_media(form, sent, passes=True)
     if not failure.is_refusal and not failure.may_be_refusal:
+        return None
+    if failure.status in (401, 403) and isinstance(failure.error, ModelMisconfigured):
         return None
     words = failure.words
     changed = (
@@ -124,13 +184,10 @@ def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> 
     )
     if changed is not None or isinstance(failure.error, ModelMisconfigured) or not failure.is_refusal:
         return changed
-    # Nothing is named. Attachments and opaque parts are what unknown models refuse most.
-    profile = form.profile
-    if sent.has_media and (profile.images or profile.documents):
-        return replace(form, profile=replace(profile, images=False, documents=frozenset()))
+    # Nothing is named. Opaque parts and attachments are what unknown models refuse most. Only the latter is learned.
     if sent.has_parts and form.sends_parts:
         return replace(form, sends_parts=False)
-    return None
+    return _without_media(form, sent, passes=bool(_BAD_MEDIA.search(words))) if sent.has_media else None
 
 
 def _by_api(form: RequestForm, failure: ProviderFailure) -> RequestForm | None:
@@ -177,27 +234,37 @@ def _by_parts(form: RequestForm, words: str, sent: SentFeatures) -> RequestForm 
 
 def _by_field(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> RequestForm | None:
     profile, words = form.profile, failure.words
-    if "max_completion_tokens" in words and profile.limit_field == "max_tokens" and "max_tokens" in sent.fields:
-        return replace(form, profile=replace(profile, limit_field="max_completion_tokens"))
-    if profile.limit_field == "max_completion_tokens" and _names(failure, "max_completion_tokens"):
-        return replace(form, profile=replace(profile, limit_field="max_tokens"))
+    limits = [name for name in _LIMIT_FIELDS if name in sent.fields and name not in profile.dropped]
+    if limits and _LIMIT_TOO_LARGE.search(words):
+        return replace(form, profile=replace(profile, dropped=profile.dropped | set(limits)))
+    if "max_completion_tokens" in words and profile.limit_field in limits:
+        other = next(name for name in _LIMIT_FIELDS if name != profile.limit_field)
+        is_named = profile.limit_field == "max_tokens" or _names(failure, "max_completion_tokens")
+        if is_named and other not in form.refused_limits:
+            refused = form.refused_limits | {profile.limit_field}
+            return replace(form, profile=replace(profile, limit_field=other), refused_limits=refused)
     if sent.has_schema and profile.answer_form is not AnswerForm.PROMPT and _is_about_schema(words):
         later = AnswerForm.OBJECT if profile.answer_form is AnswerForm.SCHEMA else AnswerForm.PROMPT
         if "json_object" in words:
             later = AnswerForm.PROMPT
         return replace(form, profile=replace(profile, answer_form=later))
-    # The longest name first: ``parallel_tool_calls`` holds the words of others.
-    for name in sorted(sent.fields, key=len, reverse=True):
-        if name != "tools" and name not in profile.dropped and _names(failure, name):
-            return replace(form, profile=replace(profile, dropped=profile.dropped | {name}))
+    names = [name for name in sent.fields if name != "tools" and name not in profile.dropped and _names(failure, name)]
+    if not names and "reasoning_effort" in sent.fields and "reasoning_effort" not in profile.dropped:
+        names = ["reasoning_effort"] if _EFFORT_REFUSED.search(words) else []
+    if names:
+        # Further fields may be named as the cause or as the remedy. The longest name holds the words of others.
+        first = min(names, key=lambda name: (_place_of(failure, name), -len(name)))
+        return replace(form, profile=replace(profile, dropped=profile.dropped | {first}))
     return None
 
 
 def _by_roles(form: RequestForm, words: str) -> RequestForm | None:
     profile = form.profile
-    if "role" not in words and "system" not in words and "alternat" not in words and "conversation" not in words:
+    if not any(word in words for word in _ABOUT_ROLES):
         return None
     if _NO_SYSTEM.search(words) and profile.system is not SystemPlace.USER:
+        return replace(form, profile=replace(profile, system=SystemPlace.USER, alternates=True, user_first=True))
+    if _TOP_LEVEL_SYSTEM.search(words) and profile.system is SystemPlace.FIRST:
         return replace(form, profile=replace(profile, system=SystemPlace.USER, alternates=True, user_first=True))
     if _SYSTEM_FIRST.search(words) and profile.system is SystemPlace.ANYWHERE:
         return replace(form, profile=replace(profile, system=SystemPlace.FIRST))
@@ -234,46 +301,83 @@ def _by_tools(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -
     about_schema = "schema" in words or "unknown name" in words or "parameters" in words
     if about_schema:
         found = [
-            word
-            for word in _KEYWORDS
-            if word not in profile.dropped_keywords and re.search(rf"(?<!\w){re.escape(word.lower())}(?!\w)", words)
+            word for word in _KEYWORDS if word not in profile.dropped_keywords and re.search(_keyword(word), words)
         ]
         if found:
             return replace(form, profile=replace(profile, dropped_keywords=profile.dropped_keywords | set(found)))
     return None
 
 
+def _keyword(word: str) -> str:
+    written = re.escape(word.lower())
+    return rf"['\"`]{written}\\?['\"`]" if word in _ENGLISH else rf"(?<!\w){written}(?!\w)"
+
+
 def _by_media(form: RequestForm, words: str, sent: SentFeatures) -> RequestForm | None:
-    profile = form.profile
     if not sent.has_media or not _MEDIA.search(words):
         return None
     names_images, names_files = bool(_IMAGES_ONLY.search(words)), bool(_FILES_ONLY.search(words))
-    if names_files and not names_images and profile.documents:
-        return replace(form, profile=replace(profile, documents=frozenset()))
-    if names_images and not names_files and profile.images:
-        return replace(form, profile=replace(profile, images=False))
-    if profile.images or profile.documents:
-        return replace(form, profile=replace(profile, images=False, documents=frozenset()))
-    return None
+    kinds = set(sent.media_kinds)
+    if names_images and not names_files:
+        kinds &= {MediaKind.IMAGE}
+    if names_files and not names_images:
+        kinds &= {MediaKind.DOCUMENT}
+    passes = _BAD_MEDIA.search(words) is not None
+    return _without_media(form, replace(sent, media_kinds=kinds), passes=passes) or _without_media(
+        form, sent, passes=passes
+    )
+
+
+def _without_media(form: RequestForm, sent: SentFeatures, *, passes: bool = False) -> RequestForm | None:
+    """Return the form without the kinds of media that were sent; None if it has none. It ``passes`` if only the files
+    of this request are at fault."""
+    profile, facts = form.profile, dict[str, object]()
+    if MediaKind.IMAGE in sent.media_kinds and profile.images:
+        facts["images"] = False
+    if MediaKind.DOCUMENT in sent.media_kinds and profile.documents:
+        facts["documents"] = frozenset()
+    if not facts:
+        return None
+    without = replace(profile, **facts)  # type: ignore[arg-type]  # names and values of two fields
+    return replace(
+        form, profile=without, passing=form.passing | facts.keys() if passes else form.passing - facts.keys()
+    )
 
 
 def _is_about_schema(words: str) -> bool:
     return any(
-        each in words for each in ("response_format", "json_schema", "json_object", "text.format", "outputconfig")
+        each in words
+        for each in (
+            *("response_format", "response format", "json_schema", "json_object", "json mode", "response mime type"),
+            *("text.format", "outputconfig", "structured output"),
+        )
     )
 
 
 def _names(failure: ProviderFailure, name: str) -> bool:
     """Return whether a refusal names a field: by ``param``, by its place, or in its text."""
-    # ``reasoning_effort`` is ``reasoning.effort`` over Responses, and some servers write ``reasoningEffort``.
-    written = re.escape(name.lower()).replace("_", "[._]?")
+    written = _written(name)
     param = failure.param.lower()
-    if param and (re.fullmatch(rf"(.*\.)?{written}", param) or re.split(r"[.\[]", param)[0] == name):
+    root = re.split(r"[.\[]", param)[0]
+    if param and root not in _PLACES and (re.fullmatch(rf"(.*\.)?{written}", param) or root == name):
         return True
-    if param and "." not in param and "[" not in param and param in ("messages", "tools", "input"):
+    if root in _PLACES or _IN_SCHEMA.search(failure.text.lower()):
         return False
     if not re.search(rf"(?<![\w.]){written}(?!\w)", failure.text.lower()):
         return False
     # Words such as ``metadata`` are words of English too: outside quotes they name the field of a complaint only.
     quoted = re.search(rf"['\"`]{written}\W", failure.text.lower())
     return bool(quoted) or "_" in name or any(word in failure.words for word in _WORDS)
+
+
+def _place_of(failure: ProviderFailure, name: str) -> int:
+    """Return where a refusal names a field, -1 for its ``param``."""
+    if re.search(rf"(^|\.){_written(name)}($|[.\[])", failure.param.lower()):
+        return -1
+    found = re.search(rf"(?<![\w.]){_written(name)}(?!\w)", failure.text.lower())
+    return found.start() if found is not None else len(failure.text)
+
+
+def _written(name: str) -> str:
+    """Return how refusals write a field: ``reasoning_effort`` is ``reasoning.effort`` or ``reasoningEffort`` too."""
+    return re.escape(name.lower()).replace("_", "[._]?")

@@ -227,7 +227,7 @@ class ModelCalls:
                 for chunk in chunks:
                     if is_empty:
                         is_empty = False
-                        self._profiles.learn(question.settings.model, form.profile, since)
+                        self._profiles.learn(question.settings.model, form.lasting(since), since)
                     yield chunk
                 if answer.size > size:
                     deadline = loop.time() + question.settings.timeout_seconds
@@ -238,7 +238,7 @@ class ModelCalls:
             await answer.aclose()
         for chunk in last:
             if isinstance(chunk, Finished):
-                self._profiles.learn(question.settings.model, answer.learned(form).profile, since)
+                self._profiles.learn(question.settings.model, answer.learned(form).lasting(since), since)
                 chunk = _with_dropped(chunk, question, form)
             yield chunk
 

@@ -35,6 +35,7 @@ class LaidQuestion:
             fields=fields,
             has_tools=bool(self.tools.tools),
             has_media=any(message.media for message in self.messages),
+            media_kinds=frozenset(media.kind for message in self.messages for media in message.media),
             has_parts=any(message.parts is not None for message in self.messages),
             has_schema=self.has_schema,
         )
