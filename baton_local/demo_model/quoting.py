@@ -10,8 +10,10 @@ from typing import Any
 MAX_QUOTES = 3
 MAX_CHARS = 400
 """Characters of a quote."""
-CLEAR = 0.5
-"""The share of a question's words that a passage has if it says something about the question."""
+CLEAR = 0.6
+"""The share of a question's words that a passage has if it says something about the question: both of two."""
+DEFINITION = 0.5
+"""What a sentence gains that says what the thing is that is asked for."""
 CLOSE = 0.75
 """The share of the best passage's match that others need to be quoted beside it."""
 SMALL_WORDS = frozenset(
@@ -33,7 +35,17 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*(?:\)|\Z)|\[[^\]\n]*\])")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[”\"')\]]*\s+(?=[\"“(`*\[]*[A-ZÄÖÜ0-9])")
-_ENDED = re.compile(r"[.!?:][”\"')\]*`]*\Z")
+_ENDED = re.compile(r"[.!?][”\"')\]*`]*\Z")
+"""How a sentence ends that says something by itself; one that ends with a colon needs what follows."""
+_DEFINITION = re.compile(
+    r"[\W_]*(?:(?:an?|the|ein|eine|der|die|das) )?(?P<term>[\w`*-]+(?: [\w`*-]+){0,3}?)"
+    r"\W* ?(?:is|are|means|ist|sind|:)\s",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"[{}]|\$\(|/dev/null|\s--?\w+ ['\"]|[=|&]{2}|</|\w\(\)\s*[:{]")
+_ASKS_WHAT = re.compile(
+    r"^(?:(?:and|so|please)\W+)*(?:what(?:'s| is| are)|was (?:ist|sind)|who(?:'s| is))\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,8 @@ def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
         best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), wanted)
         share = _share(wanted, f"{text} {source} {section}")
         if best is not None and share >= CLEAR:
-            found.append((share + _share(wanted, best.text), best, {**passage, "quote": quote}))
+            gain = DEFINITION if _ASKS_WHAT.match(question) and _defines(best.text, wanted) else 0.0
+            found.append((share + _share(wanted, best.text) + gain, best, {**passage, "quote": quote}))
     found.sort(key=lambda each: -each[0])  # of equal ones the one that was ranked higher stays first
     prose = max((match for match, best, _ in found if not best.is_row), default=0.0)
     if any(best.is_whole for _, best, _ in found):
@@ -94,6 +107,12 @@ def _alike(word: str, other: str) -> bool:
     return len(shorter) > 5 and shorter[:-2] == longer[: len(shorter) - 2] and len(longer) - len(shorter) < 3
 
 
+def _defines(sentence: str, wanted: Sequence[str]) -> bool:
+    """Return whether a sentence begins with what is asked for, and says what it is."""
+    match = _DEFINITION.match(sentence)
+    return match is not None and _share(wanted, match["term"]) == 1
+
+
 def _without_headings(text: str, headings: Sequence[str]) -> str:
     """A passage without the headings that it begins with."""
     while text := text.lstrip("# \n"):
@@ -108,12 +127,16 @@ def _without_headings(text: str, headings: Sequence[str]) -> str:
 def _quote(text: str, wanted: Sequence[str]) -> tuple[_Piece | None, str]:
     """The sentence with most of the words, and the same with the one that follows, if there is room."""
     pieces = list(_pieces(text))
-    usable = [piece for piece in pieces if len(piece.text.split()) > 2 and _share(wanted, piece.text)]
+    usable = [
+        piece
+        for piece in pieces
+        if len(piece.text.split()) > 2 and _share(wanted, piece.text) and not _CODE.search(piece.text)
+    ]
     usable = [piece for piece in usable if piece.is_whole] or usable
     if not usable:
         return None, ""
     # The first of equal ones; a row only if no sentence has as many words.
-    best = max(usable, key=lambda piece: (_share(wanted, piece.text), not piece.is_row))
+    best = max(usable, key=lambda piece: (_share(wanted, piece.text), _defines(piece.text, wanted), not piece.is_row))
     quote = best.text if len(best.text) <= MAX_CHARS else f"{best.text[:MAX_CHARS].rsplit(' ', 1)[0]} …"
     for piece in pieces[pieces.index(best) + 1 :][:1]:
         if piece.is_whole and not piece.is_row and not best.is_row and len(quote) + len(piece.text) < MAX_CHARS:

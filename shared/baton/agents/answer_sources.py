@@ -123,8 +123,10 @@ def _title(source: Source) -> str:
 
 
 def _stands_at(source: Source, place: str) -> bool:
-    """Return whether a citation's page or section is that of the passage."""
+    """Return whether a citation's page or section is that of the passage, or neither has one."""
     page, section = source.get("page"), str(source.get("section") or "").rsplit(" > ", maxsplit=1)[-1].strip()
+    if page is None and not section:
+        return not place.strip(" ,.:\"'”»`*_")
     if page is not None and re.search(rf"(?<!\d){page}(?!\d)", place):
         return True
     return bool(section) and section.casefold() in place.casefold()

@@ -54,7 +54,27 @@ def test_at_most_three_are_quoted_and_the_best_comes_first() -> None:
     assert found == [CRYOSTAT, *others[:2]]
 
 
+def test_what_says_what_a_thing_is_comes_first() -> None:
+    used = "Each telescope has a cryostat that is cold."
+    told = "A **cryostat** is a vessel that keeps cold."
+    assert quoted("What is a cryostat?", used, told)[0] == told
+    assert quoted("What is a cryostat?", f"{used} {told}") == [told]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Run it with the cryostat refilled, save this as `refill.py`:",
+        "call /cryostat -d '{\"refilled\": true}' > /dev/null",
+        "The cryostat of France is empty.",
+    ],
+)
+def test_code_and_what_only_leads_to_it_and_half_of_the_words_are_no_answer(text: str) -> None:
+    assert quoted(QUESTION, text, CRYOSTAT) == [CRYOSTAT]
+
+
 def test_what_is_not_about_the_question_is_not_quoted() -> None:
+    assert quoted("What is the capital of France?", "What is the capital of Italy? Rome is a capital.") == []
     assert quoted(QUESTION, "Tickets are sold at the gate.") == []
     assert quoted("Wie oft?", CRYOSTAT) == []
 
