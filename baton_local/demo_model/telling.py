@@ -20,6 +20,8 @@ _CHAT = re.compile(
     re.IGNORECASE,
 )
 _EMPTY = frozenset("be do have can will would like love go come".split())  # noqa: SIM905
+_END_OF_DAY = "~"
+"""A time after all others of a day."""
 _SAID = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<said>.+)[”\"]\.?$", re.DOTALL)
 
 
@@ -60,12 +62,14 @@ def answer_from(earlier: Sequence[str], said: str) -> str:
 def recollections(recalled: Sequence[Any], said: str) -> list[dict[str, Any]]:
     """Return the recalled messages and facts that answer a question, each with the ``quote`` that does.
 
-    Of what changes, the newest counts. Where a fact and a message of one day differ, the fact does: it knows what has
-    replaced the message.
+    Of what changes, the newest counts. A fact that no recalled message says is the newest of its day: it knows what has
+    replaced the messages.
     """
     items = [each for each in recalled if isinstance(each, dict) and _is_users(each)]
-    items = [each for _, each in sorted(enumerate(items), key=lambda pair: (*_age(pair[1]), -pair[0]))]
     told = [(statement, item) for item in items for statement in statements(_first_person(str(item.get("text", ""))))]
+    told = [
+        told[place] for place in sorted(range(len(told)), key=lambda place: (*_said_at(*told[place], told), -place))
+    ]
     every = [statement for statement, _ in told]
     if wants_everything(said):
         chosen = everything(every)
@@ -73,11 +77,11 @@ def recollections(recalled: Sequence[Any], said: str) -> list[dict[str, Any]]:
         chosen = [answer.statement for asked in questions(said) for answer in answers(asked, every)]
     found: list[dict[str, Any]] = []
     for statement in chosen:
-        alike = [item for other, item in told if other.told.casefold() == statement.told.casefold()]
-        newest = max(str(item.get("date", "")) for item in alike)
-        of_that_day = [item for item in alike if item.get("date", "") == newest]
-        item = next((each for each in of_that_day if each.get("kind") == "message"), of_that_day[-1])
-        quoted = {**item, "quote": _quote(statement, str(item.get("text", "")))}
+        same = [pair for pair in told if _is_same(pair[0], statement)]
+        newest = max(str(item.get("date", "")) for _, item in same)
+        of_that_day = [pair for pair in same if pair[1].get("date", "") == newest]
+        told_by, item = next((pair for pair in of_that_day if pair[1].get("kind") == "message"), of_that_day[-1])
+        quoted = {**item, "quote": _quote(told_by, str(item.get("text", "")))}
         if quoted not in found:
             found.append(quoted)
     return found
@@ -137,8 +141,23 @@ def _is_users(item: dict[str, Any]) -> bool:
     return item.get("kind") == "fact" or (item.get("kind") == "message" and item.get("role") == "user")
 
 
-def _age(item: dict[str, Any]) -> tuple[str, bool]:
-    return str(item.get("date", "")), item.get("kind") == "fact"
+def _said_at(
+    statement: Statement, item: dict[str, Any], told: Sequence[tuple[Statement, dict[str, Any]]]
+) -> tuple[str, str]:
+    """Return the day and the time of a statement, as far as they are known; a fact's time is that of its message."""
+    day = str(item.get("date", ""))
+    if item.get("kind") == "message":
+        return day, str(item.get("at", ""))
+    times = [
+        str(other.get("at", ""))
+        for said, other in told
+        if other.get("kind") == "message" and other.get("date") == day and _is_same(said, statement)
+    ]
+    return day, max(times, default=_END_OF_DAY)
+
+
+def _is_same(statement: Statement, other: Statement) -> bool:
+    return statement.told.casefold() == other.told.casefold()
 
 
 def _first_person(text: str) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.running_conversation import RunningConversation
+from baton.memory.episodes.episode_documents import MESSAGE
 from baton.memory.recalled import NOTHING_RECALLED, Recalled, RecalledItem
 
-MAX_RECALLED = 3
+MAX_RECALLED = 5
 """Recalled items that a request names, the best ones. Endpoints limit the number of values to 16."""
-MAX_RECALLED_OF_CONSULTED = 5
-"""The same for an agent that another one consults: it has no workflow to tell of."""
+MAX_RECALLED_IN_WORKFLOW = 3
+"""The same in a workflow, whose data are values too."""
 MAX_SECTION_CHARS = 80
 """Characters of the headings above a chunk, the innermost ones."""
 MAX_RECALLED_CHARS = 480
@@ -28,7 +30,8 @@ def call_metadata(
     if recalled.procedures:
         draft = recalled.procedures[0].draft
         told |= {"skill.name": draft.name, "skill.steps": [step.text for step in draft.steps]}
-    told |= dict(_recalled(recalled, MAX_RECALLED if conversation is not None else MAX_RECALLED_OF_CONSULTED))
+    is_in_workflow = conversation is not None and conversation.workflow is not None
+    told |= dict(_recalled(recalled, MAX_RECALLED_IN_WORKFLOW if is_in_workflow else MAX_RECALLED))
     if conversation is None:
         return told
     if conversation.resumable:
@@ -42,17 +45,24 @@ def call_metadata(
 
 
 def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what is remembered, best first."""
+    """Yield what is remembered, best first. Of messages of one day it is told which was said later."""
     items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
-    for number, item in enumerate(sorted(items, key=lambda item: -(item.score or 0.0))[:limit], start=1):
-        yield f"recalled.{number}", _told(item)
+    best = sorted(items, key=lambda item: -(item.score or 0.0))[:limit]
+    days = Counter(_day(item) for item in best)
+    for number, item in enumerate(best, start=1):
+        yield f"recalled.{number}", _told(item, has_time=item.kind == MESSAGE and days[_day(item)] > 1)
 
 
-def _told(item: RecalledItem) -> dict[str, Any]:
-    """Return an item with as much of its text as fits."""
+def _day(item: RecalledItem) -> str:
     day = item.day or (item.at.date() if item.at is not None else None)
-    date = day.isoformat() if day is not None else ""
-    told = {"kind": item.kind, "date": date, "source": item.title[:80], "role": item.role, "text": ""}
+    return day.isoformat() if day is not None else ""
+
+
+def _told(item: RecalledItem, *, has_time: bool) -> dict[str, Any]:
+    """Return an item with as much of its text as fits."""
+    told = {"kind": item.kind, "date": _day(item), "source": item.title[:80], "role": item.role, "text": ""}
+    if has_time and item.at is not None:
+        told["at"] = item.at.isoformat(timespec="seconds")
     citation = item.source.citation if item.source is not None else None
     if citation is not None:
         told |= {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}

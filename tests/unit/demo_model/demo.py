@@ -84,8 +84,12 @@ class Demo:
         """What the main agent has answered to the user's message, in the end."""
         return (await self.say(text))[-1][1]
 
-    def remember_by_meaning(self, encoder: SentenceEncoder) -> None:
-        """Let texts be found by the sentence encoder of the local cloud, in place of a fake."""
+    async def remember_by_meaning(self, encoder: SentenceEncoder, *questions: str) -> None:
+        """Let texts be found by the sentence encoder of the local cloud, in place of a fake.
+
+        The ``questions`` are encoded before they are asked: a busy machine takes longer than retrievals wait.
+        """
+        await encoder.encode(list(questions))
 
         async def embed(texts: Sequence[str], **_: Any) -> Sequence[Vector]:
             return [tuple(float(place) for place in vector) for vector in (await encoder.encode(list(texts))).vectors]

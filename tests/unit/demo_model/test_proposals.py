@@ -93,7 +93,7 @@ async def test_the_next_question_is_answered(demo: Demo, said: str, question: st
 async def test_a_new_conversation_remembers_it(
     demo: Demo, encoder: SentenceEncoder, said: str, question: str, answer: str
 ) -> None:
-    demo.remember_by_meaning(encoder)
+    await demo.remember_by_meaning(encoder, question)
     await demo.say(said)
     await demo.begin_another()
     told = await demo.answer(question)
@@ -103,7 +103,7 @@ async def test_a_new_conversation_remembers_it(
 
 
 async def test_a_new_conversation_knows_what_has_changed_since(demo: Demo, encoder: SentenceEncoder) -> None:
-    demo.remember_by_meaning(encoder)
+    await demo.remember_by_meaning(encoder, "I moved to Graz.", "Where do I live?", "What is my name?")
     await demo.say("My name is Ada and I live in Vienna.")
     await demo.begin_another()
     demo.harness.clock.advance(timedelta(days=1).total_seconds())

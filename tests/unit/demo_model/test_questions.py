@@ -153,6 +153,20 @@ def test_of_past_conversations_the_latest_counts_and_facts_before_messages() -> 
     assert [each["quote"] for each in recollections(known, "What is my pin?")] == ["The user said: “My pin is 2”"]
 
 
+def test_within_a_day_the_later_message_counts_and_a_fact_is_as_old_as_its_message() -> None:
+    first, later = (
+        message(ADA, at="2026-03-14T09:00:00+00:00"),
+        message("I moved to Graz.", at="2026-03-14T10:00:00+00:00"),
+    )
+    known = [fact("The user said: “I live in Vienna.”"), first, message("Noted.", role="assistant"), later]
+    assert [each["quote"] for each in recollections(known, "Where do I live?")] == ["I moved to Graz."]
+    told = [
+        message("I'm a nurse and my pin is 7.", at="2026-03-14T09:00:00+00:00"),
+        fact("The user said: “My pin is 7.”"),
+    ]
+    assert [each["quote"] for each in recollections(told, "What is my pin?")] == ["My pin is 7."]
+
+
 @pytest.mark.parametrize(
     "text", ["The user lives in Oslo.", "The user said: “I live in Oslo.”", "The user's home is in Oslo."]
 )

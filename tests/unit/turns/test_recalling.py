@@ -25,7 +25,7 @@ from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
-from tests.harness.remembered import learn, remember
+from tests.harness.remembered import MARCH, learn, remember
 
 QUESTION = "What is my cat called?"
 TOLD = '- 2026-03-14: the user said: "My cat is called Miso."'
@@ -153,6 +153,17 @@ async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
     recalled = dict(harness.model.asked[-1].settings.metadata["recalled.1"])
     assert recalled.pop("text") == "My cat is called Miso."
     assert recalled == {"kind": "message", "date": "2026-03-14", "source": "the user said", "role": "user"}
+
+
+async def test_the_model_is_told_which_message_of_a_day_was_said_later() -> None:
+    harness = Harness(recalls=True)
+    for minutes, name in enumerate(("Miso", "Nori", "Tofu")):
+        at = MARCH + timedelta(minutes=minutes, days=minutes // 2)
+        await remember(harness.search, harness.embedder, harness.ada, f"My cat is called {name}.", at=at)
+    await harness.say(content=QUESTION)
+    metadata = harness.model.asked[-1].settings.metadata
+    told_at = {metadata[f"recalled.{n}"]["text"][17:-1]: metadata[f"recalled.{n}"].get("at") for n in (1, 2, 3)}
+    assert told_at == {"Miso": "2026-03-14T09:26:00+00:00", "Nori": "2026-03-14T09:27:00+00:00", "Tofu": None}
 
 
 @pytest.mark.parametrize(("role", "recalled"), [("user", True), ("assistant", False)])
