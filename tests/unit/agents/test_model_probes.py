@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx2 as httpx
@@ -15,6 +16,7 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.agents.configured_models import configured_models
 from baton.agents.model_checks import ModelChecks
 from baton.agents.model_probes import ModelProbes
+from baton.composition.app import build
 from baton.domain.agent import AgentDefinition, ModelChoice
 from baton.domain.errors import (
     ModelError,
@@ -33,20 +35,22 @@ from baton_testing.fakes.agent_catalog import FakeAgentCatalog, agent
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.fault_model import chunk, usage_chunk
 from tests.harness.able_model import AbleModel
+from tests.harness.harness import Harness
 
 SERVERS = {"own": Provider(base_url="http://model.test/v1")}
 
 
 def checks_of(model: ChatModel, *agents: AgentDefinition, embedder: FakeEmbedder | None = None) -> ModelChecks:
-    return ModelChecks(
+    ports = replace(
+        Harness().ports,
         model=model,
-        embedder=lambda: embedder or FakeEmbedder(),
+        embedder=embedder or FakeEmbedder(),
         catalog=FakeAgentCatalog(*agents),
-        providers=SERVERS,
+        model_providers=SERVERS,
         default_model="big",
         light_model="small",
-        seconds=5.0,
     )
+    return build(ports).model_checks
 
 
 async def report_of(model: ChatModel, *agents: AgentDefinition, name: str = "big") -> ModelReport:

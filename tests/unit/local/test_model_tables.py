@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from baton.agents.model_checks import ModelChecks
+from baton.composition.app import build
 from baton.domain.errors import ModelMisconfigured
 from baton.domain.model_providers import Provider
 from baton.domain.model_report import Ability
@@ -15,20 +17,26 @@ from baton_local.model_tables import HEAD, ModelTables, is_own
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog, agent
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.harness.able_model import AbleModel
+from tests.harness.harness import Harness
 
 DEMO = "http://127.0.0.1:8080/local/"
 WAIT_SECONDS = 10.0
 
 
 def checks_of(model: AbleModel, address: str = "http://model.test/v1") -> ModelChecks:
-    return ModelChecks(
+    ports = replace(
+        Harness().ports,
         model=model,
-        embedder=FakeEmbedder,
+        embedder=FakeEmbedder(),
         catalog=FakeAgentCatalog(agent(model={"fallback": ["bedrock/nova"]})),
-        providers={"default": Provider(base_url=address), "bedrock": Provider.model_validate({"kind": "bedrock"})},
+        model_providers={
+            "default": Provider(base_url=address),
+            "bedrock": Provider.model_validate({"kind": "bedrock"}),
+        },
         default_model="big",
         light_model="small",
     )
+    return build(ports).model_checks
 
 
 class Printed:
