@@ -33,8 +33,8 @@ from tests.fault_model import (
 BEFORE: dict[str, tuple[Behaviour, str, bool]] = {
     "too many requests": (rate_limited(retry_after="0"), "model_rate_limited", True),
     "an outage": (unavailable(), "model_unavailable", True),
-    "a wrong key": (unauthorized(), "model_refused", False),
-    "an unknown model": (status(404), "model_refused", False),
+    "a wrong key": (unauthorized(), "model_misconfigured", False),
+    "an unknown model": (status(404), "model_misconfigured", False),
     "a filtered question": (filtered_prompt(), "content_filtered", False),
     "silence": (silence(), "model_timeout", True),
     "no connection": (refused_connection(), "model_unavailable", True),
@@ -101,7 +101,9 @@ async def test_over_the_socket_a_failed_run_keeps_what_was_said(
     after = await socket.say("Go on", thread_id=thread_id)
     assert after[-1]["type"] == "RUN_FINISHED"
     assert after[0]["metadata"]["seq"] == error["metadata"]["seq"] + 1
-    assert model.requests[-1].said[0] == ("user", "Tell me a story")
+    # A question that was filtered would be filtered again, so no later prompt holds it.
+    first = "Go on" if code == "content_filtered" else "Tell me a story"
+    assert model.requests[-1].said[0] == ("user", first)
 
 
 @pytest.mark.parametrize("fault", ["a wrong key", "a filtered question", "too many requests"])
@@ -123,7 +125,7 @@ async def test_a_run_over_http_fails_as_a_stream(alice: User, model: FaultModel)
     model.script(unauthorized())
     run = await alice.run(run_input("Hello"))
     check_run(run)
-    assert (run[-1]["type"], run[-1]["code"]) == ("RUN_ERROR", "model_refused")
+    assert (run[-1]["type"], run[-1]["code"]) == ("RUN_ERROR", "model_misconfigured")
 
 
 async def test_what_may_be_repeated_is_repeated_and_nobody_notices(alice: User, model: FaultModel) -> None:

@@ -59,7 +59,7 @@ CHAT = (
     Family("bedrock-gateway", "anthropic.claude-sonnet-4-5"),
     Family("ollama", "qwen3.5"),
     Family("ollama", "unknown"),
-    Family("ollama-no-finish", "llama3.2"),
+    Family("ollama-no-finish", "llama3.2", "127.0.0.1:11434"),
     Family("llama-cpp", "unknown"),
     Family("llama-cpp-500", "unknown"),
     Family("lm-studio", "unknown"),

@@ -135,6 +135,8 @@ class ModelProfile:
     max_document_bytes: int | None = None
     breaks_special_tokens: bool = False
     """Whether special tokens of chat templates in the text of users and tools would become turns."""
+    ends_without_reason: bool = False
+    """Whether the end of the stream ends an answer that tells no reason to stop. Otherwise it counts as broken off."""
     thinks_first: bool = False
     """Whether answers begin with thinking that only a closing tag ends. Learned, never declared."""
     context_tokens: int | None = None

@@ -123,8 +123,8 @@ class ChatAnswer:
         chunks = self._separated(self._tags.end())
         if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong
-        if self.reason is None and self.size and self._has_end_mark:
-            self.reason = FinishReason.STOP  # some servers tell no reason, but end the stream as one that is complete
+        if self.reason is None and self._has_end_mark and self._is_complete:
+            self.reason = FinishReason.STOP
         if self.reason is None:
             raise ModelUnavailable
         drafts = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
@@ -138,6 +138,13 @@ class ChatAnswer:
         )
         finished = Finished(self.reason, self._model, self._usage, self._parts(calls), dropped)
         return [*chunks, *calls, finished]
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether an answer without a reason to stop has its end: whole calls, or a server that tells no reasons."""
+        if self._fragments.are_whole:
+            return True
+        return self._profile.ends_without_reason and (self._has_text or self._fragments.size > 0)
 
     @property
     def _has_end_mark(self) -> bool:

@@ -74,6 +74,11 @@ class ToolCallFragments:
                 del self._drafts[MAX_CALLS:]
                 raise TooManyCalls
 
+    @property
+    def are_whole(self) -> bool:
+        """Whether there are calls, and each has a name and complete arguments."""
+        return bool(self._drafts) and all(draft.name and draft.is_whole for draft in self._drafts)
+
     def take(self, *, cut: bool) -> list[ToolCall]:
         """Return and clear the calls, in order, without those whose arguments were ``cut`` off.
 
