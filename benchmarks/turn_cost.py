@@ -149,6 +149,7 @@ class MeteredPorts(AwsPorts):
         self.catalog = AgentFiles.load(ROOT / "agents", "assistant")
         self.counter = TiktokenCounter(TOKENIZER)
         self.default_model = self.light_model = "scripted"
+        self.model_providers, self.model_profiles = {}, {}
         self.title_source = TitleSource.MODEL
         self.tools, self.agent_client = NoTools(), NoRemoteAgents()
 

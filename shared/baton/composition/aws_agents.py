@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from baton.composition.aws_stores import AwsStorePorts
 
@@ -79,11 +79,17 @@ class AwsAgentPorts(AwsStorePorts):
         return self._context_lengths(model)
 
     @cached_property
-    def _context_lengths(self) -> Callable[[str], int | None]:
-        from baton.adapters.models.context_lengths import context_lengths
+    def model_profiles(self) -> Mapping[str, Mapping[str, Any]]:
+        """The facts about models that the operator declares."""
         from baton.adapters.models.profile_overrides import profile_overrides
 
-        lengths = context_lengths(self.model_providers, profile_overrides(self.model_settings.profiles))
+        return profile_overrides(self.model_settings.profiles)
+
+    @cached_property
+    def _context_lengths(self) -> Callable[[str], int | None]:
+        from baton.adapters.models.context_lengths import context_lengths
+
+        lengths = context_lengths(self.model_providers, self.model_profiles)
         return lru_cache(maxsize=1_000)(lengths)  # tenants name models, so their number has no other bound
 
     @cached_property

@@ -63,6 +63,7 @@ class _Ports(AwsPorts):
         self.table, self.bodies = table, bodies
         self.catalog = FakeAgentCatalog(ASSISTANT)
         self.default_model = self.light_model = "fault-1"
+        self.model_providers, self.model_profiles = {}, {}
         self.counter = TiktokenCounter(TOKENIZER)
         self.agent_client = ScriptedAgentClient()
         self.files, self.queue, self.closings = FakeFiles(), FakeTurnQueue(), FakeClosings()
