@@ -18,10 +18,11 @@ CLOSE = 0.75
 """The share of the best passage's match that others need to be quoted beside it."""
 SMALL_WORDS = frozenset(
     """
-    a about after all also am an and any are as at be been before being best but by can could did do does for from get
-    give had has have he her his how i if in into is it its list many may me more most much must my need of often on or
-    our please practice practices shall she should show so tell than that the their them there they this to us use was
-    we were what when where which who whom whose why will with would you your explain
+    a about after all also am an and any are as at be been before being best between but by can compare cons could
+    did difference do does for from get give had has have he her his how i if in into is it its list many may me
+    more most much must my need of often on or our please practice practices pros shall she should show so tell than
+    that the their them there they this to us use was we were what when where which who whom whose why will with
+    would you your explain
     aber als am an auch auf aus bei bin bis bitte da das dass dein dem den der des die du ein eine einem einen einer
     eines er es für gibt hat habe haben ich ihr im in ist ja kann kannst können man mein mich mir mit muss müssen nach
     nicht noch oder oft sein sich sie sind so soll und uns unser vom von vor wann war warum was welche welchem welchen
@@ -43,6 +44,8 @@ _DEFINITION = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"[{}]|\$\(|/dev/null|\s--?\w+ ['\"]|[=|&]{2}|</|\w\(\)\s*[:{]")
+_ASKED = re.compile(r"[\"“][^\"“”]{0,200}\?[\"”]")
+"""A question that a sentence quotes: it tells what may be asked, and not the answer."""
 _ASKS_WHAT = re.compile(
     r"^(?:(?:and|so|please)\W+)*(?:what(?:'s| is| are)|was (?:ist|sind)|who(?:'s| is))\b", re.IGNORECASE
 )
@@ -130,7 +133,9 @@ def _quote(text: str, wanted: Sequence[str]) -> tuple[_Piece | None, str]:
     usable = [
         piece
         for piece in pieces
-        if len(piece.text.split()) > 2 and _share(wanted, piece.text) and not _CODE.search(piece.text)
+        if len(piece.text.split()) > 2
+        and _share(wanted, piece.text)
+        and not (_CODE.search(piece.text) or _ASKED.search(piece.text))
     ]
     usable = [piece for piece in usable if piece.is_whole] or usable
     if not usable:

@@ -67,6 +67,7 @@ def test_what_says_what_a_thing_is_comes_first() -> None:
         "Run it with the cryostat refilled, save this as `refill.py`:",
         "call /cryostat -d '{\"refilled\": true}' > /dev/null",
         "The cryostat of France is empty.",
+        'To see it, ask "How often must the cryostat be refilled?".',
     ],
 )
 def test_code_and_what_only_leads_to_it_and_half_of_the_words_are_no_answer(text: str) -> None:
