@@ -42,11 +42,15 @@ class ProviderParts:
 
     @classmethod
     def of(cls, origin: str, replay: Replay, parts: Sequence[Mapping[str, Any]]) -> ProviderParts | None:
-        """Return the parts; None if there is nothing to send back, or if they exceed ``MAX_PARTS_BYTES``."""
+        """Return the parts.
+
+        Returns None if there is nothing to send back, if they exceed ``MAX_PARTS_BYTES``, or if no request can hold
+        them: numbers that JSON does not have, or text that UTF-8 does not.
+        """
         if replay is Replay.NEVER or not any(part.keys() - {"text", "call"} for part in parts):
             return None
         try:
-            size = len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            size = len(json.dumps(parts, ensure_ascii=False, allow_nan=False).encode())
         except (TypeError, ValueError, RecursionError):
             return None
         if size > MAX_PARTS_BYTES:

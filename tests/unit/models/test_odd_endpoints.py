@@ -10,8 +10,9 @@ import httpx2
 import pytest
 
 from baton.adapters.openai import OpenAIChatModel
-from baton.domain.errors import ContextTooLong, ModelError, ModelUnavailable
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelUnavailable
 from baton.domain.message import Role
+from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton_testing.fakes.thread_files import MemoryThreadFiles
 
@@ -152,3 +153,90 @@ async def test_an_endpoint_that_refuses_without_end_is_asked_a_bounded_number_of
     with pytest.raises(ModelError):
         await ask(endpoint, extra=extra)
     assert len(endpoint.bodies) <= 10
+
+
+@pytest.mark.parametrize(
+    ("ending", "error"),
+    [
+        ("content_filter: PROHIBITED_CONTENT", ContentFiltered),
+        ("safety", ContentFiltered),
+        ("RECITATION", ContentFiltered),
+        ("sensitive", ContentFiltered),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", ModelUnavailable),
+        ("network_error", ModelUnavailable),
+        ("insufficient_system_resource", ModelUnavailable),
+        ("abort", ModelUnavailable),
+    ],
+)
+async def test_an_ending_that_is_none_is_an_error(ending: str, error: type[ModelError]) -> None:
+    with pytest.raises(error):
+        await ask(Endpoint(lambda _: sse(chunk({"content": "Half"}), chunk({}, ending))))
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [("MAX_TOKENS", FinishReason.LENGTH), ("eos", FinishReason.STOP), ({"odd": 1}, FinishReason.STOP)],
+)
+async def test_endings_are_read_in_any_form(ending: Any, reason: FinishReason) -> None:
+    chunks = await ask(Endpoint(lambda _: sse(chunk({"content": "Fine."}), chunk({}, ending))))
+    assert [each.reason for each in chunks if isinstance(each, Finished)] == [reason]
+
+
+@pytest.mark.parametrize("content", [["Fi", "ne."], {"type": "text", "text": "Fine."}, [{"text": "Fine."}]])
+async def test_content_is_read_in_any_form(content: Any) -> None:
+    assert text(await ask(Endpoint(lambda _: sse(chunk({"content": content}, "stop"))))) == "Fine."
+
+
+async def test_a_whole_answer_may_come_as_one_event() -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Fine."}, "finish_reason": "stop"}
+    assert text(await ask(Endpoint(lambda _: sse({"id": "c", "model": "m", "choices": [choice]})))) == "Fine."
+
+
+async def test_json_that_is_nested_too_deeply_is_a_failure_of_the_model() -> None:
+    nested = "[" * 9_000 + "]" * 9_000
+    event = f'data: {{"id": "c", "x": {nested}, "choices": []}}\n\n'.encode()
+
+    def answer(_: dict[str, Any]) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Stream(event))
+
+    with pytest.raises(ModelUnavailable):
+        await ask(Endpoint(answer))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud83d"])
+async def test_parts_that_no_request_can_hold_are_not_kept(value: Any) -> None:
+    call = {
+        "index": 0,
+        "id": "c1",
+        "function": {"name": "add", "arguments": "{}"},
+        "extra_content": {"signature": value},
+    }
+    chunks = await ask(Endpoint(lambda _: sse(chunk({"tool_calls": [call]}), chunk({}, "tool_calls"))))
+    assert [each.provider_parts for each in chunks if isinstance(each, Finished)] == [None]
+
+
+async def test_halves_of_characters_in_the_prompt_are_mended() -> None:
+    endpoint = Endpoint(lambda _: sse(chunk({"content": "Fine."}, "stop")))
+    prompts = [
+        Prompt(Role.USER, "\ud83d"),
+        Prompt(Role.ASSISTANT, "\ud83d", tool_calls=(ToolCall("c1", "add", '{"a": "\ud83d"}'),)),
+        Prompt(Role.TOOL, "\ud83d", tool_call_id="c1"),
+    ]
+    assert text(await ask(endpoint, prompts)) == "Fine."
+    sent = endpoint.bodies[0]["messages"]
+    assert [message["content"] for message in sent] == ["\ufffd"] * 3
+    assert sent[1]["tool_calls"][0]["function"]["arguments"] == '{"a": "\ufffd"}'
+
+
+async def test_a_connection_that_breaks_is_an_outage() -> None:
+    class Broken(Stream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield self._body
+            raise httpx2.ReadError("reset")
+
+    def answer(_: dict[str, Any]) -> httpx2.Response:
+        body = f"data: {json.dumps(chunk({'content': 'Half'}))}\n\n".encode()
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Broken(body))
+
+    with pytest.raises(ModelUnavailable):
+        await ask(Endpoint(answer))

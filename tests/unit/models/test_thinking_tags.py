@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.models.thinking_tags import ThinkingTags
+from baton.adapters.models.thinking_tags import TAGS, ThinkingTags
 
 
 def read(pieces: list[str], *, thinks_first: bool = False) -> tuple[str, str, bool]:
@@ -87,3 +87,19 @@ def test_a_model_that_is_known_to_think_first_is_waited_for() -> None:
 
 def test_a_model_that_thinks_first_but_does_not_this_time_still_answers() -> None:
     assert read(["Hel", "lo."], thinks_first=True) == ("Hello.", "", False)
+
+
+@pytest.mark.parametrize("opening", list(TAGS))
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_the_tags_of_all_models_are_known_wherever_they_are_split(opening: str, size: int) -> None:
+    said = f"{opening}A plan, 1 < 2 [and more].\n{TAGS[opening]}\n\nHello <b>[you]</b>."
+    tags, text, thinking = ThinkingTags(), "", ""
+    for found in [*(tags.take(said[at : at + size]) for at in range(0, len(said), size)), tags.end()]:
+        text, thinking = ("" if found.takes_back else text) + found.text, thinking + found.thinking
+    assert (text.strip(), thinking.strip()) == ("Hello <b>[you]</b>.", "A plan, 1 < 2 [and more].")
+
+
+def test_an_answer_that_quotes_tags_without_end_is_read_in_time_that_its_length_bounds() -> None:
+    tags = ThinkingTags()
+    text = "".join(tags.take("It is `</think>`. ").text for _ in range(20_000)) + tags.end().text
+    assert text == "It is `</think>`. " * 20_000

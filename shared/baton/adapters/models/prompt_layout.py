@@ -14,6 +14,7 @@ from baton.adapters.models.content import LaidMessage, Piece
 from baton.adapters.models.profile import ModelProfile, SystemPlace
 from baton.domain.message import Content, Role
 from baton.domain.provider_parts import ProviderParts, Replay
+from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Prompt
 
@@ -72,7 +73,7 @@ def plain_text(content: Content) -> str:
 def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head: bool, is_current: bool) -> LaidMessage:
     profile = layout.profile
     if prompt.role in (Role.SYSTEM, Role.CONTEXT):
-        text = plain_text(prompt.content)
+        text = encodable(plain_text(prompt.content))
         if is_head or profile.system is SystemPlace.ANYWHERE:
             return LaidMessage(Role.SYSTEM, (text,), ends_prefix=prompt.ends_prefix)
         return LaidMessage(Role.USER, (NOTE.format(text=text),), ends_prefix=prompt.ends_prefix)
@@ -80,8 +81,8 @@ def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head:
         parts = _own_parts(prompt.provider_parts, layout, is_current=is_current)
         return LaidMessage(
             Role.ASSISTANT,
-            (plain_text(prompt.content),),
-            calls=prompt.tool_calls,
+            (encodable(plain_text(prompt.content)),),
+            calls=tuple(replace(call, arguments=encodable(call.arguments)) for call in prompt.tool_calls),
             parts=parts,
             ends_prefix=prompt.ends_prefix,
         )
@@ -113,6 +114,7 @@ def _safe(piece: Piece, profile: ModelProfile) -> Piece:
     """Return a text of the user or a tool that can pass neither for a note nor for a turn."""
     if not isinstance(piece, str):
         return piece
+    piece = encodable(piece)  # halves of characters, which no request can hold
     if profile.system is not SystemPlace.ANYWHERE:
         piece = _NOTE_TAG.sub(rf"<{_JOINER}\1\2", piece)
     if profile.breaks_special_tokens:

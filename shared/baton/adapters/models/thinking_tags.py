@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "<think>": "</think>",
+        "<thinking>": "</thinking>",
+        "<thought>": "</thought>",
+        "<seed:think>": "</seed:think>",
+        "[THINK]": "[/THINK]",  # Magistral
+        "\u25c1think\u25b7": "\u25c1/think\u25b7",  # Kimi
+        "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",  # gpt-oss
+        "<|channel>thought": "<channel|>",  # Gemma
+    }
+)
+"""The tags that begin and end the thinking of models whose server does not parse it."""
 TAG = "think"
 """The name of the tag that most models use."""
+ALONE = ("</think>", "</seed:think>", "[/THINK]", "\u25c1/think\u25b7")
+"""Those that may come without the first one, because the model's template puts it into the prompt."""
+MAX_QUOTED = 50
+"""Tags that an answer may quote. After them none is looked for, as each costs a look at all text before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +46,12 @@ class ThinkingTags:
     quotes, in code or between its words, stay.
     """
 
-    def __init__(self, *, thinks_first: bool = False, tag: str = TAG) -> None:
-        self._open, self._close = f"<{tag}>", f"</{tag}>"
+    def __init__(self, *, thinks_first: bool = False, tag: str | None = None) -> None:
+        """``tag`` is the name of the only tag that counts; None for those of all models."""
+        self._tags = {f"<{tag}>": f"</{tag}>"} if tag is not None else TAGS
+        self._alone = tuple(self._tags.values()) if tag is not None else ALONE
+        self._close = ""
+        """The tag that ends the current thinking."""
         self._held = ""
         """Text that may be the beginning of a tag."""
         self._is_thinking = False
@@ -36,6 +59,7 @@ class ThinkingTags:
         self._waiting: list[str] = []
         self._said: list[str] = []
         self._has_thought = False
+        self._quoted = 0
         self.closed_unopened = False
         """Whether a closing tag without an opening one has ended thinking."""
 
@@ -58,24 +82,25 @@ class ThinkingTags:
                 continue
             if not self._has_words(answer):
                 stripped = self._held.lstrip()
-                if stripped.startswith(self._open):
+                opening = next((tag for tag in self._tags if stripped.startswith(tag)), None)
+                if opening is not None:
                     self._is_thinking, self._has_thought, self._waits_for_close = True, True, False
-                    self._held = stripped[len(self._open) :]
+                    self._close, self._held = self._tags[opening], stripped[len(opening) :]
                     continue
                 if self._has_thought:
                     self._held = stripped  # the blank lines between thinking and answer belong to neither
-                if not stripped or (self._open.startswith(stripped) and len(stripped) < len(self._open)):
+                if not stripped or any(tag.startswith(stripped) for tag in self._tags):
                     break  # blank, or perhaps a tag: wait for more
-            place, is_known = self._closing_place(answer)
+            place, closing, is_known = self._closing_place(answer)
             if place is not None and is_known:
                 said = "".join([*self._said, *answer, *self._waiting, self._held[:place]])
                 thinking.append(said if not self._said else self._held[:place])
                 takes_back = bool(self._said)
                 self._said, self._waiting, answer = [], [], []
-                self._held = self._held[place + len(self._close) :]
+                self._held = self._held[place + len(closing) :]
                 self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
                 continue
-            kept = len(self._held) - place if place is not None else _partial(self._held, self._close)
+            kept = len(self._held) - place if place is not None else self._beginning_of_tag()
             free = self._held[: len(self._held) - kept]
             self._held = self._held[len(self._held) - kept :]
             (self._waiting if self._waits_for_close else answer).append(free)
@@ -97,21 +122,36 @@ class ThinkingTags:
     def _has_words(self, answer: list[str]) -> bool:
         return any(each.strip() for each in (*self._said, *self._waiting, *answer))
 
-    def _closing_place(self, answer: list[str]) -> tuple[int | None, bool]:
-        """Return where a closing tag stands that may end thinking without a tag before it, and whether it does.
+    def _beginning_of_tag(self) -> int:
+        """Return how many characters at the end of the held text may begin a tag that ends thinking."""
+        return 0 if self._looks_no_more else max(_partial(self._held, tag) for tag in self._alone)
+
+    @property
+    def _looks_no_more(self) -> bool:
+        return self.closed_unopened or self._quoted > MAX_QUOTED
+
+    def _closing_place(self, answer: list[str]) -> tuple[int | None, str, bool]:
+        """Return where a tag stands that may end thinking without a tag before it, the tag, and whether it does.
 
         A tag that the answer quotes has no place. What follows a tag decides: a blank line, or words of a sentence.
         """
-        place = self._held.find(self._close)
-        if place < 0 or self.closed_unopened:
-            return None, False
+        if self._looks_no_more:
+            return None, "", False
+        places = [(place, tag) for tag in self._alone if (place := self._held.find(tag)) >= 0]
+        if not places:
+            return None, "", False
+        place, tag = min(places)
         before = "".join([*self._said, *self._waiting, *answer, self._held[:place]])
-        if self._open in before or before.count("```") % 2 or before.count("`") % 2:
-            return None, False
-        after = self._held[place + len(self._close) :]
+        if any(each in before for each in self._tags) or before.count("`") % 2:
+            self._quoted += 1
+            return None, tag, False
+        after = self._held[place + len(tag) :]
         if before.endswith("\n") or re.match(r"[ \t]*\n", after):
-            return place, True
-        return (None, False) if after.strip() else (place, False)
+            return place, tag, True
+        if after.strip():
+            self._quoted += 1
+            return None, tag, False
+        return place, tag, False
 
 
 def _partial(text: str, tag: str) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from openai import AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
 from baton.adapters.models.failure import ErrorBody, ProviderFailure
 from baton.adapters.models.learning import RequestForm, SentFeatures
@@ -15,7 +17,7 @@ from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.thinking_tags import Separated, ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.errors import provider_failure
-from baton.adapters.openai.replayed_fields import ReplayedFields
+from baton.adapters.openai.replayed_fields import THINKING_FIELDS, ReplayedFields
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.adapters.openai.whole_answers import is_whole, read_whole
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
@@ -34,20 +36,24 @@ from baton.ports.chat_model import (
     TextTakenBack,
 )
 
+MAX_REASON = 100
+"""Characters of a reason to stop that are read."""
 OVERFLOW_CHARACTERS = 6_000
 """Characters of a request from which an answer of nothing means that it was too long: some servers say nothing."""
-THINKING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields of a delta with thinking as text."""
 
 _REASONS = {
     "length": FinishReason.LENGTH,
+    "max_length": FinishReason.LENGTH,
     "max_tokens": FinishReason.LENGTH,
     "model_length": FinishReason.LENGTH,
     "tool_calls": FinishReason.TOOL_CALLS,
     "function_call": FinishReason.TOOL_CALLS,
 }
-_FILTERED = ("content_filter", "refusal", "guardrail_intervened", "content_filtered", "SAFETY", "PROHIBITED_CONTENT")
-_FAILED = ("error", "malformed_function_call", "MALFORMED_FUNCTION_CALL")
+# Gemini's have a prefix, as in ``content_filter: SAFETY``.
+_FILTERED = re.compile(
+    r"\b(content_?filter(ed)?|refusal|guardrail_intervened|safety|prohibited_content|blocklist|recitation|spii|sensitive)\b"
+)
+_FAILED = re.compile(r"error\b|malformed_function_call|unexpected_tool_call|insufficient_system_resource|\babort")
 
 
 class ChatAnswer:
@@ -98,7 +104,7 @@ class ChatAnswer:
                 body = await read_whole(self._stream.response)
                 return None if body is None else self._taken_whole(body)
             chunk = await anext(self._stream, None)
-        except (OpenAIError, ValueError) as error:
+        except (OpenAIError, ValueError, RecursionError) as error:
             raise provider_failure(error) from None
         return None if chunk is None else self._taken(chunk)
 
@@ -175,6 +181,8 @@ class ChatAnswer:
         try:
             choice = chunk.choices[0]
             delta, reason = choice.delta, choice.finish_reason
+            if delta is None:  # a whole answer as one event
+                delta = _message(choice)
             texts, thinking = ([], []) if delta is None else _content(delta)
             refusal = delta.refusal if delta is not None else None
             if delta is not None:
@@ -184,12 +192,13 @@ class ChatAnswer:
             return ()
         except (AttributeError, TypeError, LookupError):
             raise ModelUnavailable from None
-        if refusal or reason in _FILTERED:
+        ending = str(reason)[:MAX_REASON].lower() if reason else ""
+        if refusal or _FILTERED.search(ending):
             raise ContentFiltered
-        if reason in _FAILED:
-            raise ProviderFailure(str(reason), status=_error_status(choice), text="The endpoint ended with an error.")
-        if reason:
-            self.reason = _REASONS.get(reason, FinishReason.STOP)
+        if _FAILED.search(ending):
+            raise ProviderFailure(ending, status=_error_status(choice), text="The endpoint ended with an error.")
+        if ending:
+            self.reason = _REASONS.get(ending, FinishReason.STOP)
         if delta is not None and delta.model_extra:
             self._said += self._fields.take(delta.model_extra)
         chunks: list[ModelChunk] = []
@@ -251,15 +260,15 @@ def _content(delta: Any) -> tuple[list[str], list[str]]:
             thinking.append(extra[name])
             break  # some endpoints send the same under both names
     content = delta.content
-    if isinstance(content, str):
-        texts.append(content)
-    elif isinstance(content, list):
-        for part in content:
-            kind = part.get("type") if isinstance(part, dict) else None
-            if kind in ("text", "output_text") and isinstance(part.get("text"), str):
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            kind = part.get("type")
+            if kind in (None, "text", "output_text") and isinstance(part.get("text"), str):
                 texts.append(part["text"])
             elif kind in ("thinking", "reasoning"):
-                thinking += _thoughts(part.get("thinking") or part.get("text"))
+                thinking += _thoughts(part.get("thinking") or part.get("text") or part.get("summary"))
     return [text for text in texts if text], [thought for thought in thinking if thought]
 
 
@@ -268,6 +277,12 @@ def _thoughts(value: object) -> list[str]:
         return [value]
     parts = value if isinstance(value, list) else []
     return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+
+
+def _message(choice: Any) -> Any:
+    """Return the message of a choice that has one instead of a delta; None without it."""
+    message = (choice.model_extra or {}).get("message")
+    return ChoiceDelta.construct(**message) if isinstance(message, dict) else None
 
 
 def _in_stream(body: object) -> ProviderFailure:

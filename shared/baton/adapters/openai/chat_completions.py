@@ -57,7 +57,7 @@ class ChatCompletions:
             stream: AsyncStream[ChatCompletionChunk] = await create(
                 model=settings.model, messages=messages, stream=True, **fields, extra_body=extra or None
             )
-        except (OpenAIError, ValueError) as error:
+        except (OpenAIError, ValueError, RecursionError) as error:
             raise Refused(provider_failure(error), sent) from None
         return ChatAnswer(
             stream,

@@ -12,8 +12,8 @@ from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
 from baton.adapters.models.failure import MAX_TEXT, ErrorBody, FailureKind, ProviderFailure
 
-Failure = OpenAIError | TimeoutError | ValueError
-"""The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8."""
+Failure = OpenAIError | TimeoutError | ValueError | RecursionError
+"""The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""
 
 _STATUSES = {"server_error": 500, "rate_limit_exceeded": 429, "insufficient_quota": 429}
 """Codes of errors in a stream, and the HTTP statuses that they would have had before it."""

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton.domain.text import encodable
+
 _JOINED = ("text", "thinking", "summary", "data", "signature")
 """Texts of entries that arrive in pieces."""
 MAX_ENTRIES = 2_000
+THINKING_FIELDS = ("reasoning_content", "reasoning")
+"""Fields of a delta with thinking as text."""
+
+
+_MISSING = object()
 
 
 class ReplayedFields:
@@ -16,20 +23,22 @@ class ReplayedFields:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._texts: dict[str, list[str]] = {}
-        self._lists: dict[str, list[dict[str, Any]]] = {}
+        self._lists: dict[str, _Entries] = {}
         self._others: dict[str, Any] = {}
 
     def take(self, extra: Mapping[str, Any]) -> int:
-        """Take the unknown fields of a delta, and return their size in characters, of lists and objects roughly."""
+        """Take the unknown fields of a delta, and return their size in characters, of lists and objects roughly.
+
+        Thinking as text counts where it is read.
+        """
         size = 0
         for name in self._names:
             value = extra.get(name)
             if isinstance(value, str):
+                size += 0 if name in THINKING_FIELDS else len(value)
                 self._texts.setdefault(name, []).append(value)
             elif isinstance(value, list):
-                size += len(str(value))
-                for entry in value:
-                    self._take_entry(self._lists.setdefault(name, []), entry)
+                size += self._lists.setdefault(name, _Entries()).take(value)
             elif value is not None:
                 size += len(str(value))
                 self._others[name] = value
@@ -38,30 +47,62 @@ class ReplayedFields:
     @property
     def joined(self) -> dict[str, Any]:
         """The fields as one message has them, without empty ones."""
-        texts = {name: "".join(pieces) for name, pieces in self._texts.items()}
-        found = {**texts, **self._lists, **self._others}
+        texts = {name: encodable("".join(pieces)) for name, pieces in self._texts.items()}
+        lists = {name: entries.joined for name, entries in self._lists.items()}
+        found = {**texts, **lists, **self._others}
         return {name: value for name, value in found.items() if value}
 
-    @staticmethod
-    def _take_entry(entries: list[dict[str, Any]], entry: Any) -> None:
-        if not isinstance(entry, Mapping):
-            return
-        index = entry.get("index")
-        same = next((each for each in reversed(entries) if _continues(each, entry, index)), None)
-        if same is None:
-            if len(entries) < MAX_ENTRIES:
-                entries.append(dict(entry))
-            return
+
+class _Entries:
+    """The entries of a list, each of which may arrive in pieces."""
+
+    def __init__(self) -> None:
+        self._entries: list[dict[str, Any]] = []
+        self._pieces: list[dict[str, list[str]]] = []
+        """The texts of each entry, unjoined: to join them piece by piece would take the square of their length."""
+        self._places: dict[tuple[str, str], int] = {}
+        """Where the newest entry of a type and index stands."""
+
+    @property
+    def joined(self) -> list[dict[str, Any]]:
+        return [
+            {**entry, **{key: encodable("".join(texts)) for key, texts in pieces.items()}}
+            for entry, pieces in zip(self._entries, self._pieces, strict=True)
+        ]
+
+    def take(self, values: Sequence[Any]) -> int:
+        """Take entries, and return how many characters they add. What each piece repeats is not counted."""
+        return sum(self._take(entry) for entry in values if isinstance(entry, Mapping))
+
+    def _take(self, entry: Mapping[str, Any]) -> int:
+        place, size = self._continued(entry), 0
+        if place is None:
+            if len(self._entries) >= MAX_ENTRIES:
+                return 0
+            place = len(self._entries)
+            self._entries.append({})
+            self._pieces.append({})
+            self._places[_kind(entry)] = place
+        whole, pieces = self._entries[place], self._pieces[place]
         for key, value in entry.items():
-            if key in _JOINED and isinstance(value, str) and isinstance(same.get(key), str):
-                same[key] += value
-            elif value is not None:
-                same[key] = value
+            if key in _JOINED and isinstance(value, str) and (key in pieces or key not in whole):
+                pieces.setdefault(key, []).append(value)
+                whole.setdefault(key, None)
+                size += len(value)
+            elif (value is not None or key not in whole) and whole.get(key, _MISSING) != value:
+                whole[key] = value
+                pieces.pop(key, None)
+                size += len(key) + len(str(value))
+        return size
+
+    def _continued(self, entry: Mapping[str, Any]) -> int | None:
+        """Return the place of the entry that this one continues."""
+        place = self._places.get(_kind(entry))
+        if place is None or entry.get("index") is not None:
+            return place
+        is_whole = any(self._pieces[place].get("signature", ())) or self._entries[place].get("signature")
+        return None if is_whole or entry.get("type") == "redacted_thinking" or "id" in entry else place
 
 
-def _continues(earlier: Mapping[str, Any], entry: Mapping[str, Any], index: object) -> bool:
-    if earlier.get("type") != entry.get("type"):
-        return False
-    if index is not None:
-        return bool(earlier.get("index") == index)
-    return not earlier.get("signature") and earlier.get("type") != "redacted_thinking" and "id" not in entry
+def _kind(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return str(entry.get("type")), str(entry.get("index"))
