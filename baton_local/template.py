@@ -51,8 +51,9 @@ class Template:
         ]
         self._resources: dict[str, dict[str, Any]] = translated.result["Resources"]
         self._endpoints = endpoints
-        values = {name: _default(parameter) for name, parameter in source.get("Parameters", {}).items()}
-        values.update({name: value for name, value in parameters.items() if name in values})
+        declared = source.get("Parameters", {})
+        values = {name: _value(each, each.get("Default", "")) for name, each in declared.items()}
+        values.update({name: _value(declared[name], value) for name, value in parameters.items() if name in declared})
         self._intrinsics = Intrinsics(source, values, self.attribute)
 
     def of_type(self, resource_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -99,8 +100,7 @@ def function_in(arn_or_uri: str) -> str:
     return match[1] if match else arn_or_uri
 
 
-def _default(parameter: Mapping[str, Any]) -> Any:
-    value = parameter.get("Default", "")
+def _value(parameter: Mapping[str, Any], value: Any) -> Any:
     if parameter.get("Type") in {"CommaDelimitedList", "List<Number>"}:
         return [item.strip() for item in str(value).split(",")]
     return str(value)

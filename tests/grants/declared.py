@@ -23,19 +23,23 @@ DELIVERING = (
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
 
 
-def template() -> Template:
+def template(**parameters: str) -> Template:
     """The product's template as the local cloud reads it: what the recordings speak of."""
     nowhere = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
-    return Template(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
+    return Template(ROOT / "template.yaml", {"Stage": "local"} | parameters, nowhere)
 
 
 def roles(declared: Template) -> dict[str, list[Json]]:
     """The policy documents of every role that the template writes itself, by its logical id."""
-    return {
+    documents = {
         name: [policy["PolicyDocument"] for policy in role["Policies"]]
         for name, role in declared.of_type("AWS::IAM::Role")
         if "Policies" in role
     }
+    for _, policy in declared.of_type("AWS::IAM::Policy"):
+        for name in policy["Roles"]:
+            documents[name].append(policy["PolicyDocument"])
+    return documents
 
 
 def bucket_policy(declared: Template) -> Json:

@@ -33,6 +33,14 @@ CONSOLE_LISTS = {
     "ConsoleSignInOrigins": ["https://login.example", "https://b.example:8443", "https://c.example"],
 }
 """The same for what no function reads."""
+GRANTED_LISTS = {
+    "BedrockModelArns": [
+        "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0",
+        "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12cd34ef56",
+        "arn:aws-us-gov:bedrock:us-gov-west-1::foundation-model/amazon.nova-micro-v1:0",
+    ]
+}
+"""The same for what only roles hold. CloudFormation checks each entry, and an empty list has one that is empty."""
 BROKEN = ["{0},", ",{0}", "{0},,{1}", "{0} {1}", "{0};{1}", "{0}, ,{1}", "https://a.example/chat"]
 
 
@@ -63,7 +71,7 @@ def test_every_list_is_known_here(source: Stack) -> None:
         for name, parameter in source.template["Parameters"].items()
         if parameter["Type"] == "CommaDelimitedList" or "comma" in parameter["Description"]
     }
-    assert described == {*LISTS, *CONSOLE_LISTS}
+    assert described == {*LISTS, *CONSOLE_LISTS, *GRANTED_LISTS}
 
 
 @pytest.mark.parametrize("name", CONSOLE_LISTS)
@@ -76,6 +84,20 @@ def test_a_whole_list_of_the_console_is_deployed(source: Stack, name: str, betwe
 @pytest.mark.parametrize("broken", [*BROKEN[:-1], "{0},'none'; script-src *", '{0},"'])
 def test_a_broken_list_of_the_console_is_not_deployed(source: Stack, name: str, broken: str) -> None:
     assert not deployable(source, name, broken.format(*CONSOLE_LISTS[name]))
+
+
+@pytest.mark.parametrize("name", GRANTED_LISTS)
+def test_a_list_of_resources_takes_such_and_nothing_wider(source: Stack, name: str) -> None:
+    entries = GRANTED_LISTS[name]
+    assert deployable(source, name, ", ".join(entries))
+    assert deployable(source, name, source.template["Parameters"][name]["Default"])
+    for wider in (
+        "*",
+        entries[0].replace("eu.amazon", "*"),
+        entries[2].replace("bedrock", "s3"),
+        entries[0][:-20] + "?",
+    ):
+        assert not deployable(source, name, f"{entries[0]},{wider}")
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -262,7 +262,8 @@ def test_lambda_alone_assumes_the_roles(stack: Stack) -> None:
 def test_functions_that_search_reach_one_domain_and_one_function_administers_it(stack: Stack) -> None:
     by_roles = {
         frozenset(referred(policy["Roles"])): policy["PolicyDocument"]["Statement"][0]
-        for policy in stack.of_type("AWS::IAM::Policy").values()
+        for name, policy in stack.of_type("AWS::IAM::Policy").items()
+        if not name.startswith("Bedrock")
     }
     users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "IngestionRole", "ForgettingRole"})
     assert set(by_roles) == {users, frozenset({"SearchRole"})}
@@ -273,6 +274,16 @@ def test_functions_that_search_reach_one_domain_and_one_function_administers_it(
         assert {"SearchDomain", "OpenSearchDomainName"} <= set(referred(statement["Resource"]))
         assert "domain/*" not in text(statement["Resource"])
     assert "es:ESHttpDelete" not in by_roles[users]["Action"]
+
+
+def test_functions_that_ask_models_may_ask_those_on_bedrock_and_no_other_function(stack: Stack) -> None:
+    """What the parameters grant is in tests/grants."""
+    policies = {name: policy for name, policy in stack.of_type("AWS::IAM::Policy").items() if "Bedrock" in name}
+    chatting, embedding = policies["BedrockPolicy"], policies["BedrockEmbeddingPolicy"]
+    assert set(referred(chatting["Roles"])) == {stack.role_of(function) for function in ASK_CHAT_MODELS}
+    embeds = set(READ_SECRETS) - ASK_CHAT_MODELS - {"AuthorizerFunction"}
+    assert set(referred(embedding["Roles"])) - {"AWS::NoValue"} == {stack.role_of(function) for function in embeds}
+    assert {stack.resources[name]["Condition"] for name in policies} == {"UsesBedrock", "EmbedsOnBedrock"}
 
 
 def test_the_domain_is_closed(stack: Stack) -> None:

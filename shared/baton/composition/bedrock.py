@@ -27,9 +27,10 @@ def connection(provider: Provider) -> BedrockConnection:
 
 def region_of(provider: Provider) -> str:
     """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
+    from baton.adapters.bedrock.sessions import own_session
     from baton.settings.bedrock import BedrockSettings
 
-    region = provider.region or BedrockSettings().region or aws_session().region_name
+    region = provider.region or BedrockSettings().region or (_profile() or own_session()).region_name
     if region is None:
         raise ValueError(
             "BATON_BEDROCK_REGION: is missing, and neither the provider nor AWS_REGION names a region of Amazon Bedrock"
@@ -39,16 +40,26 @@ def region_of(provider: Provider) -> str:
 
 def aws_session() -> boto3.session.Session | NoSession:
     """Return whose credentials sign requests: the function's, or in the local cloud a developer's."""
-    from baton.adapters.bedrock.sessions import NoSession, own_session, profile_session
+    from baton.adapters.bedrock.sessions import NoSession, own_session
     from baton.settings.bedrock import BedrockSettings
     from baton.settings.identity import IdentitySettings
 
-    settings = BedrockSettings()
-    if settings.profile is not None:
-        return profile_session(settings.profile, settings.config_file, settings.credentials_file)
-    if IdentitySettings().is_local and settings.endpoint is None:
+    developers = _profile()
+    if developers is not None:
+        return developers
+    if BedrockSettings().endpoint is None and IdentitySettings().is_local:
         return NoSession()
     return own_session()
+
+
+def _profile() -> boto3.session.Session | None:
+    from baton.adapters.bedrock.sessions import profile_session
+    from baton.settings.bedrock import BedrockSettings
+
+    settings = BedrockSettings()
+    if settings.profile is None:
+        return None
+    return profile_session(settings.profile, settings.config_file, settings.credentials_file)
 
 
 def guardrail(provider: Provider) -> Guardrail | None:
