@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from baton.adapters.models.profile import ModelProfile
 from baton.domain.errors import ModelRefused
+from baton.domain.text import encodable
 from baton.ports.chat_model import ToolSpec
 
 MAX_DEPTH = 12
-"""Levels of references that are replaced. A schema that refers to itself is cut there: any value is allowed below."""
+"""Levels of references that are replaced. Below them any value is allowed."""
+MAX_RECURSION = 2
+"""How often a definition is replaced within itself. Below that any value is allowed."""
+MAX_INLINED = 2_000
+"""Nodes of a schema from which on references are left out: branches that refer to each other grow exponentially."""
 MAX_NODES = 20_000
+MAX_BRANCHES = 50
+"""Branches and references at the top level that are followed."""
+_NO_NUMBER = object()
+"""What stands for a number that JSON does not have."""
 _COMBINED = ("oneOf", "anyOf", "allOf")
 
 
@@ -62,7 +73,9 @@ def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequ
             taken.add(outside[name])
     return OfferedTools(
         tuple(
-            OfferedTool(outside.get(tool.name, tool.name), tool.description, _schema(tool.parameters, profile))
+            OfferedTool(
+                outside.get(tool.name, tool.name), encodable(tool.description), _schema(tool.parameters, profile)
+            )
             for tool in tools
         ),
         outside,
@@ -83,17 +96,67 @@ def _fitting_name(name: str, pattern: str, taken: set[str]) -> str:
 
 def _schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[str, Any]:
     """Return a tool's schema: an object with ``properties``, its keys in order, without what the model refuses."""
-    schema = normalised_schema(parameters, profile.dropped_keywords, inlines_refs=profile.inlines_refs)
-    for keyword in _COMBINED:
-        if keyword in schema:  # not at the top level, for OpenAI and others
-            schema = _merged(schema, keyword)
+    # Neither a reference nor a combination at the top level, for OpenAI and others.
+    whole = _Flattening(parameters).flat(parameters)
+    schema = normalised_schema(whole, profile.dropped_keywords, inlines_refs=profile.inlines_refs)
     schema["type"] = "object"
     if not isinstance(schema.get("properties"), dict):
         schema["properties"] = {}
-    required = schema.get("required")
-    if not isinstance(required, list) or not required:
-        schema.pop("required", None)
-    return {key: schema[key] for key in sorted(schema)}
+    required = [name for name in _list(schema.get("required")) if isinstance(name, str)]
+    schema["required"] = list(dict.fromkeys(required))
+    if not required:
+        del schema["required"]
+    return _sendable({key: schema[key] for key in sorted(schema)})
+
+
+@dataclass(slots=True)
+class _Flattening:
+    """Makes one object schema of a schema that refers to others or combines them at its top level."""
+
+    root: Mapping[str, Any]
+    left: int = MAX_BRANCHES
+    """Branches and references that may still be followed: those that refer to each other would have no end."""
+
+    def flat(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an object schema with the properties of what the schema refers to and of the branches it combines.
+
+        The properties of all branches are allowed. Those that ``allOf`` requires stay required.
+        """
+        target = _target(self.root, schema.get("$ref"))
+        if target is not None and self._may_follow():
+            found = self.flat({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
+            return {**{key: schema[key] for key in ("$defs", "definitions") if key in schema}, **found}
+        flat = {key: value for key, value in schema.items() if key != "$ref" and key not in _COMBINED}
+        properties: dict[str, Any] = {}
+        required: list[Any] = []
+        for keyword in _COMBINED:
+            for branch in _list(schema.get(keyword)):
+                if isinstance(branch, Mapping) and self._may_follow():
+                    own = self.flat(branch)
+                    properties |= _mapping(own.get("properties"))
+                    required += _list(own.get("required")) if keyword == "allOf" else []
+        if properties:
+            flat["properties"] = {**properties, **_mapping(schema.get("properties"))}
+        if required:
+            flat["required"] = [*_list(schema.get("required")), *required]
+        return flat
+
+    def _may_follow(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
+def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that a request can hold: without numbers that JSON does not have, and halves of characters."""
+    try:
+        json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        text = encodable(json.dumps(schema, ensure_ascii=False))
+        mended: dict[str, Any] = json.loads(text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_numbered)
+        return mended
+    except RecursionError:
+        return {"properties": {}, "type": "object"}
+    return schema
 
 
 def normalised_schema(
@@ -103,9 +166,8 @@ def normalised_schema(
 
     The order matters to prompt caches, because some tool servers change it.
     """
-    definitions = {**_mapping(schema.get("definitions")), **_mapping(schema.get("$defs"))}
     walk = _Walk(
-        dropped | ({"$defs", "definitions"} if inlines_refs else frozenset()), definitions if inlines_refs else None
+        dropped | ({"$defs", "definitions"} if inlines_refs else frozenset()), schema if inlines_refs else None
     )
     found: dict[str, Any] = walk.schema(schema, 0)
     return found
@@ -114,8 +176,11 @@ def normalised_schema(
 @dataclass(slots=True)
 class _Walk:
     dropped: frozenset[str]
-    definitions: Mapping[str, Any] | None
+    root: Mapping[str, Any] | None
+    """What references are looked up in; None if they stay."""
     nodes: int = 0
+    within: list[str] = field(default_factory=list)
+    """The references that the current schema is in the place of."""
 
     def schema(self, value: Any, depth: int) -> Any:
         """Return a schema, or a list of them, in normal form."""
@@ -127,12 +192,16 @@ class _Walk:
         if not isinstance(value, Mapping):
             return value
         ref = value.get("$ref")
-        if self.definitions is not None and isinstance(ref, str):
-            name = ref.rpartition("/")[2]
-            if depth > MAX_DEPTH or name not in self.definitions:
+        if self.root is not None and isinstance(ref, str):
+            target = _target(self.root, ref)
+            is_deep = len(self.within) >= MAX_DEPTH or self.within.count(ref) >= MAX_RECURSION
+            if target is None or is_deep or self.nodes > MAX_INLINED:
                 return {key: each for key, each in value.items() if key == "description"}
             rest = {key: each for key, each in value.items() if key != "$ref"}
-            return self.schema({**_mapping(self.definitions[name]), **rest}, depth + 1)
+            self.within.append(ref)
+            found = self.schema({**target, **rest}, depth + 1)
+            self.within.pop()
+            return found
         return {key: self._member(key, value[key], depth) for key in sorted(value) if key not in self.dropped}
 
     def _member(self, key: str, value: Any, depth: int) -> Any:
@@ -145,16 +214,26 @@ class _Walk:
         return self.schema(value, depth + 1)
 
 
-def _merged(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
-    """Return an object schema without a combination at its top: its branches' properties are all allowed."""
-    branches = [each for each in schema[keyword] if isinstance(each, dict)] if isinstance(schema[keyword], list) else []
-    properties = {name: each for branch in branches for name, each in _mapping(branch.get("properties")).items()}
-    merged = {key: value for key, value in schema.items() if key != keyword}
-    merged["properties"] = {**properties, **_mapping(schema.get("properties"))}
-    if keyword == "allOf":
-        needed = [name for branch in branches for name in branch.get("required", ()) if isinstance(name, str)]
-        merged["required"] = list(dict.fromkeys([*schema.get("required", ()), *needed]))
-    return merged
+def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
+    """Return what a reference into the same schema stands for (RFC 6901); None for others."""
+    if not isinstance(ref, str) or not ref.startswith("#/"):
+        return None
+    found: Any = root
+    for step in ref[2:].split("/")[:MAX_DEPTH]:
+        found = _mapping(found).get(unquote(step).replace("~1", "/").replace("~0", "~"))
+    return found if isinstance(found, Mapping) else None
+
+
+def _numbered(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        key: [each for each in value if each is not _NO_NUMBER] if isinstance(value, list) else value
+        for key, value in members
+        if value is not _NO_NUMBER
+    }
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
