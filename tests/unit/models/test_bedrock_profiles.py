@@ -49,7 +49,6 @@ def test_generations_of_claude_think_in_their_way(model: str, effort: EffortForm
     profile = of(model)
     assert (profile.effort, profile.default_max_output) == (effort, tokens)
     assert (profile.replay, profile.further["reasoning"]) == (Replay.TURN, "signed")
-    assert profile.binds_thinking == (model.endswith(("haiku-5-5", "fable-5-2")))
 
 
 def test_every_model_speaks_converse() -> None:
@@ -92,5 +91,5 @@ def test_an_override_names_a_family_and_further_facts() -> None:
     overrides = {"*/ab12cd": {"family": "anthropic.claude-opus-5-5", "further": {"efforts": "low"}}}
     arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12cd"
     profile = declared_profile(HOST, arn, overrides)
-    assert (profile.effort, profile.binds_thinking) == (EffortForm.ADAPTIVE, True)
+    assert profile.effort is EffortForm.ADAPTIVE
     assert (profile.further["efforts"], profile.further["thinking_off"]) == ("low", "never")

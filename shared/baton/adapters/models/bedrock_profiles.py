@@ -1,4 +1,4 @@
-"""What is known of the models that Amazon Bedrock serves by Converse.
+"""The table of the models that Amazon Bedrock serves by Converse.
 
 Names are those of foundation models without version, such as ``anthropic.claude-sonnet-5``. ``further`` has facts of
 this API only:
@@ -24,11 +24,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from baton.adapters.models.profile import AnswerForm, Api, CacheHints, EffortForm, ProfileRule, SystemPlace
+from baton.adapters.models.profile import (
+    BEDROCK_HOST,
+    NINE_CHARACTERS,
+    SAMPLING,
+    AnswerForm,
+    Api,
+    CacheHints,
+    EffortForm,
+    ProfileRule,
+    SystemPlace,
+)
 from baton.domain.provider_parts import Replay
 
-HOST = "bedrock"
-SAMPLING = frozenset({"temperature", "top_p"})
+HOST = BEDROCK_HOST
 PDF = frozenset({"application/pdf"})
 """Converse takes Office files too, and reads their text. Baton's own extractor does that with less loss."""
 NO_DOCUMENTS: frozenset[str] = frozenset()
@@ -70,7 +79,6 @@ _ADAPTIVE = ("*claude-sonnet-4-6*", "*claude-opus-4-[6-9]*")
 _NEWEST = ("*claude-sonnet-5*", "*claude-opus-5*", "*claude-haiku-5*", "*claude-fable-5*", "*claude-mythos-5*")
 _WITHOUT_SAMPLING = ("*claude-opus-4-[7-9]*", *_NEWEST)
 _UNFORCED = ("*claude-fable-5-[12]*", "*claude-mythos-5-[12]*", "*claude-opus-5-5*", "*claude-sonnet-5-5*")
-_BINDING = (*_UNFORCED, "*claude-haiku-5-5*")
 
 CLAUDE = (
     *_rules(
@@ -107,7 +115,6 @@ CLAUDE = (
     *_rules(["*claude-fable-5*", "*claude-mythos-5*", "*claude-opus-5-5*"], further={"thinking_off": "never"}),
     *_rules(["*claude-sonnet-5-5*"], further={"thinking_off": "between_tools"}),
     *_rules(_UNFORCED, further={"forced_calls": "no"}),
-    *_rules(_BINDING, binds_thinking=True),
 )
 
 NOVA = (
@@ -163,7 +170,7 @@ OPEN_MODELS = (
     *_rules(_WITH_SCHEMA, answer_form=AnswerForm.SCHEMA),
     *_rules(_ALONE, user_after_tool=False),
     *_rules(["meta.llama*", "writer.*", "deepseek.*"], further={"streams_tools": "no"}),
-    *_rules(["mistral.*"], call_ids=r"[a-zA-Z0-9]{9}", further={"results": "json", "forced_calls": "yes"}),
+    *_rules(["mistral.*"], call_ids=NINE_CHARACTERS, further={"results": "json", "forced_calls": "yes"}),
     *_rules(["writer.*"], dropped=frozenset({"result_status"})),
     # They think in the open, and read their thinking again while they call tools.
     *_rules(["openai.gpt-oss*", "zai.*", "moonshot*", "minimax.*"], replay=Replay.TURN),

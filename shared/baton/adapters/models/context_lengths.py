@@ -1,21 +1,19 @@
-"""How many tokens a deployment's models read at once, where their profiles declare it."""
+"""The context lengths of a deployment's models, where their profiles declare them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from baton.adapters.models.profile import BEDROCK_HOST
 from baton.adapters.models.profiles import declared_profile, host_of
 from baton.domain.model_providers import Provider, ProviderKind, route
-
-BEDROCK_HOST = "bedrock"
-"""The host by which the table names Amazon Bedrock's Converse."""
 
 
 def context_lengths(
     providers: Mapping[str, Provider], overrides: Mapping[str, Mapping[str, Any]]
 ) -> Callable[[str], int | None]:
-    """Return what finds the context length of a model, in tokens as Baton counts them; None if none is declared."""
+    """Return a function from a model's name to its context length in Baton's tokens; None if none is declared."""
 
     def length(model: str) -> int | None:
         asked = route(model, providers)

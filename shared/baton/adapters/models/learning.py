@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from baton.adapters.models.content import MediaKind
 from baton.adapters.models.failure import ProviderFailure
-from baton.adapters.models.profile import AnswerForm, Api, ModelProfile, SystemPlace
+from baton.adapters.models.profile import NINE_CHARACTERS, AnswerForm, Api, ModelProfile, SystemPlace
 from baton.domain.errors import ModelMisconfigured
 from baton.domain.provider_parts import Replay
 
@@ -36,8 +36,6 @@ _USER_FIRST = re.compile(
     r"(conversation|first message|must).{0,40}start with a user|first message (must|to be).{0,20}user"
 )
 _SHORT_IDS = re.compile(r"tool call id.{0,80}length of 9|call_?id.{0,80}9 (characters|chars)")
-NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
-"""The ids of calls that Mistral's templates take."""
 _MEDIA = re.compile(
     r"content (part )?type|image|vision|multi-?modal|file part|attachment|document|input_file|file_data|"
     r"content.{0,20}must be a string|expected a? ?str|unsupported content|media|\bpdf\b"
@@ -152,7 +150,7 @@ class RequestForm:
 
 @dataclass(frozen=True, slots=True)
 class SentFeatures:
-    """What a request holds that an endpoint may refuse."""
+    """The optional parts of a request, which an endpoint may refuse."""
 
     fields: Collection[str] = ()
     """The names of its optional fields."""
@@ -162,7 +160,7 @@ class SentFeatures:
     """The kinds that its media may have."""
     has_parts: bool = False
     has_schema: bool = False
-    """Whether the form of the answer was given."""
+    """Whether the agent declares an answer schema."""
 
 
 def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> RequestForm | None:

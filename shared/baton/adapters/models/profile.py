@@ -1,4 +1,4 @@
-"""What is known of a model at an endpoint: what it takes, and in which form."""
+"""The profile of a model at an endpoint: the requests that it takes, and their form."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from typing import Any
 
 from baton.domain.provider_parts import Replay
 
+BEDROCK_HOST = "bedrock"
+"""The host by which rules name Converse of Amazon Bedrock."""
+SAMPLING = frozenset({"temperature", "top_p"})
+"""Settings that models refuse which think before they answer."""
+NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
+"""The ids of calls that Mistral's models take."""
 OBFUSCATION = "obfuscation"
 """The further fact of endpoints that pad the events of a Responses stream, and leave it if asked to: ``optional``."""
 
@@ -37,7 +43,7 @@ class SystemPlace(StrEnum):
 
 
 class CacheHints(StrEnum):
-    """How a request marks what later requests repeat."""
+    """The marks for prompt caches in a request."""
 
     NONE = "none"
     KEY = "key"
@@ -49,7 +55,7 @@ class CacheHints(StrEnum):
 
 
 class AnswerForm(StrEnum):
-    """How the form of a structured answer is asked for."""
+    """The way to ask for a structured answer."""
 
     SCHEMA = "schema"
     """By the API's own JSON Schema, in strict form."""
@@ -60,7 +66,7 @@ class AnswerForm(StrEnum):
 
 
 class EffortForm(StrEnum):
-    """How the effort of thinking is asked for."""
+    """The way to ask for an effort of thinking."""
 
     NONE = "none"
     REASONING_EFFORT = "reasoning_effort"
@@ -79,10 +85,10 @@ class EffortForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """What a model takes, and in which form. The defaults fit an unknown endpoint of Chat Completions."""
+    """The requests that a model takes. The defaults fit an unknown endpoint of Chat Completions."""
 
     family: str | None = None
-    """The name of a known model that this one is, for names that do not tell, such as that of a deployment."""
+    """The name of a known model that this one is, for names such as that of a deployment, which do not show it."""
     api: Api = Api.CHAT
     dropped: frozenset[str] = frozenset()
     """Settings and optional fields that are not sent, by the names of ``ModelSettings`` or of the request."""
@@ -107,10 +113,8 @@ class ModelProfile:
     """Fields of a message of Chat Completions that go back."""
     required_field: str | None = None
     """The one of them that every message of the assistant must have, empty if there is nothing to send."""
-    binds_thinking: bool = False
-    """Whether thinking is valid only after exactly the prompt that produced it."""
     calls_need_parts: bool = False
-    """Whether a call without its signature is refused. Such calls are told as text."""
+    """Whether a call without its signature is refused. Such calls are sent as text."""
     call_ids: str | None = None
     """A regular expression that the ids of calls must match in full. Others are replaced on the way out."""
     max_tools: int = 128
@@ -136,7 +140,7 @@ class ModelProfile:
     breaks_special_tokens: bool = False
     """Whether special tokens of chat templates in the text of users and tools would become turns."""
     ends_without_reason: bool = False
-    """Whether the end of the stream ends an answer that tells no reason to stop. Otherwise it counts as broken off."""
+    """Whether an answer may end without a reason to stop. Otherwise such an answer counts as broken off."""
     thinks_first: bool = False
     """Whether answers begin with thinking that only a closing tag ends. Learned, never declared."""
     context_tokens: int | None = None
@@ -144,7 +148,7 @@ class ModelProfile:
     cache: CacheHints = CacheHints.NONE
     max_cache_marks: int = 4
     token_ratio: float = 1.0
-    """How many tokens of the model's own vocabulary a token of ``o200k_base`` is, by which Baton counts."""
+    """Tokens of the model's own vocabulary for each token of ``o200k_base``, by which Baton counts."""
     further: dict[str, str] = field(default_factory=dict)
     """Facts that only one adapter reads."""
 

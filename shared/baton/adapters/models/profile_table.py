@@ -6,17 +6,24 @@ normalised name (``profiles.normalised``). The facts are fields of ``ModelProfil
 ``dropped_keywords`` add to what earlier rules drop.
 
 Sources: type documentation of openai 3.57, pydantic-ai-slim 2.68 (profiles that were tried against the endpoints),
-the providers' documentation, and bug reports of other projects, named where nothing else tells it.
+the providers' documentation, and bug reports of other projects, named where they are the only source.
 """
 
 from __future__ import annotations
 
 from baton.adapters.models.bedrock_profiles import BEDROCK
-from baton.adapters.models.profile import OBFUSCATION, AnswerForm, Api, CacheHints, ProfileRule, SystemPlace
+from baton.adapters.models.profile import (
+    NINE_CHARACTERS,
+    OBFUSCATION,
+    SAMPLING,
+    AnswerForm,
+    Api,
+    CacheHints,
+    ProfileRule,
+    SystemPlace,
+)
 from baton.domain.provider_parts import Replay
 
-SAMPLING = frozenset({"temperature", "top_p"})
-"""Refused by models that think before they answer."""
 THINKING_TOKENS = 4_000
 """Room for the thinking of models that count it as a part of their answer: otherwise short answers come back empty."""
 NO_REASONING = frozenset({"include", "reasoning_effort", "reasoning_summary"})
@@ -78,13 +85,13 @@ ENDPOINTS = (
         {
             "dropped": frozenset({"metadata", "stream_options", "prompt_cache_key", "verbosity"}),
             "user_after_tool": False,
-            "call_ids": r"[a-zA-Z0-9]{9}",
+            "call_ids": NINE_CHARACTERS,
             "replay": Replay.NEVER,
         },
     ),
     ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER}),
     ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER}),
-    # Within a turn only: Claude binds its thinking to a prompt that the next turn assembles anew.
+    # Within a turn only: Claude binds its thinking to a prompt that the next turn assembles again.
     ProfileRule("openrouter.ai", "*", {"replay": Replay.TURN, "replayed_fields": ("reasoning_details",)}),
     ProfileRule("api.x.ai", "*", {"api": Api.RESPONSES, "cache": CacheHints.KEY}),
     ProfileRule("api.anthropic.com", "*", {"dropped": frozenset({"response_format"}), "system": SystemPlace.FIRST}),
@@ -179,7 +186,7 @@ FAMILIES = (
                 "system": SystemPlace.FIRST,
                 "alternates": True,
                 "user_after_tool": False,
-                "call_ids": r"[a-zA-Z0-9]{9}",
+                "call_ids": NINE_CHARACTERS,
                 "documents": frozenset(),
             },
         )
@@ -203,14 +210,13 @@ FAMILIES = (
 FAMILIES_AT_ENDPOINTS = (
     *(ProfileRule(host, family, {"api": Api.RESPONSES}) for host in OPENAI_HOSTS for family in OPENAI_REASONING),
     *(ProfileRule(host, family, {"api": Api.RESPONSES}) for host in BEDROCK_HOSTS for family in OPENAI_AT_BEDROCK),
-    # A deployment at Azure may have any name. These names are those of models that
-    # take no tools otherwise.
+    # A deployment at Azure may have any name. Models with these names take tools over Responses only.
     *(
         ProfileRule(host, family, {"api": Api.RESPONSES})
         for host in AZURE_HOSTS
         for family in ("gpt-5.[5-9]*", "gpt-6*")
     ),
-    # Of these at xAI only some can be told how long to think; the others say so, and it is learned.
+    # Only some of these take an effort of thinking. The others refuse it, and that is learned.
     ProfileRule("api.x.ai", "grok-[4-9]*", {"thinking_tokens": THINKING_TOKENS}),
     ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
     ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
