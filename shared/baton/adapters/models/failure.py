@@ -41,24 +41,24 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     PROTOCOL = "protocol"
-    """What it sent is no answer."""
+    """The endpoint sent something that is no answer."""
 
 
 @dataclass
 class ProviderFailure(Exception):
-    """A request that failed, with what the endpoint said."""
+    """A request that failed, with the endpoint's words."""
 
     name: str
     """The class or name of the failure, for the log."""
     kind: FailureKind = FailureKind.ANSWER
     status: int | None = None
-    """The HTTP status, also of an error inside a stream that tells one."""
+    """The HTTP status, or the one that an error inside a stream names."""
     code: str = ""
     type: str = ""
     param: str = ""
     """The field of the request that the endpoint names."""
     text: str = ""
-    """What the endpoint said. It may quote the request, so callers never see it."""
+    """The endpoint's words. They may quote the request, so callers never see it."""
     retry_after: float | None = None
     """Seconds that the endpoint asks for."""
     is_final: bool = False
@@ -153,7 +153,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """What an error's body says."""
+    """The fields of an error's body."""
 
     code: str = ""
     type: str = ""
@@ -190,6 +190,18 @@ class ErrorBody:
             text=text[:MAX_TEXT],
             status=_status(body.get("code")) or _status(body.get("status")),
             retry_after=_wait(text),
+        )
+
+    def failure(self, name: str) -> ProviderFailure:
+        """Return the failure of a request that this body answers. ``name`` is for the log."""
+        return ProviderFailure(
+            name,
+            status=self.status,
+            code=self.code,
+            type=self.type,
+            param=self.param,
+            text=self.text,
+            retry_after=self.retry_after,
         )
 
 

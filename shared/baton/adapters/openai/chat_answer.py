@@ -16,7 +16,7 @@ from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.thinking_tags import Separated, ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
-from baton.adapters.openai.errors import provider_failure
+from baton.adapters.openai.errors import IN_STREAM, provider_failure
 from baton.adapters.openai.replayed_fields import THINKING_FIELDS, ReplayedFields
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.adapters.openai.whole_answers import is_whole, read_whole
@@ -110,7 +110,7 @@ class ChatAnswer:
 
     def _taken_whole(self, body: object) -> Sequence[ModelChunk]:
         if not isinstance(body, dict) or body.get("error") or not body.get("choices"):
-            raise _in_stream(body)
+            raise ErrorBody.of(body).failure(IN_STREAM)
         choices = [{**each, "delta": each.get("message")} for each in body["choices"] if isinstance(each, dict)]
         return self._taken(ChatCompletionChunk.construct(**{**body, "choices": choices}))
 
@@ -171,7 +171,7 @@ class ChatAnswer:
         # The SDK does not validate responses, so a chunk may have any shape.
         if not isinstance(chunk, ChatCompletionChunk):
             if isinstance(chunk, list | str) and chunk:
-                raise _in_stream(chunk)
+                raise ErrorBody.of(chunk).failure(IN_STREAM)
             raise ModelUnavailable
         if isinstance(chunk.model, str) and chunk.model:
             self._model = chunk.model
@@ -283,13 +283,6 @@ def _message(choice: Any) -> Any:
     """Return the message of a choice that has one instead of a delta; None without it."""
     message = (choice.model_extra or {}).get("message")
     return ChoiceDelta.construct(**message) if isinstance(message, dict) else None
-
-
-def _in_stream(body: object) -> ProviderFailure:
-    said = ErrorBody.of(body)
-    return ProviderFailure(
-        "error in the stream", status=said.status, code=said.code, type=said.type, param=said.param, text=said.text
-    )
 
 
 def _error_status(choice: Any) -> int | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from openai import AsyncOpenAI, AsyncStream, OpenAIError
+from openai import AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 
 from baton.adapters.models.answer_forms import output_limit
@@ -15,9 +14,10 @@ from baton.adapters.models.profile import CacheHints, ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.cache_hints import ends_of_prefixes, marked
 from baton.adapters.openai.chat_answer import ChatAnswer
+from baton.adapters.openai.endpoint import Endpoint
 from baton.adapters.openai.errors import provider_failure
-from baton.adapters.openai.laid_question import answer_format, hints_of, laid_question
-from baton.adapters.openai.messages import chat_messages, chat_tools, wire_metadata
+from baton.adapters.openai.laid_question import answer_format, laid_question
+from baton.adapters.openai.messages import chat_messages, chat_tools
 
 CACHE_FIELDS = ("prompt_cache_key", "cache_control")
 """Fields of which an endpoint's refusal says that it takes no hints."""
@@ -26,34 +26,23 @@ CACHE_FIELDS = ("prompt_cache_key", "cache_control")
 class ChatCompletions:
     """``ModelApi`` over Chat Completions of any endpoint."""
 
-    def __init__(
-        self,
-        client: Callable[[], AsyncOpenAI],
-        host: str,
-        *,
-        sends_metadata: bool = False,
-        cache_hints: CacheHints | None = None,
-    ) -> None:
-        """``cache_hints`` replaces what profiles say; None leaves it to them."""
-        self._client = client
-        self._host = host
-        self._sends_metadata = sends_metadata
-        self._cache_hints = cache_hints
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
 
     async def open(self, question: Question, form: RequestForm) -> ChatAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
-        origin = f"chat:{self._host}/{settings.model}"
+        origin = f"chat:{self._endpoint.host}/{settings.model}"
         laid = await laid_question(question, form, origin)
         fields = self._optional_fields(question, profile, laid.tools)
-        hints = hints_of(profile, self._cache_hints)
+        hints = self._endpoint.hints_for(profile)
         marks = ends_of_prefixes(laid.messages, profile.max_cache_marks) if hints is CacheHints.BREAKPOINTS else ()
         messages = marked(chat_messages(laid.messages, laid.tools, profile), marks)
         sent = laid.features(*fields, *settings.extra, *(CACHE_FIELDS[1:] if marks else ()))
         extra = {name: value for name, value in settings.extra.items() if name not in profile.dropped}
         try:
             # The fields depend on the profile, so only the endpoint can check them.
-            create: Any = self._client().chat.completions.create
+            create: Any = self._endpoint.client().chat.completions.create
             stream: AsyncStream[ChatCompletionChunk] = await create(
                 model=settings.model, messages=messages, stream=True, **fields, extra_body=extra or None
             )
@@ -81,8 +70,8 @@ class ChatCompletions:
             "reasoning_effort": effort,
             "verbosity": settings.verbosity,
             "response_format": _response_format(question, profile),
-            "metadata": (wire_metadata(settings.metadata) if self._sends_metadata else None) or None,
-            "prompt_cache_key": settings.cache_key if hints_of(profile, self._cache_hints) is CacheHints.KEY else None,
+            "metadata": self._endpoint.metadata_of(settings),
+            "prompt_cache_key": settings.cache_key if self._endpoint.hints_for(profile) is CacheHints.KEY else None,
         }
         if tools.tools:
             fields["tools"] = chat_tools(tools)

@@ -19,6 +19,7 @@ from baton.adapters.models.profile import Api, CacheHints
 from baton.adapters.models.profiles import Profiles, host_of
 from baton.adapters.openai.chat_completions import ChatCompletions
 from baton.adapters.openai.clients import OpenAIClients
+from baton.adapters.openai.endpoint import Endpoint
 from baton.adapters.openai.responses import Responses
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents import DocumentReader
@@ -63,14 +64,10 @@ class OpenAIChatModel:
         self._clients = OpenAIClients(
             api_key, base_url, Timeout(None, connect=connect_timeout_seconds), transport=transport, signing=signing
         )
-        host = host_of(base_url)
-        apis = _Apis(
-            ChatCompletions(self._clients.get, host, sends_metadata=sends_metadata, cache_hints=cache_hints),
-            Responses(self._clients.get, host, sends_metadata=sends_metadata, cache_hints=cache_hints),
-        )
+        endpoint = Endpoint(self._clients.get, host_of(base_url), sends_metadata, cache_hints)
         self._calls = ModelCalls(
-            apis,
-            Profiles(host, profiles),
+            _Apis(ChatCompletions(endpoint), Responses(endpoint)),
+            Profiles(endpoint.host, profiles),
             endpoint=base_url or "OpenAI",
             max_retries=max_retries,
             backoff=Backoff(backoff_seconds),

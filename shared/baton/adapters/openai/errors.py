@@ -15,6 +15,8 @@ from baton.adapters.models.failure import MAX_TEXT, ErrorBody, FailureKind, Prov
 Failure = OpenAIError | TimeoutError | ValueError | RecursionError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""
 
+IN_STREAM = "error in the stream"
+"""The name of such a failure in the log."""
 _STATUSES = {"server_error": 500, "rate_limit_exceeded": 429, "insufficient_quota": 429}
 """Codes of errors in a stream, and the HTTP statuses that they would have had before it."""
 _REFUSED = ("invalid", "image", "unsupported", "context_length", "policy", "data_residency", "filter")
@@ -22,7 +24,7 @@ _REFUSED = ("invalid", "image", "unsupported", "context_length", "policy", "data
 
 
 def provider_failure(error: Failure) -> ProviderFailure:
-    """Return what an exception says."""
+    """Return the failure that an exception of the package means."""
     name = type(error).__name__
     if error.__cause__ is not None:
         name = f"{name} ({type(error.__cause__).__name__})"
@@ -33,15 +35,9 @@ def provider_failure(error: Failure) -> ProviderFailure:
     if not isinstance(error, APIError):
         return ProviderFailure(name, FailureKind.PROTOCOL, text=str(error)[:MAX_TEXT])
     said = ErrorBody.of(error.body)
-    failure = ProviderFailure(
-        name,
-        status=said.status,
-        code=said.code,
-        type=said.type,
-        param=said.param,
-        text=said.text if len(said.text) > 2 else error.message[:MAX_TEXT],
-        retry_after=said.retry_after,
-    )
+    failure = said.failure(name)
+    if len(said.text) <= 2:
+        failure.text = error.message[:MAX_TEXT]
     if isinstance(error, APIStatusError):
         failure.status = error.status_code
         failure.request_id = error.request_id
@@ -54,10 +50,7 @@ def provider_failure(error: Failure) -> ProviderFailure:
 def streamed_failure(said: Mapping[str, Any]) -> ProviderFailure:
     """Return the failure of an error event, or of a response's ``error``."""
     body = ErrorBody.of({name: value for name, value in said.items() if (name, value) != ("type", "error")})
-    name = "error in the stream"
-    return with_status(
-        ProviderFailure(name, status=body.status, code=body.code, type=body.type, param=body.param, text=body.text)
-    )
+    return with_status(body.failure(IN_STREAM))
 
 
 def with_status(failure: ProviderFailure) -> ProviderFailure:

@@ -10,7 +10,7 @@ from baton.adapters.models.answer_forms import STRICT_NAME, is_strict, schema_no
 from baton.adapters.models.content import LaidMessage
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.model_calls import Question
-from baton.adapters.models.profile import AnswerForm, CacheHints, ModelProfile
+from baton.adapters.models.profile import AnswerForm, ModelProfile
 from baton.adapters.models.prompt_layout import Layout, lay_out
 from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
 from baton.domain.message import Role
@@ -64,12 +64,6 @@ def answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> di
     if profile.answer_form is AnswerForm.OBJECT:
         return {"type": "json_object"}
     return {"type": "json_schema", "name": STRICT_NAME, "strict": is_strict(schema), "schema": dict(schema)}
-
-
-def hints_of(profile: ModelProfile, chosen: CacheHints | None) -> CacheHints:
-    """Return what requests tell the prompt cache: what the operator has chosen, or else what the profile says."""
-    hints = profile.cache if chosen is None else chosen
-    return CacheHints.NONE if "cache_control" in profile.dropped else hints
 
 
 def _declares_tools(question: Question, profile: ModelProfile) -> bool:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from openai import AsyncOpenAI, AsyncStream, OpenAIError
+from openai import AsyncStream, OpenAIError
 
 from baton.adapters.models.answer_forms import output_limit
 from baton.adapters.models.learning import RequestForm
 from baton.adapters.models.model_calls import Question, Refused
 from baton.adapters.models.profile import OBFUSCATION, CacheHints, EffortForm, ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.openai.endpoint import Endpoint
 from baton.adapters.openai.errors import provider_failure
-from baton.adapters.openai.laid_question import LaidQuestion, answer_format, hints_of, laid_question
-from baton.adapters.openai.messages import wire_metadata
+from baton.adapters.openai.laid_question import LaidQuestion, answer_format, laid_question
 from baton.adapters.openai.response_input import input_items, response_tools
 from baton.adapters.openai.responses_answer import ResponsesAnswer
 from baton.ports.chat_model import ModelSettings
@@ -30,24 +30,13 @@ class Responses:
     encrypted reasoning of the turn.
     """
 
-    def __init__(
-        self,
-        client: Callable[[], AsyncOpenAI],
-        host: str,
-        *,
-        sends_metadata: bool = False,
-        cache_hints: CacheHints | None = None,
-    ) -> None:
-        """``cache_hints`` replaces what profiles say; None leaves it to them."""
-        self._client = client
-        self._host = host
-        self._sends_metadata = sends_metadata
-        self._cache_hints = cache_hints
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
 
     async def open(self, question: Question, form: RequestForm) -> ResponsesAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
-        origin = f"responses:{self._host}/{settings.model}"
+        origin = f"responses:{self._endpoint.host}/{settings.model}"
         laid = await laid_question(question, form, origin)
         fields = self._optional_fields(settings, profile, laid)
         sent = laid.features(*_names(fields), *settings.extra)
@@ -60,7 +49,7 @@ class Responses:
         }
         try:
             # Not by ``client.responses``: it loads for half a second, and makes an object of each value of each event.
-            stream: AsyncStream[object] = await self._client().post(
+            stream: AsyncStream[object] = await self._endpoint.client().post(
                 "/responses", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
             )
         except (OpenAIError, ValueError) as error:
@@ -70,7 +59,7 @@ class Responses:
     def _optional_fields(self, settings: ModelSettings, profile: ModelProfile, laid: LaidQuestion) -> dict[str, Any]:
         """Return the fields besides model and input, without those that the model does not take."""
         limit = output_limit(settings, profile)
-        hints = hints_of(profile, self._cache_hints)
+        hints = self._endpoint.hints_for(profile)
         takes_effort = profile.effort is not EffortForm.NONE and "reasoning_effort" not in profile.dropped
         shows_summary = settings.shows_reasoning and "reasoning_summary" not in profile.dropped
         fields: dict[str, Any] = {
@@ -85,7 +74,7 @@ class Responses:
                 format=answer_format(settings.answer_schema, profile),
                 verbosity=settings.verbosity if "verbosity" not in profile.dropped else None,
             ),
-            "metadata": (wire_metadata(settings.metadata) if self._sends_metadata else None) or None,
+            "metadata": self._endpoint.metadata_of(settings),
             "prompt_cache_key": settings.cache_key if hints is CacheHints.KEY else None,
             "stream_options": {"include_obfuscation": False}
             if profile.further.get(OBFUSCATION) == "optional"
