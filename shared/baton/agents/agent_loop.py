@@ -188,18 +188,22 @@ class AgentLoop:
     async def _ask_fitting(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
         """Ask the model, with a shorter prompt as long as it says that the prompt is too long."""
         budgets, model = self._context.services.budgets, self._settings.model
-        shortened = 0
+        shortened, is_told = 0, False
         while True:
+            self._said = None
             try:
                 async for event in self._ask_model(calls, is_last=is_last):
                     yield event
             except ContextTooLong as too_long:
+                if self._said is not None and self._said.content:
+                    raise  # something was shown
                 shortened += 1
+                is_told |= not too_long.is_guess
                 model = too_long.model or model  # a fallback's limit is none of the model's
                 if shortened > MAX_SHORTENINGS or not await self._shorten():
                     raise
             else:
-                if shortened:
+                if is_told:  # otherwise one odd answer would shorten all later prompts
                     budgets.learn(model, self._prompt.budget + self._kit.tokens(self._context.services.counter))
                 return
 

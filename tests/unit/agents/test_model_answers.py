@@ -237,6 +237,28 @@ async def test_results_of_tools_are_shortened_before_a_turn_fails() -> None:
     assert (await harness.say()).text == "Sunny."
 
 
+async def test_an_answer_that_was_shown_is_not_asked_for_again_with_a_shorter_prompt() -> None:
+    harness = Harness()
+    await harness.say("m1", content="many words " * 200)
+    harness.model.script(Answer(("Half of it",), error=ContextTooLong()))
+    said = await harness.say("m2")
+    assert (said.text, said.last["code"]) == ("Half of it", "context_too_long")
+    assert len(harness.model.asked) == 2
+
+
+async def test_an_answer_of_nothing_does_not_shorten_the_prompts_of_other_conversations() -> None:
+    harness, silent = Harness(), ContextTooLong()
+    silent.is_guess = True
+    long = "many words " * 200
+    await harness.say("m1", content=long)
+    harness.model.script(silent, "Fine.")
+    assert (await harness.say("m2", content="hi")).text == "Fine."
+    assert questions(harness, 2) == ["hi"]
+    for message_id, content in (("o1", long), ("o2", "Go on.")):
+        await harness.say(message_id, content=content, thread_id="other")
+    assert questions(harness, 4) == [long, "Go on."]
+
+
 # Questions that failed
 
 

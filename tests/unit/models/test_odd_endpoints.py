@@ -240,3 +240,19 @@ async def test_a_connection_that_breaks_is_an_outage() -> None:
 
     with pytest.raises(ModelUnavailable):
         await ask(Endpoint(answer))
+
+
+async def test_an_answer_of_nothing_to_a_prompt_that_was_read_is_empty_and_not_too_long() -> None:
+    counts = {"prompt_tokens": 4_000, "completion_tokens": 0, "total_tokens": 4_000}
+    endpoint = Endpoint(lambda _: sse(chunk({}, "stop"), {**chunk({}), "choices": [], "usage": counts}))
+    chunks = await ask(endpoint, [Prompt(Role.USER, "word " * 4_000)])
+    assert [type(each) for each in chunks] == [Finished]
+
+
+async def test_an_answer_that_fills_the_context_is_cut() -> None:
+    error = {"error": {"message": "Context size has been exceeded.", "type": "server_error"}}
+    endpoint = Endpoint(lambda _: sse(chunk({"content": "Half of it"}), error))
+    chunks = await ask(endpoint)
+    assert text(chunks) == "Half of it"
+    assert [each.reason for each in chunks if isinstance(each, Finished)] == [FinishReason.LENGTH]
+    assert len(endpoint.bodies) == 1

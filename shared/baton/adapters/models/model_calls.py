@@ -20,7 +20,7 @@ from baton.adapters.models.left_out import left_out
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.profiles import Profiles
 from baton.adapters.stream_limits import StreamTooLong
-from baton.domain.errors import ModelError, ModelTimeout, ModelUnavailable
+from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.metrics import Metric, count
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
 
@@ -221,6 +221,9 @@ class ModelCalls:
                         break  # The answer is complete. Only its token counts are missing.
                     if isinstance(failure, ProviderFailure) and is_empty:
                         raise Refused(failure, answer.sent) from None
+                    if isinstance(failure, ProviderFailure) and isinstance(failure.error, ContextTooLong):
+                        answer.cut()  # the answer has filled the context: a shorter prompt would repeat what was shown
+                        break
                     raise
                 if chunks is None:
                     break

@@ -36,6 +36,8 @@ from baton.ports.chat_model import (
     TextTakenBack,
 )
 
+MAX_TOKEN_CHARACTERS = 8
+"""More characters a token than any vocabulary has on average."""
 MAX_REASON = 100
 """Characters of a reason to stop that are read."""
 OVERFLOW_CHARACTERS = 6_000
@@ -127,8 +129,10 @@ class ChatAnswer:
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
         chunks = self._separated(self._tags.end())
-        if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS:
-            raise ContextTooLong
+        if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS and not self._has_read_all:
+            silent = ContextTooLong()
+            silent.is_guess = True
+            raise silent
         if self.reason is None and self._has_end_mark and self._is_complete:
             self.reason = FinishReason.STOP
         if self.reason is None:
@@ -151,6 +155,12 @@ class ChatAnswer:
         if self._fragments.are_whole:
             return True
         return self._profile.ends_without_reason and (self._has_text or self._fragments.size > 0)
+
+    @property
+    def _has_read_all(self) -> bool:
+        """Whether the token counts show that the model has read the prompt, and just has nothing to say."""
+        counted = self._usage.input_tokens if self._usage is not None else 0
+        return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 
     @property
     def _has_end_mark(self) -> bool:

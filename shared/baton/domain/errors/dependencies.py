@@ -114,6 +114,8 @@ class ContextTooLong(ModelError):
     detail = "The message is too long for the model, even without earlier messages. Please send it in shorter parts."
     model: str | None = None
     """The fallback model that says so; None: the one that was asked first."""
+    is_guess: bool = False
+    """Whether the endpoint did not say so: it answered nothing at all. That may have another cause."""
 
 
 class AnswerInvalid(ModelError):
