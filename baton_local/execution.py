@@ -25,8 +25,16 @@ LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
 
 OURS = ("BATON_", "OPENAI_", "TIKTOKEN_")
 """Prefixes of variables that functions get from the template only."""
-LOCAL_ONLY = frozenset({"BATON_LOCAL_OPEN_A2A"})
-"""Variables that the template must not have, because no deployed function may: the local cloud gives them."""
+LOCAL_ONLY = frozenset(
+    {
+        "BATON_BEDROCK_CONFIG_FILE",
+        "BATON_BEDROCK_CREDENTIALS_FILE",
+        "BATON_BEDROCK_ENDPOINT",
+        "BATON_BEDROCK_PROFILE",
+        "BATON_LOCAL_OPEN_A2A",
+    }
+)
+"""Variables that the template does not have, because no deployed function needs them, or none may have them."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from baton.composition import event_loop
 from baton.composition.environment import cache
 from baton_local.execution import Variables, views
@@ -36,10 +38,11 @@ def test_a_function_sees_the_variables_that_the_template_gives_it() -> None:
     assert dict(seen) == ALL
 
 
-def test_what_only_the_local_cloud_has_reaches_every_function() -> None:
-    seen = Variables({**ALL, "BATON_LOCAL_OPEN_A2A": "1"}, views(FUNCTIONS))
+@pytest.mark.parametrize("name", ["BATON_LOCAL_OPEN_A2A", "BATON_BEDROCK_PROFILE", "BATON_BEDROCK_ENDPOINT"])
+def test_what_only_the_local_cloud_has_reaches_every_function(name: str) -> None:
+    seen = Variables({**ALL, name: "1"}, views(FUNCTIONS))
     with running("Plain"):
-        assert seen["BATON_LOCAL_OPEN_A2A"] == "1"
+        assert seen[name] == "1"
 
 
 def test_a_function_without_a_layer_looks_for_its_files_where_they_are_not() -> None:
