@@ -1,4 +1,4 @@
-"""What a developer's own models can do, printed after the start."""
+"""Tables of the abilities of a developer's own models, printed after the start."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Expectation(Part):
     matches: str | None = None
     """A regular expression that must be found in what agents said."""
     result: dict[str, Any] | None = None
-    """What the last structured answer must hold; other fields may be there too."""
+    """Fields that the last structured answer must have; it may have others too."""
     error: str | None = None
     """The code of the error that the run must end with. Without it, every error is a failure."""
     closed: bool | None = None

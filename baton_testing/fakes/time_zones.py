@@ -16,7 +16,7 @@ class FakeTimeZones:
         self.of_users: dict[tuple[str, str], LastTimeZone] = {}
         """By tenant and user."""
         self.asked = 0
-        """How often a zone was read."""
+        """The number of reads."""
 
     async def last(self, scope: Scope) -> LastTimeZone | None:
         self.asked += 1

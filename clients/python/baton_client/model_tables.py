@@ -13,7 +13,7 @@ ABILITIES = {
     "image": "image",
     "embedding": "embedding",
 }
-"""What is tried, in the words of the table."""
+"""The abilities that are tried, in the words of the table."""
 _WIDTH = max(map(len, ABILITIES.values()))
 _WORKS = {True: "yes", False: "no", None: "-"}
 _SPACE = " " * (_WIDTH + 8)

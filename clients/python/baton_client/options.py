@@ -26,12 +26,12 @@ class Options:
     silence_seconds: float = 25.0
     """After how long without a byte the connection of a stream counts as lost. The server writes every ten seconds."""
     time_zone: str | None = None
-    """The user's time zone, which every message tells; None: none is told."""
+    """The user's time zone, sent with every message; None sends none."""
 
 
-def time_zone_of(told: str | None) -> str | None:
-    """Return the zone to tell: that of this machine if none is ``told``, and none for an empty one."""
-    return machine_time_zone() if told is None else told or None
+def time_zone_of(chosen: str | None) -> str | None:
+    """Return the zone to send: this machine's if ``chosen`` is None, and None if it is empty."""
+    return machine_time_zone() if chosen is None else chosen or None
 
 
 def checked_url(base_url: str) -> str:

@@ -1,4 +1,4 @@
-"""The time zone of this machine, as far as it can be known without asking anybody."""
+"""The time zone of this machine, by its own settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_NOBODY = {"UTC", "UCT", "Universal", "Zulu", "GMT", "Greenwich", "Factory", 
 
 
 def machine_time_zone(link: Path = LOCAL_TIME) -> str | None:
-    """Return IANA's name of the machine's time zone; None if it is not known, or is one that tells of no place.
+    """Return IANA's name of the machine's time zone; None if it is not known, or is that of servers, such as UTC.
 
     The environment variable ``TZ`` comes first, where it holds a name. Windows has other names, so None there.
     """

@@ -128,7 +128,7 @@ class _Reading:
 
 
 def _key(body: bytes, name: str, form: DocumentFormat) -> str:
-    # The ending of the name tells files with macros.
+    # Files with macros are known by the ending of the name.
     return f"{form.value} {name.rpartition('.')[2].lower()[:16]} {hashlib.sha256(body).hexdigest()}"
 
 

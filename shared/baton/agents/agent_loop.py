@@ -56,7 +56,7 @@ LAST_ANSWER = (
 MAX_CALLS = 64
 """Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
 MAX_SHORTENINGS = 6
-"""How often a prompt is shortened that the model calls too long. The last one has a twentieth of its tokens."""
+"""The most times that a prompt is shortened for a model. The last one has a twentieth of its tokens."""
 MAX_SOURCES = 50
 """Sources of an answer."""
 MAX_SOURCE_FIELD = 500

@@ -35,4 +35,4 @@ class AgentServices:
     audit: AuditLog
     clock: Clock
     budgets: ContextBudgets = field(default_factory=ContextBudgets)
-    """How many tokens of a prompt each model takes."""
+    """The tokens that a prompt may have, by model."""

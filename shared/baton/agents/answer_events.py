@@ -45,9 +45,9 @@ class AnswerEvents:
         self._holds_text = holds_text
         self.message_id = message_id or transcript.new_id()
         self.text = ""
-        """What the user was shown."""
+        """The text that the user was shown."""
         self.heard = ""
-        """What the model said."""
+        """The text that the model gave."""
 
     def of(self, chunk: TextDelta | ReasoningDelta | TextTakenBack) -> Iterable[BaseEvent]:
         """Yield the events of a chunk."""

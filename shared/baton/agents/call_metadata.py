@@ -45,7 +45,7 @@ def call_metadata(
 
 
 def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what is remembered, best first. Of messages of one day it is told which was said later."""
+    """Yield what is remembered, best first. Messages of one day have their time."""
     items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
     best = sorted(items, key=lambda item: -(item.score or 0.0))[:limit]
     days = Counter(_day(item) for item in best)

@@ -1,4 +1,4 @@
-"""How many tokens of a prompt each model takes, as refusals have shown."""
+"""The tokens that a prompt may have by its model, as refusals have shown."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ CONTINUING = "I would like to continue {workflow}."
 
 
 def today_note(today: Today) -> Prompt:
-    """Return the note that tells the day. It stands right before the message, so that no day changes what is cached."""
+    """Return the note with today's date. It stands right before the message, so that no day changes what is cached."""
     return Prompt(Role.SYSTEM, today.sentence)
 
 

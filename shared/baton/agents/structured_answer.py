@@ -42,7 +42,7 @@ class HeldText:
     """A text that was held back until the model had finished, and what has become of it."""
 
     text: str = ""
-    """What to show and to store."""
+    """The text to show and to store."""
     is_structured: bool = False
     """Whether it is the answer, as JSON. Otherwise it was said beside tool calls."""
     failure: AnswerInvalid | None = None

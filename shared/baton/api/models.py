@@ -53,7 +53,7 @@ class ConfiguredModel(Served):
 
 
 class AbilityCheck(Served):
-    """What came of one trial."""
+    """The outcome of one trial."""
 
     ability: Ability
     works: bool | None = Field(description="null: not tried, because a trial before it failed.", examples=[True])
@@ -69,7 +69,7 @@ class AbilityCheck(Served):
 
 
 class ModelReport(Served):
-    """What a model can do, and what to change."""
+    """A model's abilities, and changes to make."""
 
     model: ConfiguredModel
     works: bool = Field(description="Whether agents can work with it: with text and tool calls.", examples=[True])

@@ -144,7 +144,7 @@ async def run(
         asked, owner = await answered(services, scope, run_input, results, offer, _message)
     else:
         asked, owner = _message(scope, run_input, offer), scope
-    if owner.user_id == scope.user_id:  # whoever approves another user's calls may be in another time zone
+    if owner.user_id == scope.user_id:  # the approver of another user's calls may be in another time zone
         asked = replace(asked, time_zone=time_zone)
 
     is_stopped = _is_stopped_when_left(run_input.forwarded_props)

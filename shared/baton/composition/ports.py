@@ -177,7 +177,7 @@ class Ports(StorePorts, AgentPorts, Protocol):
 
     @property
     def extractor(self) -> TextExtractor:
-        """What extracts text from documents, in this process. Its libraries are for the pipeline."""
+        """The extractor of text from documents in this process. Only the pipeline has its libraries."""
         ...
 
     # Queues and connections

@@ -57,11 +57,11 @@ class ModelChoice(Definition):
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_output_tokens: int | None = Field(default=None, ge=1, le=200_000)
     reasoning_effort: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,20}$")] | None = None
-    """How long the model thinks before it answers, in its provider's words: ``low``, ``medium``, ``high``, ..."""
+    """The effort of the model's thinking, in its provider's words: ``low``, ``medium``, ``high``, ..."""
     show_reasoning: bool = False
-    """Whether users see the model's thinking, where the model tells it."""
+    """Whether users see the model's thinking, if the model sends it."""
     verbosity: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,20}$")] | None = None
-    """How long its answers are: ``low``, ``medium`` or ``high``."""
+    """The length of its answers: ``low``, ``medium`` or ``high``."""
     tool_choice: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,64}$")] | None = None
     """Whether the first model call must call a tool: ``auto``, ``required``, ``none`` or the name of one."""
     parallel_tool_calls: bool | None = None

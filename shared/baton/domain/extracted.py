@@ -58,7 +58,7 @@ class DocumentText:
     text: str
     """Its beginning, if it ``is_cut``. Pages, slides and sheets each begin with a line that numbers them."""
     pages: int | None = None
-    """How many pages, slides or sheets the document has; None in formats without them."""
+    """The number of pages, slides or sheets; None in formats without them."""
     is_cut: bool = False
 
 

@@ -31,7 +31,7 @@ class ImportedMessage:
     comment: str | None = None
     rated_at: datetime | None = None
     time_zone: str | None = None
-    """The user's time zone then: the one that is named, else the offset of the time; None if neither tells it."""
+    """The user's time zone then: the one that is named, else the offset of the time; None if there is neither."""
 
 
 @dataclass(frozen=True, slots=True)

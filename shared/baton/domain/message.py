@@ -189,7 +189,7 @@ class StoredMessage:
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls of an assistant message."""
     provider_parts: ProviderParts | None = None
-    """What the model that wrote an answer wants back with it. No client, export or other model gets it."""
+    """Opaque parts for the model that wrote the answer. No client, export or other model gets them."""
     tool_call_id: str | None = None
     """The call that a tool message answers."""
     call_end: CallEnd = CallEnd.SUCCEEDED

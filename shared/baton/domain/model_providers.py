@@ -63,9 +63,9 @@ class Provider(BaseModel):
     guardrail: GuardrailName | None = None
     """The guardrail of a provider on Bedrock, as ``<id or ARN>:<version>``. Guardrails belong to a region."""
     metadata: bool = False
-    """Whether each request tells the endpoint which agent asks and where its workflow stands."""
+    """Whether each request names the agent and the state of its workflow."""
     cache_hints: Literal["auto", "key", "breakpoints", "none"] = "auto"
-    """What requests tell the endpoint's prompt cache."""
+    """The hints of requests for the endpoint's prompt cache."""
     tenant_models: Annotated[tuple[_ModelPattern, ...], Field(max_length=MAX_TENANT_MODELS)] = ()
     """Names of its models, or patterns with ``*``, that agents of tenants may name besides those that ship."""
 

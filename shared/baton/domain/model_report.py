@@ -1,4 +1,4 @@
-"""What a deployment's models were found to do."""
+"""The report on the abilities of a deployment's models."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pydantic import JsonValue
 
 
 class ModelKind(StrEnum):
-    """What a model is for."""
+    """The uses of a model."""
 
     CHAT = "chat"
     EMBEDDING = "embedding"
 
 
 class ModelUse(StrEnum):
-    """What the deployment itself needs a model for."""
+    """The deployment's own uses of a model."""
 
     CHAT = "chat"
     """The model of agents that name none."""
@@ -28,7 +28,7 @@ class ModelUse(StrEnum):
 
 
 class Ability(StrEnum):
-    """What a model is tried with."""
+    """The abilities that are tried."""
 
     TEXT = "text"
     TOOL_CALL = "tool_call"
@@ -57,33 +57,33 @@ class ConfiguredModel:
 
 @dataclass(frozen=True, slots=True)
 class AbilityCheck:
-    """What came of one trial."""
+    """The outcome of one trial."""
 
     ability: Ability
     works: bool | None
     """None if it was not tried, because a trial before it has failed."""
     remark: str | None = None
-    """What is worth knowing, also where it works."""
+    """A remark, also where it works."""
     error: str | None = None
     """The code of the error that ended the trial."""
     reason: str | None = None
-    """What the model's endpoint said."""
+    """The words of the model's endpoint."""
     advice: str | None = None
-    """What to change."""
+    """The change to make."""
     dropped: tuple[str, ...] = ()
-    """What the model did not get; see ``Finished.dropped``."""
+    """The settings and files that the model did not get; see ``Finished.dropped``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """What a model was found to do, and what to change."""
+    """A model's abilities, and the changes to make."""
 
     model: ConfiguredModel
     checks: tuple[AbilityCheck, ...]
     learned: Mapping[str, JsonValue] = field(default_factory=dict)
     """Facts that refusals have taught, as ``BATON_MODEL_PROFILES`` takes them."""
     advice: tuple[str, ...] = ()
-    """What to change so that nothing is dropped or learned again."""
+    """The changes after which nothing is dropped or learned again."""
 
     @property
     def works(self) -> bool:

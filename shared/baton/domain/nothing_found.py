@@ -1,4 +1,4 @@
-"""Whether an answer says that nothing was found, in the languages of the chat widget."""
+"""Recognise answers that say that nothing was found, in the languages of the chat widget."""
 
 from __future__ import annotations
 

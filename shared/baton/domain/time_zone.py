@@ -61,7 +61,7 @@ class Today:
 
     @property
     def zone(self) -> str:
-        """Return the name of the zone, as prompts tell it."""
+        """Return the name of the zone as prompts have it."""
         return self.known_zone or UNKNOWN
 
     @property

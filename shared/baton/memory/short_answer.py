@@ -11,7 +11,7 @@ from baton.ports.chat_model import ChatModel, Finished, ModelSettings, Prompt, T
 from baton.ports.files import ThreadFiles
 
 MAX_SHORTENINGS = 3
-"""How often a prompt is halved. The light model may read less at once than the model that it works for."""
+"""The most halvings of a prompt. The light model may read less at once than the model that it works for."""
 WORTH_SHORTENING = 1_000
 """Characters below which a prompt is not shortened."""
 

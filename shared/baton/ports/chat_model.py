@@ -70,9 +70,9 @@ class ModelSettings:
     top_p: float | None = None
     max_output_tokens: int | None = None
     reasoning_effort: str | None = None
-    """How long the model thinks, in its provider's words, such as ``low``."""
+    """The effort of the model's thinking, in its provider's words, such as ``low``."""
     verbosity: str | None = None
-    """How long its answers are, such as ``low``."""
+    """The length of its answers, such as ``low``."""
     tool_choice: str | None = None
     """``auto``, ``required``, ``none`` or the name of a tool. With ``none`` no call is yielded."""
     parallel_tool_calls: bool | None = None
@@ -127,9 +127,9 @@ class Finished:
     """The model that answered, as its endpoint names it."""
     usage: Usage | None
     provider_parts: ProviderParts | None = None
-    """What the model wants back with this answer."""
+    """The opaque parts that the model wants back with this answer."""
     dropped: tuple[str, ...] = ()
-    """What the model did not get, because it does not take it.
+    """The settings and files that the model did not get, because it does not take them.
 
     Names of settings, ``images``, ``documents`` if it got their text only, and ``answer_schema`` if that stood in the
     prompt only.

@@ -10,7 +10,7 @@ from baton.domain.search import Vector
 
 
 class EmbeddingPurpose(StrEnum):
-    """What a vector is for. Some models turn a question and the texts that answer it into vectors in different ways."""
+    """The purpose of a vector. Some models make different vectors of questions and of texts that answer them."""
 
     DOCUMENT = "document"
     """To be stored, or to be compared with vectors of its own kind."""

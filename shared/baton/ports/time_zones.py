@@ -11,18 +11,18 @@ from baton.domain.identity import Scope
 
 @dataclass(frozen=True, slots=True)
 class LastTimeZone:
-    """The time zone that a user was in last, as far as requests have told it."""
+    """The time zone of a user's last request that had one."""
 
     name: str
     since: datetime
-    """When a request first told it."""
+    """The time of the first request with it."""
 
 
 class TimeZones(Protocol):
     """One time zone for each user. Forgetting the user removes it. Raises ``StoreUnavailable``."""
 
     async def last(self, scope: Scope) -> LastTimeZone | None:
-        """Return the user's last time zone; None if no request has told one."""
+        """Return the user's last time zone; None if no request had one."""
         ...
 
     async def put(self, scope: Scope, name: str) -> None:

@@ -82,7 +82,7 @@ def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetim
 
 
 def _offset(timestamp: str) -> str | None:
-    """Return a valid time's offset as a zone; None for ``Z`` and ``-00:00``, which tell no local time (RFC 9557)."""
+    """Return a valid time's offset as a zone; None for ``Z`` and ``-00:00``, which name no local time (RFC 9557)."""
     offset = datetime.fromisoformat(timestamp).utcoffset()
     if offset is None or timestamp.endswith(("Z", "z", "-00:00")):
         return None

@@ -31,7 +31,7 @@ class MessageRequest:
     client: ClientOffer | None = None
     """What the user's application offers; None if it offers nothing."""
     time_zone: str | None = None
-    """The user's time zone now; None if the client does not tell it. A retry may come from another one."""
+    """The user's time zone now; None if the client does not send it. A retry may come from another one."""
 
     @property
     def digest(self) -> str:
@@ -54,7 +54,7 @@ class AnswerRequest:
     client: ClientOffer | None = None
     """What the user's application offers now; None if what it offered before counts."""
     time_zone: str | None = None
-    """The user's time zone now; None if the client does not tell it, or somebody else answers."""
+    """The user's time zone now; None if the client does not send it, or somebody else answers."""
 
     @property
     def message_id(self) -> str:
@@ -104,7 +104,7 @@ class ActionRequest:
 
     @property
     def time_zone(self) -> str | None:
-        """None: an action does not tell the user's time zone."""
+        """None, because an action has no time zone."""
         return None
 
     @property

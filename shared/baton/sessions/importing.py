@@ -153,7 +153,7 @@ def _stored(
 ) -> Sequence[StoredMessage]:
     """Return the messages as the thread keeps them. A run begins with each message of the user.
 
-    ``last_zone`` is the time zone that the user was in last. It counts until a message tells another one.
+    ``last_zone`` is the time zone that the user was in last. It counts until a message has another one.
     """
     messages: list[StoredMessage] = []
     run_id = ""

@@ -191,7 +191,7 @@ class RunExecution:
             await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
 
     async def _locate(self) -> None:
-        """Find the user's time zone. The question gets it here if nothing else tells it."""
+        """Find the user's time zone. The question gets it here if the request and the session have none."""
         await self._zone.find()
         message = self._question.message
         if self._zone.must_be_found and message.role is Role.USER:

@@ -1,4 +1,4 @@
-"""The time zone of a run's user: told by the request, else known from the session, else from the user's last one."""
+"""The time zone of a run's user: the request's, else the session's, else the user's last one."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class RunTimeZone:
     zones: TimeZones
     scope: Scope
     thread: Thread
-    told: str | None
-    """The zone that the request tells; None if it tells none."""
+    requested: str | None
+    """The zone in the request; None if it has none."""
     _last: str | None = None
     """The zone that the user was in last; None if it was not read, or none is known."""
 
     @property
     def name(self) -> str | None:
-        """Return the zone, once ``find`` has ended where it must be waited for; None if none is known."""
-        if self.told is not None:
-            return self.told
+        """The zone; None if none is known. If ``must_be_found``, it is valid only after ``find``."""
+        if self.requested is not None:
+            return self.requested
         return self._last if self.thread.is_new_session else self.thread.time_zone
 
     @property
     def must_be_found(self) -> bool:
-        """Return whether only ``find`` can tell the zone."""
-        return self.told is None and self.thread.is_new_session
+        """Whether ``name`` is valid only after ``find``."""
+        return self.requested is None and self.thread.is_new_session
 
     async def find(self) -> None:
         """Read the user's last zone if a session begins. Raises ``StoreUnavailable``."""
@@ -44,10 +44,10 @@ class RunTimeZone:
             self._last = last.name if last is not None else None
 
     async def keep(self) -> None:
-        """Store the zone that the request tells as the user's last one, if it is another. Raises ``StoreUnavailable``.
+        """Store a zone in the request as the user's last one, if it has changed. Raises ``StoreUnavailable``.
 
         ``find`` must have ended.
         """
         known = self._last if self.thread.is_new_session else self.thread.time_zone
-        if self.told is not None and self.told != known:
-            await self.zones.put(self.scope, self.told)
+        if self.requested is not None and self.requested != known:
+            await self.zones.put(self.scope, self.requested)

@@ -18,7 +18,7 @@ OLDER = "The server does not check models: it is older than this command."
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """What a check of one model has found."""
+    """The result of a check of one model."""
 
     name: str
     report: Json | None
@@ -33,7 +33,7 @@ class ModelCheck:
 
     @property
     def lines(self) -> list[str]:
-        """What it is on a terminal."""
+        """The lines for a terminal."""
         return [f"{self.name}: not checked. {self.problem}"] if self.report is None else table_of(self.report)
 
     def to_json(self) -> Json:

@@ -13,7 +13,7 @@ from baton_client.models.base import Answered, Model
 
 class AbilityCheck(Model):
     """
-    What came of one trial.
+    The outcome of one trial.
     """
 
     ability: str
@@ -686,7 +686,7 @@ class MessageMetadata(Answered):
 
 class ModelReport(Model):
     """
-    What a model can do, and what to change.
+    A model's abilities, and changes to make.
     """
 
     model: ConfiguredModel

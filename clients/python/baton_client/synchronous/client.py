@@ -63,8 +63,8 @@ class Baton:
             max_retries: how often a request is sent again that may be, after a lost connection or 429, 502, 503, 504.
             headers: for every request.
             resume_seconds: how long a stream tries to come back without anything new.
-            time_zone: IANA's name of the user's time zone, which messages tell; without it that of this machine, if it
-                is known and not UTC's. An empty one tells none: for programs that speak for users elsewhere.
+            time_zone: IANA's name of the user's time zone, sent with messages; without it that of this machine, if it
+                is known and not UTC's. An empty one sends none: for programs that speak for users elsewhere.
             http_client: used instead of an own one, for proxies and certificates; it stays the caller's to close.
 
         Raises ``ConfigurationError`` if one of them cannot be used.

@@ -22,9 +22,9 @@ class Resource:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def _zone(self, told: str | None) -> str | None:
-        """Return the time zone to tell: that of the client if none is ``told``, and none for an empty one."""
-        return self._transport.options.time_zone if told is None else told or None
+    def _zone(self, chosen: str | None) -> str | None:
+        """Return the time zone to send: the client's if ``chosen`` is None, and None if it is empty."""
+        return self._transport.options.time_zone if chosen is None else chosen or None
 
     def _get(self, address: str, type_: type[T], **params: Any) -> T:
         return self._transport.value(Request(method="GET", path=address, params=params), type_)

@@ -82,7 +82,7 @@ export class Outgoing {
     return true;
   }
 
-  /** What the page offers, and where the user is, are told as they are when the message goes. */
+  /** The offers of the page and the time zone are those of the moment when the message is sent. */
   readonly #withOffer = (frame: ClientFrame): ClientFrame =>
     frame.action === "message" ? { ...frame, ...this.#host.offer.fields(), ...this.#zone.fields() } : frame;
 

@@ -1,4 +1,4 @@
-/** What a refusal tells: a frame's, or an HTTP answer's. */
+/** A refusal: of a frame, or an HTTP answer. */
 export interface Refusal {
   readonly code?: unknown;
   readonly message?: unknown;
@@ -8,13 +8,13 @@ export interface Refusal {
 export class TimeZone {
   #isUnknown = false;
 
-  /** The field that messages take with them. A browser that moves to another zone tells that one. */
+  /** The field that messages take with them. A browser that moves to another zone sends that one. */
   fields(): { timeZone?: string } {
     const timeZone = this.#isUnknown ? undefined : zoneNow();
     return timeZone === undefined ? {} : { timeZone };
   }
 
-  /** Whether a message was refused because the browser's zone is newer than the server's list: tell none from now on. */
+  /** Whether a message was refused because the browser's zone is newer than the server's list: send none from now on. */
   isRefusedBy({ code, message }: Refusal): boolean {
     const isNamed = typeof message === "string" && /^(forwardedProps\.)?timeZone\b/.test(message);
     if (this.#isUnknown || code !== "invalid_request" || !isNamed) return false;

@@ -12,7 +12,7 @@ from baton.domain.extracted import BlockKind, DocumentText, ExtractedText, TextB
 MAX_CHARACTERS = 200_000
 """Of one document (about 50,000 tokens)."""
 _PAGES = {DocumentFormat.PPTX: "slide", DocumentFormat.XLSX: "sheet"}
-"""What pages are called, where not so."""
+"""The words for pages in formats that have none."""
 
 
 def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:

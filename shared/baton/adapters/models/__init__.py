@@ -1,1 +1,1 @@
-"""What the adapters of model APIs share: profiles, layout of prompts, attachments, failures and retries."""
+"""Code that the adapters of model APIs share: profiles, layout of prompts, attachments, failures and retries."""

@@ -60,7 +60,7 @@ class AttachedFile:
 
     @property
     def word(self) -> str:
-        """What the file is called in a sentence."""
+        """The word for the file in a sentence."""
         return "image" if self.type.mime_type.startswith("image/") else "document"
 
     def not_given(self, reason: str) -> str:
@@ -87,9 +87,9 @@ class AttachedFile:
         )
 
     def framed(self, text: str, room: TextRoom, *, characters: int | None = None, pages: int | None = None) -> str:
-        """Return the text of the file between tags that tell its name, type and size.
+        """Return the text of the file between tags with its name, type and size.
 
-        ``characters`` is the length of the whole text, None if nobody knows how much longer it is.
+        ``characters`` is the length of the whole text, None if it is longer by an unknown length.
         """
         cut = room.cut(text)
         if cut is None:

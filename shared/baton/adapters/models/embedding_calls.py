@@ -21,9 +21,9 @@ from baton.ports.embedder import EmbeddingPurpose
 from baton.ports.token_counter import TokenCounter
 
 MAX_CUTS = 4
-"""How often the texts of a batch are halved if the endpoint says that they are too long."""
+"""The most halvings of a batch's texts if the endpoint says that they are too long."""
 NOTHING = "."
-"""What is embedded for a text without characters: APIs refuse an empty one."""
+"""The text to embed in place of an empty one, which APIs refuse."""
 
 _TOO_LONG = (
     "maximum context length",
@@ -44,7 +44,7 @@ class NoEmbeddings(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingLimits:
-    """What an API takes."""
+    """The limits of an API."""
 
     batch_texts: int
     """Texts of one request."""
@@ -63,7 +63,7 @@ class EmbeddingApi(Protocol):
 
     @property
     def limits(self) -> EmbeddingLimits:
-        """What it takes."""
+        """The limits of the API."""
         ...
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:

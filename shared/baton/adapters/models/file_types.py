@@ -1,4 +1,4 @@
-"""What a file is: text, an image, a document or something else. Its content decides, whatever it was announced as."""
+"""The type of a file: text, an image, a document or something else. Its content decides, not the announced type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXT_TYPES = re.compile(
 _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
 """Characters of which text has next to none, and what stands for bytes that are none."""
 _SAMPLE = 256 * 1024
-"""Characters that tell whether a file is text."""
+"""Characters by which a file is found to be text."""
 _SPACE = b" \t\r\n\f\xef\xbb\xbf"
 _PDF_MARK = b"%PDF-"
 _PDF_WITHIN = 1024
@@ -38,7 +38,7 @@ _MAX_ENTRIES = 20_000
 
 
 class FileKind(StrEnum):
-    """What can be done with a file."""
+    """The ways to give a file to a model."""
 
     TEXT = "text"
     IMAGE = "image"
@@ -49,16 +49,16 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileType:
-    """What a file is by its content."""
+    """The type of a file by its content."""
 
     kind: FileKind
     mime_type: str
     label: str
-    """What it is called in a sentence, with its article."""
+    """The noun for it in a sentence, with its article."""
     text: str = ""
     """The content of a text, cut at ``MAX_CHARACTERS``."""
     characters: int = 0
-    """How many characters the whole text has."""
+    """Characters of the whole text."""
 
 
 _MARKS = (
@@ -103,7 +103,7 @@ _IS_OLDER = FileType(FileKind.OTHER, "application/x-ole-storage", "an older Offi
 def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     """Return what ``data`` is.
 
-    ``announced`` is a media type, perhaps a wrong one. Like ``name``, it only tells kinds of text apart.
+    ``announced`` is a media type, perhaps a wrong one. Like ``name``, it decides only the kind of a text.
     """
     media_type = (announced or "").partition(";")[0].strip().lower()
     by_name = (mimetypes.guess_type(name.lower())[0] if name else None) or ""
@@ -116,7 +116,7 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
 
 
 def _marked(data: bytes) -> FileType | None:
-    """Return the type of a file that its first bytes tell."""
+    """Return the type that the first bytes of a file show."""
     for mark, found in _MARKS:
         if data.startswith(mark):
             return found

@@ -1,4 +1,4 @@
-"""Tell what of a question its model did not get, so that it is reported with the answer."""
+"""Find the parts of a question that its model did not get, to report them with the answer."""
 
 from __future__ import annotations
 

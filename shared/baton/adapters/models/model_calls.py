@@ -25,12 +25,12 @@ from baton.domain.metrics import Metric, count
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
 
 USAGE_GRACE_SECONDS = 5.0
-"""How long to wait for the token counts after a complete answer."""
+"""The longest wait for the token counts after a complete answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a model is asked."""
+    """A question to a model."""
 
     settings: ModelSettings
     prompts: Sequence[Prompt]
@@ -43,7 +43,7 @@ class OpenedAnswer(Protocol):
 
     @property
     def sent(self) -> SentFeatures:
-        """What the request held."""
+        """The optional parts of the request."""
         ...
 
     @property

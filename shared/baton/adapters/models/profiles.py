@@ -1,4 +1,4 @@
-"""Look a model's profile up: in the table, with the operator's overrides, and with what refusals have taught."""
+"""Look up a model's profile: in the table, with the operator's overrides, and with what refusals have taught."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str,
 
 
 def family_of(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the known model that an operator says a model to be; None if the model's own name tells."""
+    """Return the known model that an operator says a model to be; None if nothing is declared."""
     own = _overriding(model, overrides)
     return next((facts["family"] for facts in reversed(own) if facts.get("family")), None)
 

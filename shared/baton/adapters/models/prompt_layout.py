@@ -30,7 +30,7 @@ _JOINER = "\u200d"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one request lays its prompts out."""
+    """The layout of one request's prompts."""
 
     profile: ModelProfile
     origin: str

@@ -103,4 +103,4 @@ WAIT = re.compile(
     r'"?retrydelay"?: ?"?(?P<delay>\d+(?:\.\d+)?)s'
     r"|try again in (?:(?P<minutes>\d+)m)?(?P<seconds>\d+(?:\.\d+)?)(?P<unit>ms|s)"
 )
-"""How long to wait: Google's ``RetryInfo``, and the sentence of OpenAI and Groq."""
+"""The seconds to wait: Google's ``RetryInfo``, and the sentence of OpenAI and Groq."""

@@ -10,7 +10,7 @@ from openai.providers.bedrock import bedrock
 
 
 class Session(Protocol):
-    """What finds credentials and a region, such as ``boto3.Session``."""
+    """A source of credentials and a region, such as ``boto3.Session``."""
 
     @property
     def region_name(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What a request tells the prompt cache of an endpoint."""
+"""Hints of a request for the prompt cache of its endpoint."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class ChatAnswer:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether an answer without a reason to stop has its end: whole calls, or a server that tells no reasons."""
+        """Whether an answer without a reason to stop has its end: whole calls, or a server that sends no reasons."""
         if self._fragments.are_whole:
             return True
         return self._profile.ends_without_reason and (self._has_text or self._fragments.size > 0)

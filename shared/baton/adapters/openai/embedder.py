@@ -120,8 +120,8 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
     vectors = unit_vectors([_numbers(getattr(each, "embedding", None)) for each in data], dimensions)
     # Some endpoints leave the places out.
-    told = [getattr(each, "index", None) for each in data]
-    places = [position if place is None else place for position, place in enumerate(told)]
+    given = [getattr(each, "index", None) for each in data]
+    places = [position if place is None else place for position, place in enumerate(given)]
     placed = dict(zip(places, vectors, strict=True))
     if placed.keys() != set(range(texts)):
         raise NoEmbeddings("The places of the embeddings are not those of the texts.")

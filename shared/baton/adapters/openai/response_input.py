@@ -75,7 +75,7 @@ def _replayed(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
             items.append(_call(message.calls[part["call"]], tools) | (_fields(part, "id") if has_reasoning else {}))
         else:
             text, place = message.text[place + part.get("gap", 0) : place + part["text"]], place + part["text"]
-            items += [_told(text, part, has_id=has_reasoning)] if text else []
+            items += [_message_item(text, part, has_id=has_reasoning)] if text else []
     return items
 
 
@@ -86,13 +86,13 @@ def _fits(parts: Sequence[Mapping[str, Any]], message: LaidMessage) -> bool:
     return bool(parts) and length == len(message.text) and calls == list(range(len(message.calls)))
 
 
-def _told(text: str, part: Mapping[str, Any], *, has_id: bool) -> Wire:
+def _message_item(text: str, part: Mapping[str, Any], *, has_id: bool) -> Wire:
     phase = _fields(part, "phase")
     if not has_id or "id" not in part:
         return _message("assistant", text) | phase
     content = [{"type": "output_text", "text": text, "annotations": []}]
-    told = {"type": "message", "id": part["id"], "role": "assistant", "status": "completed", "content": content}
-    return told | phase
+    item = {"type": "message", "id": part["id"], "role": "assistant", "status": "completed", "content": content}
+    return item | phase
 
 
 def _message(role: str, content: str | list[Wire]) -> Wire:

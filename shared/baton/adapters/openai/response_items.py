@@ -30,7 +30,7 @@ class OutputItem:
     kind: ItemKind
     id: str = ""
     phase: str | None = None
-    """What a message is: ``commentary`` or ``final_answer``."""
+    """The kind of a message: ``commentary`` or ``final_answer``."""
     heard: int = 0
     """Characters of a message that have arrived."""
     said: int = 0

@@ -33,7 +33,7 @@ from baton.ports.chat_model import (
 )
 
 BETWEEN_MESSAGES = "\n\n"
-"""What is put between two messages of one answer, which are one text for users."""
+"""The text between two messages of one answer, which are one text for users."""
 _ENDS = {
     "response.completed": "completed",
     "response.done": "completed",
@@ -231,7 +231,7 @@ class ResponsesAnswer:
         return chunks
 
     def _left_out(self, output: object) -> list[ModelChunk]:
-        """Return the text and take the calls of a complete answer, where no events have told them."""
+        """Return the text and take the calls of a complete answer, where no events had them."""
         has_text, has_calls = any(item.heard for item in self._items.all), bool(self._items.calls)
         chunks: list[ModelChunk] = []
         for whole in output if isinstance(output, list) else ():

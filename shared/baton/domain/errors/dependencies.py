@@ -68,7 +68,7 @@ class ModelError(BatonError):
     title = "The model failed"
     detail = "The model could not answer. Please try again."
     reason: str | None = None
-    """What the endpoint said, without its key. It may quote the request, so it is for operators and never for users."""
+    """The endpoint's words, without its key. They may quote the request, so users never see them."""
 
 
 class ModelRateLimited(ModelError):

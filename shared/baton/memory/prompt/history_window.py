@@ -20,7 +20,7 @@ WORTH_SHARE = 0.75
 RAW_FACTOR = 3
 """How many times its room a history may take up with its masked results as they are stored, which reads pay for."""
 FILTERED_NOTE = "[A message of the user, which the model's content filter stopped.]"
-"""What stands in place of a question that was filtered after tools were called for it."""
+"""The text in place of a question that was filtered after tools were called for it."""
 MASK_TOKENS = MESSAGE_FRAME_TOKENS + 12
 """Tokens of a masked result."""
 

@@ -50,7 +50,7 @@ def quoted(text: str) -> str:
 
 
 def episode_line(item: FoundItem, shown: str, *, zone: str) -> str:
-    """Return a snippet's line; ``shown`` is the part of its text that is told.
+    """Return a snippet's line; ``shown`` is the part of its text that is quoted.
 
     Its date is the user's day then. Where that is not known it is the day in UTC, which the line says unless the prompt
     has all its dates in it: ``zone`` is the prompt's time zone.
@@ -61,7 +61,7 @@ def episode_line(item: FoundItem, shown: str, *, zone: str) -> str:
 
 
 def knowledge_line(item: FoundItem, shown: str) -> str:
-    """Return a chunk's line; ``shown`` is the part of its text that is told."""
+    """Return a chunk's line; ``shown`` is the part of its text that is quoted."""
     return f"- {item.at.date()}: source {quoted(item.title)}{_place(item)}: {quoted(shown)}"
 
 

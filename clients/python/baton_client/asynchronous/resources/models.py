@@ -6,7 +6,7 @@ from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import ConfiguredModel, ModelReport
 
 CHECK_SECONDS = 60.0
-"""How long a check may take. The server ends its trials before that."""
+"""The seconds that a check may take. The server ends its trials before that."""
 
 
 class AsyncModels(AsyncResource):

@@ -8,7 +8,7 @@ from baton_client.models import ConfiguredModel, ModelReport
 from baton_client.synchronous.resource import Resource
 
 CHECK_SECONDS = 60.0
-"""How long a check may take. The server ends its trials before that."""
+"""The seconds that a check may take. The server ends its trials before that."""
 
 
 class Models(Resource):
