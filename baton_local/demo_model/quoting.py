@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from baton_local.demo_model.language.vocabulary import VERBS
+
 MAX_QUOTES = 3
 MAX_CHARS = 400
 """Characters of a quote."""
@@ -103,7 +105,9 @@ def _share(wanted: Sequence[str], text: str) -> float:
 
 
 def _alike(word: str, other: str) -> bool:
-    """Whether two words are forms of one, as "refill" and "refilled"."""
+    """Whether two words are forms of one, as "refill" and "refilled", or "say" and "said"."""
+    if word in VERBS and VERBS[word] == VERBS.get(other):
+        return True
     shorter, longer = sorted((word, other), key=len)
     if longer.startswith(shorter) and (shorter == longer or (len(shorter) > 2 and longer[len(shorter) :] in _ENDINGS)):
         return True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton_local.demo_model.language.answering import answers, everything, unknown
-from baton_local.demo_model.language.questions import Question, question, questions, wants_everything
+from baton_local.demo_model.language.questions import Question, questions, wants_everything
 from baton_local.demo_model.language.sentences import sentences
 from baton_local.demo_model.language.statements import Statement, conversation, statements
 from baton_local.demo_model.language.vocabulary import MOODS, REQUESTS, VERBS, words
@@ -45,11 +45,14 @@ def acknowledgement(said: str, earlier: Sequence[str] = ()) -> str:
 
 
 def answer_from(earlier: Sequence[str], said: str) -> str:
-    """Return what earlier messages, the newest first, answer to a question about the user; empty if nothing."""
+    """Return what was told in this message and ``earlier`` ones, the newest first, in answer to its questions.
+
+    Empty if that is nothing, or if it asks nothing about the user and their things.
+    """
     asked, is_everything = questions(said), wants_everything(said)
     if not asked and not is_everything:
         return ""
-    told = conversation(str(text) for text in reversed(earlier))
+    told = conversation([*reversed([str(text) for text in earlier]), said])
     if is_everything:
         return _listed([each.told for each in everything(told)])
     found = [(each, answers(each, told)) for each in asked]
@@ -66,10 +69,9 @@ def recollections(recalled: Sequence[Any], said: str) -> list[dict[str, Any]]:
     replaced the messages.
     """
     items = [each for each in recalled if isinstance(each, dict) and _is_users(each)]
-    told = [(statement, item) for item in items for statement in statements(_first_person(str(item.get("text", ""))))]
-    told = [
-        told[place] for place in sorted(range(len(told)), key=lambda place: (*_said_at(*told[place], told), -place))
-    ]
+    # Of those that are of one time, the one that is ranked higher counts as later.
+    told = [(statement, item) for item in reversed(items) for statement in _of_user(item)]
+    told = [told[place] for place in sorted(range(len(told)), key=lambda place: _said_at(*told[place], told))]
     every = [statement for statement, _ in told]
     if wants_everything(said):
         chosen = everything(every)
@@ -89,8 +91,8 @@ def recollections(recalled: Sequence[Any], said: str) -> list[dict[str, Any]]:
 
 def untold(said: str) -> str:
     """Return what of the user a question asks for, as in "where you live"; empty if it asks for something else."""
-    asked = question(said)
-    return unknown(asked) if asked is not None else ""
+    asked = questions(said)
+    return unknown(asked[0]) if asked else ""
 
 
 def _not_told(asked: Question) -> list[str]:
@@ -139,6 +141,10 @@ def _means_something(sentence: str) -> bool:
 
 def _is_users(item: dict[str, Any]) -> bool:
     return item.get("kind") == "fact" or (item.get("kind") == "message" and item.get("role") == "user")
+
+
+def _of_user(item: dict[str, Any]) -> tuple[Statement, ...]:
+    return statements(_first_person(str(item.get("text", ""))))
 
 
 def _said_at(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from baton_local.demo_model.language.sentences import without_contractions
+from baton_local.demo_model.language.sentences import sentences, without_contractions
 from baton_local.demo_model.language.topics import Topic, attribute_topic
 from baton_local.demo_model.language.vocabulary import AUXILIARIES, NOUNS_LIKE_VERBS, SMALL_WORDS, VERBS, lemma, words
 
@@ -176,6 +176,7 @@ def questions(text: str) -> list[Question]:
     """Return the questions of a message: two of "What is my name and where do I live?"; none if a part is none."""
     if len(text) > MAX_QUESTION:
         return []
+    text = " ".join(each for each in sentences(text) if each.endswith("?")) or text  # "I moved. Where do I live?"
     parts = [part for part in _PARTS.split(text.strip().rstrip("?")) if part.strip()]
     whole = question(text)
     if len(parts) < 2:
@@ -202,7 +203,9 @@ def question(text: str) -> Question | None:
     is_statement = match is None and _YES_NO.match(bare) is None
     if not bare or _HOW_TO.match(bare):
         return None
-    if is_statement and not (is_request and re.match(r"(?:my|our|the|if|whether|i)\b", bare, re.IGNORECASE)):
+    is_noun = re.match(r"(?:my|our)\b", bare, re.IGNORECASE) is not None
+    is_asked = is_request and re.match(r"(?:the|if|whether|i)\b", bare, re.IGNORECASE) is not None
+    if is_statement and not is_asked and not (is_noun and (is_request or text.endswith("?"))):
         return None
     subject, attribute = _subject(bare)
     if best := _BEST.match(bare) or _FAVOURITE.match(bare):

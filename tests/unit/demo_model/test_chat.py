@@ -64,6 +64,19 @@ def test_a_text_has_as_many_words_as_were_wished_for() -> None:
     assert "about bees" in ask(DEMO, "Tell me a story about bees").text
 
 
+def test_it_answers_questions_about_its_story() -> None:
+    told = ["Tell me a story about whales", ask(DEMO, "Tell me a story about whales").text]
+    for question, answer in [
+        ("Who is Mara?", "Mara packed bread, a lamp and a small notebook"),
+        ("What did the sailor say?", "“do not look far. Look long.”"),
+        ("What happened then?", "The next morning another boat lay in the harbour."),
+        ("Tell me another story", "Here is another one about whales."),
+        ("Who is Jonas?", "Jonas had a map"),
+    ]:
+        told += [question, ask(DEMO, *told, question).text]
+        assert answer in told[-1]
+
+
 def test_it_ends_the_conversation_where_it_may() -> None:
     bye = Call("end_conversation", {"reason": "The user said goodbye."})
     reply = ask(DEMO, "That's all, thanks", tools=["end_conversation"])

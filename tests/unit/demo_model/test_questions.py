@@ -41,6 +41,8 @@ DATES = "My birthday is on 3 May. My flight to Rome leaves at 9:30 tomorrow."
             "What do you know about me?",
             "This is what you have told me:\n\n- Your name is Ada.\n- You live in Vienna.",
         ),
+        (ADA, "And my name?", "Your name is Ada."),
+        (ADA, "I moved to Graz. Where do I live?", "You moved to Graz."),
         (JO, "How old am I?", "You are 42 years old."),
         (JO, "What do I do for a living?", "You work as a teacher at the Lyceum in Graz."),
         (JO, "Where do I work?", "You work as a teacher at the Lyceum in Graz."),
