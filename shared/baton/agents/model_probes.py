@@ -26,6 +26,7 @@ from baton.domain.answer_schema import violations
 from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout, NotFound
 from baton.domain.json_object import json_object
 from baton.domain.message import Role
+from baton.domain.metrics import Metric, count
 from baton.domain.model_report import Ability, AbilityCheck
 from baton.domain.tool_call import ToolCall
 from baton.gather_all import gather_all
@@ -138,6 +139,7 @@ class ModelProbes:
         except Exception:
             # Readers of keys and clients of providers may fail in any way, and the other trials go on.
             logger.exception("The trial of a model failed", extra={"model": settings.model, "ability": ability})
+            count(Metric.INTERNAL_FAULTS)
             error = InternalError()
         reason = error.reason if isinstance(error, ModelError) else None
         return AbilityCheck(
