@@ -18,6 +18,7 @@ from baton.agents.answer_sources import answer_sources
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import call_metadata
 from baton.agents.call_outcome import CallOutcome, Transfer
+from baton.agents.given_sources import GivenSources
 from baton.agents.run_context import Budget, RunContext
 from baton.agents.structured_answer import HeldText, StructuredAnswer
 from baton.agents.tool_calls import Consult, ToolCalls, call_events
@@ -25,7 +26,6 @@ from baton.agents.tool_kit import ToolKit
 from baton.agents.transcript import Transcript
 from baton.agents.turn_prompt import TurnPrompt, length
 from baton.domain.agent import AgentDefinition
-from baton.domain.citation import DOCUMENT_SOURCE, FILE_SOURCE
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.interrupt import client_call_id
 from baton.domain.message import FollowedProcedure, Role
@@ -52,16 +52,10 @@ LAST_ANSWER = (
     "call no more tools."
 )
 
-
 MAX_CALLS = 64
 """Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
 MAX_SHORTENINGS = 6
 """The most times that a prompt is shortened for a model. The last one has a twentieth of its tokens."""
-MAX_SOURCES = 50
-"""Sources of an answer."""
-MAX_SOURCE_FIELD = 500
-MAX_FILE_URL = 4_096
-"""Characters of the address of a kept file: it is signed."""
 
 
 class AgentLoop:
@@ -106,7 +100,7 @@ class AgentLoop:
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
         self._occurrences: Counter[str] = Counter()
-        self._sources: dict[str, Mapping[str, Any]] = {}
+        self._sources = GivenSources()
         self._is_limit_told = False
         self._said: Prompt | None = None
         """The model's last answer as its next prompt has it."""
@@ -114,7 +108,7 @@ class AgentLoop:
     @property
     def documents(self) -> tuple[Mapping[str, Any], ...]:
         """The passages of documents that the agent was given, whether or not its answer cites them."""
-        return tuple(each for each in self._sources.values() if each.get("kind") == DOCUMENT_SOURCE)
+        return self._sources.documents
 
     @property
     def result(self) -> AgentResult:
@@ -140,7 +134,7 @@ class AgentLoop:
     ) -> None:
         """Set the prompt; ``recalled`` and the ``changing`` notes are in it already."""
         self._recalled = recalled
-        self._add_sources(recalled.cited)
+        self._sources.add(recalled.cited)
         self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, changing))
         await self._prompt.begin(context, recalled.prompts)
 
@@ -283,7 +277,7 @@ class AgentLoop:
             for event in answer.show(held.text, is_structured=held.is_structured):
                 yield event
         text = answer.text
-        sources = () if calls else answer_sources(answer.heard, tuple(self._sources.values()))
+        sources = () if calls else answer_sources(answer.heard, self._sources.all)
         for event in answer.end(sources, is_cut=is_cut):
             yield event
         parts = finished.provider_parts if finished is not None and is_whole else None
@@ -363,16 +357,7 @@ class AgentLoop:
         self._returns = self._returns or outcome.returns
         self._is_limited |= outcome.is_outage
         self._ends_conversation |= outcome.ends_conversation
-        self._add_sources(outcome.sources)
-
-    def _add_sources(self, sources: Sequence[Mapping[str, Any]]) -> None:
-        for source in sources:
-            if len(self._sources) < MAX_SOURCES:
-                most = MAX_FILE_URL if source.get("kind") == FILE_SOURCE else MAX_SOURCE_FIELD
-                shown = {key: _short(key, value, most) for key, value in source.items()}
-                # A document may be cited at several places.
-                key = f"{shown.get('kind')}:{shown.get('id')}:{shown.get('chunk', '')}"
-                self._sources.setdefault(key, shown)
+        self._sources.add(outcome.sources)
 
     def _tool_choice(self, *, is_last: bool) -> str | None:
         """Return whether the model may or must call a tool: after the first call a forced one would be endless."""
@@ -426,12 +411,3 @@ class AgentLoop:
 def _call_length(calls: Sequence[ToolCall]) -> int:
     """Return how many characters of calls are counted."""
     return sum(len(call.name) + len(call.arguments) for call in calls)
-
-
-def _short(key: str, value: Any, longest_url: int) -> Any:
-    """Return a field of a source, shortened. Only strings, numbers and None are allowed. A link is whole, or None."""
-    if key == "url" and isinstance(value, str) and len(value) > longest_url:
-        return None
-    if isinstance(value, str):
-        return value[:MAX_SOURCE_FIELD]
-    return value if isinstance(value, int | float | None) else str(value)[:MAX_SOURCE_FIELD]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from baton.agents.agent_loop import MAX_CALLS, MAX_SOURCE_FIELD, MAX_SOURCES
+from baton.agents.agent_loop import MAX_CALLS
+from baton.agents.given_sources import MAX_SOURCE_FIELD, MAX_SOURCES
 from baton.api.record_schemas import ToolCall as ServedCall
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable

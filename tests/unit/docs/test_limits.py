@@ -8,7 +8,7 @@ from baton.adapters import s3_files
 from baton.adapters.egress import limits as egress
 from baton.adapters.extraction import pdf
 from baton.adapters.models import attached_file, attachments, file_types
-from baton.agents import agent_loop, remote_answers, tool_calls
+from baton.agents import agent_loop, given_sources, remote_answers, tool_calls
 from baton.api import audit, body_limit
 from baton.api.runs import TURN_SECONDS
 from baton.catalog import agent_drafts, tenant_agents
@@ -64,7 +64,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "a result of a client's tool": (parsing.MAX_RESULT_BYTES, "bytes"),
     "what a tool, a page or a remote agent answers": (egress.MAX_RESPONSE_BYTES, "bytes"),
     "files of a remote agent's answer": (remote_answers.MAX_FILES, ""),
-    "sources of an answer": (agent_loop.MAX_SOURCES, ""),
+    "sources of an answer": (given_sources.MAX_SOURCES, ""),
     "tools of an agent": (agent_checks.MAX_TOOLS, ""),
     "an agent's definition": (agent_drafts.MAX_DEFINITION, "bytes"),
     "an agent's `answer_schema`": (answer_schema.MAX_SCHEMA_BYTES, "bytes"),
