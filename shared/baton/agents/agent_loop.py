@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from baton.agents.agent_result import AgentResult
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import answer_sources
 from baton.agents.builtin_tools import BuiltinTools
+from baton.agents.call_ids import CallIds
 from baton.agents.call_metadata import call_metadata
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
@@ -27,12 +27,11 @@ from baton.agents.transcript import Transcript
 from baton.agents.turn_prompt import TurnPrompt, length
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
-from baton.domain.interrupt import client_call_id
 from baton.domain.message import FollowedProcedure, Role
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
-from baton.domain.tool_call import ToolCall, tool_call_id
+from baton.domain.tool_call import ToolCall
 from baton.domain.tool_events import tool_result
 from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
@@ -99,7 +98,7 @@ class AgentLoop:
         self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
-        self._occurrences: Counter[str] = Counter()
+        self._ids = CallIds(context, kit, self._caller)
         self._sources = GivenSources()
         self._is_limit_told = False
         self._said: Prompt | None = None
@@ -249,7 +248,7 @@ class AgentLoop:
                             yield event
                     elif isinstance(chunk, ToolCall):
                         if len(calls) < MAX_CALLS:
-                            calls.append(self._identified(chunk))
+                            calls.append(self._ids.identified(chunk))
                     elif isinstance(chunk, AnsweredBy):
                         self._model = noted.model = chunk.model
                     elif isinstance(chunk, Finished):
@@ -372,18 +371,6 @@ class AgentLoop:
             return ""
         self._is_limit_told = True
         return sentence(self._agent, "limited_resources") + "\n\n"
-
-    def _identified(self, call: ToolCall) -> ToolCall:
-        """Return the call with an id that is the same in every attempt at this run."""
-        context = self._context
-        about = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
-        same = tool_call_id(*about, 0)
-        occurrence = self._occurrences[same]
-        self._occurrences[same] += 1
-        named, offer = tool_call_id(*about, occurrence), self._kit.offers.get(call.name)
-        if offer is not None and offer.is_client:
-            named = client_call_id(context.thread_id, context.run.message_id, named)
-        return replace(call, id=named)
 
     async def _count(
         self, finished: Finished | None, prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall]
