@@ -275,6 +275,9 @@ def _by_roles(form: RequestForm, words: str) -> RequestForm | None:
         return replace(form, profile=replace(profile, alternates=True, system=system))
     if _USER_FIRST.search(words) and not profile.user_first:
         return replace(form, profile=replace(profile, user_first=True))
+    if _ALTERNATION.search(words) and (profile.user_after_tool or not profile.user_first):
+        # Mistral's template counts neither calls nor their results.
+        return replace(form, profile=replace(profile, user_first=True, user_after_tool=False))
     if (_ALTERNATION.search(words) or _SYSTEM_FIRST.search(words)) and profile.system is SystemPlace.FIRST:
         return replace(form, profile=replace(profile, system=SystemPlace.USER, alternates=True, user_first=True))
     return None

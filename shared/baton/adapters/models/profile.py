@@ -106,7 +106,9 @@ class ModelProfile:
     user_after_tool: bool = True
     """Whether a message of the user may follow a tool's result directly."""
     tools_with_history: bool = True
-    """Whether tools must be declared as long as the history holds calls, also in the last round."""
+    """Whether tools must be declared as long as the history holds calls, also in the last round.
+
+    Without any tool to declare, the calls of the history are told as text."""
     replay: Replay = Replay.TURN
     """When parts of an answer go back. Unknown fields of calls always do."""
     replayed_fields: tuple[str, ...] = ("reasoning_details", "thinking_blocks", "extra_content")

@@ -163,6 +163,8 @@ FAMILIES = (
             "breaks_special_tokens": True,
         },
     ),
+    # The templates of Gemma 1 and 2 know no system role.
+    *(ProfileRule("*", family, {"system": SystemPlace.USER}) for family in ("*gemma-[127]*", "*gemma[12]*")),
     *(
         ProfileRule(
             "*",
@@ -185,6 +187,7 @@ FAMILIES = (
             {
                 "system": SystemPlace.FIRST,
                 "alternates": True,
+                "user_first": True,
                 "user_after_tool": False,
                 "call_ids": NINE_CHARACTERS,
                 "documents": frozenset(),

@@ -36,6 +36,8 @@ class Layout:
     origin: str
     """The provider and model that the request goes to: only their own parts go back."""
     sends_parts: bool = True
+    calls_as_text: bool = False
+    """Whether calls and their results are told as text, because the request declares no tools."""
 
 
 def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: Layout) -> list[LaidMessage]:
@@ -49,7 +51,9 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
         _laid(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question)
         for at, prompt in enumerate(prompts)
     ]
-    if profile.calls_need_parts:
+    if layout.calls_as_text:
+        laid = with_calls_as_text(laid)
+    elif profile.calls_need_parts:
         laid = _without_foreign_calls(laid)
     laid = _without_blanks(laid)
     if profile.call_ids is not None:

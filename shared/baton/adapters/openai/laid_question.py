@@ -10,7 +10,7 @@ from baton.adapters.models.answer_forms import STRICT_NAME, is_strict, schema_no
 from baton.adapters.models.content import LaidMessage
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.model_calls import Question
-from baton.adapters.models.profile import AnswerForm, ModelProfile
+from baton.adapters.models.profile import AnswerForm, Api, ModelProfile
 from baton.adapters.models.prompt_layout import Layout, lay_out
 from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
 from baton.domain.message import Role
@@ -48,12 +48,15 @@ async def laid_question(question: Question, form: RequestForm, origin: str) -> L
     """
     settings, profile = question.settings, form.profile
     pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
-    laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
+    declared = question.tools if _declares_tools(question, profile) else ()
+    calls_as_text = profile.api is Api.CHAT and profile.tools_with_history and not declared
+    layout = Layout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
+    laid = lay_out(question.prompts, pieces, layout)
     note = schema_note(settings.answer_schema, profile)
     if note is not None:
         laid = _with_note(laid, note)
     called = [call.name for message in laid for call in message.calls]
-    tools = offered_tools(question.tools if _declares_tools(question, profile) else (), profile, called)
+    tools = offered_tools(declared, profile, called)
     return LaidQuestion(laid, tools, settings.answer_schema is not None)
 
 
