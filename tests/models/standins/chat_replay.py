@@ -77,7 +77,7 @@ def _replayed(field: str, made: Callable[[str], list[Json]]) -> Callable[[Json, 
             calls = calls_of(message)
             given = message.get(field)
             known = memory.thinking(call_of(calls[0])) if calls else set()
-            if given and given not in [made(thinking) for thinking in known if thinking]:
+            if given and given != made(str(given[0].get("text", given[0].get("thinking", "")))):
                 return {"at": at, "problem": "is changed"}
             if not given and known and "" not in known and message in current_turn(body["messages"]):
                 return {"at": at, "problem": "is missing"}

@@ -157,10 +157,21 @@ def no_developer(body: Json) -> Found:
 
 
 def alternation(body: Json) -> Found:
-    """Users and the assistant take turns, and a user begins; calls and results are part of the assistant's turn."""
+    """Users and the assistant take turns; results of tools stand within the assistant's turn."""
+    roles = [message["role"] for message in body["messages"] if message["role"] not in ("system", "developer")]
+    return {} if any(one == other != "tool" for one, other in pairwise(roles)) else None
+
+
+def user_first(body: Json) -> Found:
+    """The conversation begins with a user's message."""
+    roles = [message["role"] for message in body["messages"] if message["role"] not in ("system", "developer")]
+    return {} if roles[:1] != ["user"] else None
+
+
+def mistral_alternation(body: Json) -> Found:
+    """Users and the assistant take turns, as Mistral's template counts: without calls and their results."""
     spoken = [m for m in body["messages"] if m["role"] == "user" or (m["role"] == "assistant" and not calls_of(m))]
-    roles = [message["role"] for message in spoken]
-    return {} if roles[:1] == ["assistant"] or any(one == other for one, other in pairwise(roles)) else None
+    return {} if any((m["role"] == "user") == bool(at % 2) for at, m in enumerate(spoken)) else None
 
 
 def role_order(body: Json) -> Found:

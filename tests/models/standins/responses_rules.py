@@ -24,6 +24,8 @@ class Host:
     efforts: tuple[str, ...] = ("none", "low", "medium", "high", "xhigh")
     context: int = 400_000
     takes_files: bool = True
+    takes_sampling: bool = False
+    """Whether it takes a temperature while it reasons."""
 
 
 HOSTS = {
@@ -34,7 +36,7 @@ HOSTS = {
         Host("openai-gpt4", reasons=False),
         Host("azure"),
         Host("mantle"),
-        Host("xai", efforts=("low", "medium", "high")),
+        Host("xai", efforts=("low", "medium", "high"), takes_sampling=True),
     )
 }
 
@@ -93,7 +95,7 @@ def _settings(host: Host, body: Json) -> Iterator[Refusal]:
             "unsupported_value",
         )
     for field in ("temperature", "top_p", "top_logprobs"):
-        if host.reasons and effort != "none" and body.get(field) is not None:
+        if host.reasons and not host.takes_sampling and effort != "none" and body.get(field) is not None:
             yield refused(
                 f"Unsupported parameter: '{field}' is not supported with this model.", field, "unsupported_parameter"
             )

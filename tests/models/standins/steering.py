@@ -15,7 +15,8 @@
 | `say nothing` | ends without text or calls |
 | `find X` | quotes each line of the prompt that has X |
 
-A message with attachments is answered with their kinds and names. Tool results are quoted. Where the answer has a
+A message with attachments is answered with their kinds and names. Tool results are quoted, at once if text of the user
+is behind them. Where the answer has a
 schema, it is a value that meets it. Everything else is repeated.
 """
 
@@ -30,8 +31,8 @@ from tests.models.standins.question import Answer, Call, Finish, Message, Questi
 
 QUOTED = 400
 """Characters that an answer repeats of each text."""
-FILLER = 20
-"""Characters up to which an assistant message behind a tool's result only separates it from the next message."""
+FILLERS = {"Noted.", "OK."}
+"""Assistant messages behind a tool's result that only separate it from the next message."""
 
 _TOOL = re.compile(r"\buse the tool ([\w.:/-]+)", re.IGNORECASE)
 _PARALLEL = re.compile(r"\buse ([\w, .:/-]+?) and ([\w.:/-]+) in parallel", re.IGNORECASE)
@@ -45,7 +46,7 @@ _WRONG = {"malformed": '{"half": ', "no": "", "null": "null"}
 
 def answer(question: Question) -> Answer:
     """Return the model's answer to ``question``."""
-    asked, results = _turn(question.messages)
+    asked, results, is_told_to_answer = _turn(question.messages)
     said = asked.text.casefold()
     thinking = f"The user says: {asked.text[:80]}" if re.search(r"\bthink\b", said) else ""
     if "filter this" in said:
@@ -53,7 +54,7 @@ def answer(question: Question) -> Answer:
         return Answer("The beginning of ", thinking, finish=Finish.FILTERED_LATE if late else Finish.FILTERED)
     if "refuse this" in said:
         return Answer("I cannot help with that.", thinking, finish=Finish.REFUSED)
-    calls = _calls(question, asked.text, len(results))
+    calls = () if is_told_to_answer else _calls(question, asked.text, len(results))
     if calls:
         return Answer("", thinking, calls, Finish.CALLS)
     text = _text(question, asked, results)
@@ -62,8 +63,11 @@ def answer(question: Question) -> Answer:
     return Answer(text, thinking)
 
 
-def _turn(messages: Sequence[Message]) -> tuple[Message, list[str]]:
-    """Return what the user asked last, and the tool results since. Text behind the results is a note, no question."""
+def _turn(messages: Sequence[Message]) -> tuple[Message, list[str], bool]:
+    """Return what the user asked last, the tool results since, and whether there is text behind them.
+
+    Such text is a note, no question.
+    """
     talk = [message for message in messages if message.role is not Role.SYSTEM]
     start = max((at for at, message in enumerate(talk) if _ends_turn(talk, at)), default=-1) + 1
     results = [message.text for message in talk[start:] if message.role is Role.TOOL]
@@ -72,14 +76,15 @@ def _turn(messages: Sequence[Message]) -> tuple[Message, list[str]]:
         first = next(at for at, message in enumerate(talk) if at >= start and message.role is Role.TOOL)
         asked = [message for message in talk[start:first] if message.role is Role.USER]
     texts = "\n".join(message.text for message in asked)
-    return Message(Role.USER, texts, tuple(each for message in asked for each in message.attachments)), results
+    attachments = tuple(each for message in asked for each in message.attachments)
+    return Message(Role.USER, texts, attachments), results, bool(results) and talk[-1].role is Role.USER
 
 
 def _ends_turn(talk: Sequence[Message], at: int) -> bool:
     message = talk[at]
     if message.role is not Role.ASSISTANT or message.calls:
         return False
-    return not (at and talk[at - 1].role is Role.TOOL and len(message.text) <= FILLER)
+    return not (at and talk[at - 1].role is Role.TOOL and message.text in FILLERS)
 
 
 def _calls(question: Question, text: str, answered: int) -> tuple[Call, ...]:
