@@ -112,7 +112,9 @@ class Talk:
             assert len(set(ids)) == len(ids)
             calls = [replace(call, id=f"ours_{len(self.prompts)}_{at}") for at, call in enumerate(said.calls)]
             parts = said.end.provider_parts
-            self.prompts.append(Prompt(Role.ASSISTANT, said.text, tool_calls=tuple(calls), provider_parts=parts))
+            # A last round without text, because calls could not be forbidden, ends the turn all the same.
+            text = said.text or ("" if calls else "I have no answer.")
+            self.prompts.append(Prompt(Role.ASSISTANT, text, tool_calls=tuple(calls), provider_parts=parts))
             for call in calls:
                 output = (results or {}).get(call.name, f"{call.name} done")
                 self.prompts.append(Prompt(Role.TOOL, output, tool_call_id=call.id))

@@ -15,8 +15,7 @@
 | `say nothing` | ends without text or calls |
 | `find X` | quotes each line of the prompt that has X |
 
-A message with attachments is answered with their kinds and names. Tool results are quoted, at once if text of the user
-is behind them. Where the answer has a
+A message with attachments is answered with their kinds and names. Tool results are quoted. Where the answer has a
 schema, it is a value that meets it. Everything else is repeated.
 """
 
@@ -46,7 +45,7 @@ _WRONG = {"malformed": '{"half": ', "no": "", "null": "null"}
 
 def answer(question: Question) -> Answer:
     """Return the model's answer to ``question``."""
-    asked, results, is_told_to_answer = _turn(question.messages)
+    asked, results = _turn(question.messages)
     said = asked.text.casefold()
     thinking = f"The user says: {asked.text[:80]}" if re.search(r"\bthink\b", said) else ""
     if "filter this" in said:
@@ -54,7 +53,7 @@ def answer(question: Question) -> Answer:
         return Answer("The beginning of ", thinking, finish=Finish.FILTERED_LATE if late else Finish.FILTERED)
     if "refuse this" in said:
         return Answer("I cannot help with that.", thinking, finish=Finish.REFUSED)
-    calls = () if is_told_to_answer else _calls(question, asked.text, len(results))
+    calls = _calls(question, asked.text, len(results))
     if calls:
         return Answer("", thinking, calls, Finish.CALLS)
     text = _text(question, asked, results)
@@ -63,11 +62,8 @@ def answer(question: Question) -> Answer:
     return Answer(text, thinking)
 
 
-def _turn(messages: Sequence[Message]) -> tuple[Message, list[str], bool]:
-    """Return what the user asked last, the tool results since, and whether there is text behind them.
-
-    Such text is a note, no question.
-    """
+def _turn(messages: Sequence[Message]) -> tuple[Message, list[str]]:
+    """Return what the user asked last, and the tool results since. Text behind the results is a note, no question."""
     talk = [message for message in messages if message.role is not Role.SYSTEM]
     start = max((at for at, message in enumerate(talk) if _ends_turn(talk, at)), default=-1) + 1
     results = [message.text for message in talk[start:] if message.role is Role.TOOL]
@@ -77,7 +73,7 @@ def _turn(messages: Sequence[Message]) -> tuple[Message, list[str], bool]:
         asked = [message for message in talk[start:first] if message.role is Role.USER]
     texts = "\n".join(message.text for message in asked)
     attachments = tuple(each for message in asked for each in message.attachments)
-    return Message(Role.USER, texts, attachments), results, bool(results) and talk[-1].role is Role.USER
+    return Message(Role.USER, texts, attachments), results
 
 
 def _ends_turn(talk: Sequence[Message], at: int) -> bool:

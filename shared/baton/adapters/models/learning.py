@@ -35,7 +35,7 @@ _ALTERNATION = re.compile(
 _USER_FIRST = re.compile(
     r"(conversation|first message|must).{0,40}start with a user|first message (must|to be).{0,20}user"
 )
-_SHORT_IDS = re.compile(r"tool call id.{0,80}length of 9|call_?id.{0,80}9 (characters|chars)")
+_SHORT_IDS = re.compile(r"tool call id.{0,80}length (of )?9|call_?id.{0,80}9 (characters|chars)")
 _MEDIA = re.compile(
     r"content (part )?type|image|vision|multi-?modal|file part|attachment|document|input_file|file_data|"
     r"content.{0,20}must be a string|expected a? ?str|unsupported content|media|\bpdf\b"
