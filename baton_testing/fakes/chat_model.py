@@ -42,6 +42,7 @@ class Answer:
     gate_at: int = 0
     calls: tuple[ToolCall, ...] = ()
     parts: ProviderParts | None = None
+    dropped: tuple[str, ...] = ()
 
     @classmethod
     def calling(cls, *calls: ToolCall, text: str = "", parts: ProviderParts | None = None) -> Answer:
@@ -113,7 +114,7 @@ class ScriptedChatModel:
             complete = True
             if answer.error is not None:
                 raise answer.error
-            yield Finished(answer.reason, settings.model, answer.usage, answer.parts)
+            yield Finished(answer.reason, settings.model, answer.usage, answer.parts, answer.dropped)
         finally:
             self.abandoned += not complete
 

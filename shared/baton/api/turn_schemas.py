@@ -142,7 +142,8 @@ class ContextCall(_Recorded):
     model: str | None = Field(examples=["gpt-6-sol"])
     began_at: str = Field(examples=[TIMESTAMP])
     messages: list[dict[str, Any]] = Field(
-        description="As they were sent: role, content, toolCalls, toolCallId. Files stand as references.",
+        description="As they were sent: role, content, toolCalls, toolCallId, and providerParts, the origin and tokens "
+        "of opaque parts that only the model can read. Files stand as references.",
         examples=[[{"role": "system", "content": "You are Assistant."}, {"role": "user", "content": "Hello"}]],
     )
     tools: list[str] = Field(description="Names of the tools that it might call.", examples=[["ask_knowledge"]])
@@ -153,6 +154,24 @@ class ContextCall(_Recorded):
         default=None,
         description="Those of the input tokens that the provider read from its prompt cache; null in older records.",
         examples=[384],
+    )
+    cache_write_tokens: int = Field(
+        default=0,
+        exclude_if=lambda tokens: tokens == 0,
+        description="Those of the input tokens that the provider wrote to its prompt cache; left out if there are none.",
+        examples=[256],
+    )
+    reasoning_tokens: int = Field(
+        default=0,
+        exclude_if=lambda tokens: tokens == 0,
+        description="Those of the output tokens that the model spent on thinking; left out where it told none.",
+        examples=[32],
+    )
+    dropped: list[str] = Field(
+        default=[],
+        exclude_if=lambda names: not names,
+        description="Settings of the agent that were not sent, because the model does not take them; left out if none.",
+        examples=[["temperature"]],
     )
     duration_ms: int | None = Field(
         default=None, description="From the request to the end of the answer; null in older records.", examples=[912]

@@ -32,13 +32,18 @@ class Price(BaseModel):
     output: _Money
     cached_input: _Money | None = None
     """Of input tokens that the provider reads from its prompt cache; None if they cost as much as others."""
+    cache_write: _Money | None = None
+    """Of input tokens that the provider writes into its prompt cache; None if they cost as much as others."""
 
     def cost(self, usage: Usage) -> float:
-        """Return what the tokens cost. Those read from the provider's cache are among the input tokens."""
+        """Return what the tokens cost. Those read from the provider's cache and written to it are input tokens."""
         cached = min(usage.cached_input_tokens, usage.input_tokens)
+        written = min(usage.cache_write_tokens, usage.input_tokens - cached)
         cached_input = self.input if self.cached_input is None else self.cached_input
-        fresh = usage.input_tokens - cached
-        return (fresh * self.input + cached * cached_input + usage.output_tokens * self.output) / PER
+        cache_write = self.input if self.cache_write is None else self.cache_write
+        fresh = usage.input_tokens - cached - written
+        asked = fresh * self.input + cached * cached_input + written * cache_write
+        return (asked + usage.output_tokens * self.output) / PER
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,12 @@ import pytest
 from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
+from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.times import iso
+from baton.domain.usage import Usage
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.inspection.record_size import MAX_RECORD_BYTES, bounded
+from baton_testing.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.remembered import learn, remember
 from tests.unit.api.served import Served
@@ -77,6 +80,24 @@ async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens
     assert call["estimatedTokens"] > sum(len(str(content).split()) for _, content in asked.contents)
     assert [item["text"] for item in block(record, "history")["items"]] == ["Hello", "Hello there."]
     assert [item["text"] for item in block(record, "current")["items"]] == [QUESTION]
+
+
+async def test_a_record_tells_what_a_model_did_not_take_and_how_its_tokens_were_spent() -> None:
+    harness = Harness()
+    signed = ProviderParts.of("chat:here/m", Replay.ALWAYS, [{"fields": {"thinking": "secret"}}])
+    harness.model.script(
+        Answer(("One.",), usage=Usage(10, 5, 2, 4, 3), parts=signed, dropped=("temperature",)), Answer(("Two.",))
+    )
+    served = Served(harness)
+    await harness.say("m1")
+    await harness.say("m2")
+    [call] = (await served.get(path(served, "m1"), INSPECT)).raise_for_status().json()["calls"]
+    assert (call["cacheWriteTokens"], call["reasoningTokens"], call["dropped"]) == (4, 3, ["temperature"])
+    [call] = (await served.get(path(served, "m2"), INSPECT)).raise_for_status().json()["calls"]
+    assert "dropped" not in call
+    [answer] = [each for each in call["messages"] if each["role"] == "assistant"]
+    assert answer["providerParts"] == {"origin": "chat:here/m", "tokens": signed.tokens if signed else 0}
+    assert "secret" not in str(call)
 
 
 async def test_a_record_says_where_each_item_comes_from() -> None:

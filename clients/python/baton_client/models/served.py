@@ -220,7 +220,7 @@ class ContextCall(Model):
     began_at: AwareDatetime = Field(..., alias="beganAt")
     messages: list[dict[str, Any]]
     """
-    As they were sent: role, content, toolCalls, toolCallId. Files stand as references.
+    As they were sent: role, content, toolCalls, toolCallId, and providerParts, the origin and tokens of opaque parts that only the model can read. Files stand as references.
     """
     tools: list[str]
     """
@@ -235,6 +235,18 @@ class ContextCall(Model):
     cached_input_tokens: int | None = Field(None, alias="cachedInputTokens")
     """
     Those of the input tokens that the provider read from its prompt cache; null in older records.
+    """
+    cache_write_tokens: int | None = Field(None, alias="cacheWriteTokens")
+    """
+    Those of the input tokens that the provider wrote to its prompt cache; left out if there are none.
+    """
+    reasoning_tokens: int | None = Field(None, alias="reasoningTokens")
+    """
+    Those of the output tokens that the model spent on thinking; left out where it told none.
+    """
+    dropped: list[str] | None = None
+    """
+    Settings of the agent that were not sent, because the model does not take them; left out if none.
     """
     duration_ms: int | None = Field(None, alias="durationMs")
     """

@@ -84,13 +84,21 @@ def _window(
 def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
     """Return the attribute of the models' usage. It is short, because each turn writes the item twice."""
     return [
-        [each.model, each.usage.input_tokens, each.usage.output_tokens, each.usage.cached_input_tokens]
+        [
+            each.model,
+            each.usage.input_tokens,
+            each.usage.output_tokens,
+            each.usage.cached_input_tokens,
+            *([each.usage.cache_write_tokens] if each.usage.cache_write_tokens else []),
+        ]
         for each in spent
     ]
 
 
-def _spent(model: str, input_tokens: Decimal, output_tokens: Decimal, cached: Decimal) -> ModelUsage:
-    return ModelUsage(model, Usage(int(input_tokens), int(output_tokens), int(cached)))
+def _spent(
+    model: str, input_tokens: Decimal, output_tokens: Decimal, cached: Decimal, written: Decimal = Decimal(0)
+) -> ModelUsage:
+    return ModelUsage(model, Usage(int(input_tokens), int(output_tokens), int(cached), int(written)))
 
 
 def segments_as_item(segments: Segments) -> str:

@@ -214,8 +214,13 @@ def _call(
     call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext], sizes: dict[int, int]
 ) -> dict[str, Any]:
     tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
-    dropped = {"dropped": list(call.dropped)} if call.dropped else {}
-    return dropped | {
+    usage = call.usage
+    further: dict[str, Any] = {"dropped": list(call.dropped)} if call.dropped else {}
+    if usage is not None and usage.cache_write_tokens:
+        further["cacheWriteTokens"] = usage.cache_write_tokens
+    if usage is not None and usage.reasoning_tokens:
+        further["reasoningTokens"] = usage.reasoning_tokens
+    return further | {
         "agentId": call.agent_id,
         "taskId": call.task_id,
         "model": call.model,
