@@ -158,7 +158,7 @@ class ContextCall(_Recorded):
     cache_write_tokens: int = Field(
         default=0,
         exclude_if=lambda tokens: tokens == 0,
-        description="Those of the input tokens that the provider wrote to its prompt cache; left out if there are none.",
+        description="Those of the input tokens that the provider wrote to its prompt cache; left out without any.",
         examples=[256],
     )
     reasoning_tokens: int = Field(

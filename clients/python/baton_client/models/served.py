@@ -238,7 +238,7 @@ class ContextCall(Model):
     """
     cache_write_tokens: int | None = Field(None, alias="cacheWriteTokens")
     """
-    Those of the input tokens that the provider wrote to its prompt cache; left out if there are none.
+    Those of the input tokens that the provider wrote to its prompt cache; left out without any.
     """
     reasoning_tokens: int | None = Field(None, alias="reasoningTokens")
     """
