@@ -18,7 +18,7 @@ from baton.domain.errors import (
     OutOfCredit,
 )
 from baton.domain.message import Role
-from baton.ports.chat_model import Prompt, TextDelta, ToolSpec
+from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta, ToolSpec
 from baton_testing.fakes.thread_files import MemoryThreadFiles
 from tests.unit.models.responses_endpoint import (
     ADD,
@@ -284,7 +284,6 @@ async def test_what_may_pass_is_tried_again_before_the_first_word(answer: Any) -
     [
         (failed("server_error"), ModelUnavailable),
         (failed("rate_limit_exceeded"), ModelRateLimited),
-        (error("context_length_exceeded", "Your input exceeds the context window of this model."), ContextTooLong),
     ],
 )
 async def test_nothing_is_tried_again_after_the_first_word(answer: list[Event], meant: type[ModelError]) -> None:
@@ -293,6 +292,17 @@ async def test_nothing_is_tried_again_after_the_first_word(answer: list[Event], 
     assert await anext(stream) == TextDelta("Half ")
     with pytest.raises(meant):
         await anext(stream)
+    assert len(endpoint.requests) == 1
+
+
+async def test_an_answer_that_fills_the_context_ends_there() -> None:
+    overflow = error("context_length_exceeded", "Your input exceeds the context window of this model.")
+    endpoint = Endpoint([*streamed(message("Half ")), *overflow])
+    stream = endpoint.model().stream(settings(), HELLO, thread_files=MemoryThreadFiles())
+    chunks = [chunk async for chunk in stream]
+    assert chunks[0] == TextDelta("Half ")
+    assert isinstance(chunks[-1], Finished)
+    assert chunks[-1].reason is FinishReason.LENGTH
     assert len(endpoint.requests) == 1
 
 
