@@ -84,13 +84,14 @@ STEPS = (
 class Journey:
     """The conversation, turn by turn."""
 
-    def __init__(self, model: ChatModel, name: str, **settings: Any) -> None:
+    def __init__(self, model: ChatModel, name: str, *, specialist: str | None = None, **settings: Any) -> None:
+        """``name`` is the model of all agents, but for the ``specialist``'s if that is given."""
         self.harness = Harness(
             model=model,  # type: ignore[arg-type]
             assistant=assistant(name=name, **settings),
             others=(
                 KNOWLEDGE.model_copy(update={"model": KNOWLEDGE.model.model_copy(update={"name": name})}),
-                MAKER.model_copy(update={"model": MAKER.model.model_copy(update={"name": name})}),
+                MAKER.model_copy(update={"model": MAKER.model.model_copy(update={"name": specialist or name})}),
             ),
             recalls=True,
         )

@@ -9,7 +9,7 @@ from baton.domain.agent import AgentDefinition
 SHRINK = 0.6
 """The share of a refused prompt that is tried next. The model counts otherwise than Baton, so little less may fail."""
 MIN_TOKENS = 300
-"""The smallest budget that is tried. Below it no conversation is possible."""
+"""The smallest budget that is kept for a model. Below it no conversation is possible."""
 MAX_MODELS = 1_000
 """Models that are remembered. Tenants name models, so their number has no other bound."""
 
@@ -37,13 +37,13 @@ class ContextBudgets:
 
     def next(self, used: int) -> int:
         """Return the budget to try after a prompt of ``used`` tokens was too long."""
-        return max(MIN_TOKENS, int(used * SHRINK))
+        return int(used * SHRINK)
 
     def learn(self, model: str, budget: int) -> None:
         """Keep the budget that a model has accepted after it refused a larger one."""
         if len(self._learned) >= MAX_MODELS:
             self._learned.clear()
-        self._learned[model] = min(budget, self._learned.get(model, budget))
+        self._learned[model] = max(MIN_TOKENS, min(budget, self._learned.get(model, budget)))
 
     def fitted(self, agent: AgentDefinition, model: str) -> AgentDefinition:
         """Return the agent with the working memory that its model takes."""
