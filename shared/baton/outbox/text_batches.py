@@ -134,8 +134,12 @@ class _Buffer:
         self.ended.set()
 
     def take(self) -> list[tuple[_Kind, str]]:
-        """Return what has arrived."""
+        """Return what has arrived. The first half of a character waits for the second one."""
         taken, self.pieces = [(kind, "".join(texts)) for kind, texts in self.pieces], []
+        if taken and not self.ended.is_set() and "\ud800" <= taken[-1][1][-1:] <= "\udbff":
+            kind, text = taken.pop()
+            self.pieces = [(kind, [text[-1]])]
+            taken += [(kind, text[:-1])] if text[:-1] else []
         self._has_given_text |= any(kind is TextDelta for kind, _ in taken)
         if not self.ended.is_set():
             self.arrived.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import httpx2
@@ -62,9 +63,8 @@ async def ask(
     model = OpenAIChatModel(
         api_key="k", base_url="http://model.test/v1", transport=endpoint, backoff_seconds=0.0, max_retries=1
     )
-    stream = model.stream(
-        ModelSettings("m", **settings), prompts, thread_files=MemoryThreadFiles(), tools=settings.pop("tools", ())
-    )
+    tools = settings.pop("tools", ())
+    stream = model.stream(ModelSettings("m", **settings), prompts, thread_files=MemoryThreadFiles(), tools=tools)
     try:
         return [each async for each in stream]
     finally:
@@ -222,7 +222,7 @@ async def test_halves_of_characters_in_the_prompt_are_mended() -> None:
         Prompt(Role.ASSISTANT, "\ud83d", tool_calls=(ToolCall("c1", "add", '{"a": "\ud83d"}'),)),
         Prompt(Role.TOOL, "\ud83d", tool_call_id="c1"),
     ]
-    assert text(await ask(endpoint, prompts)) == "Fine."
+    assert text(await ask(endpoint, prompts, tools=(ADD,))) == "Fine."
     sent = endpoint.bodies[0]["messages"]
     assert [message["content"] for message in sent] == ["\ufffd"] * 3
     assert sent[1]["tool_calls"][0]["function"]["arguments"] == '{"a": "\ufffd"}'
@@ -256,3 +256,28 @@ async def test_an_answer_that_fills_the_context_is_cut() -> None:
     assert text(chunks) == "Half of it"
     assert [each.reason for each in chunks if isinstance(each, Finished)] == [FinishReason.LENGTH]
     assert len(endpoint.bodies) == 1
+
+
+async def test_a_model_that_calls_tools_where_none_may_be_called_gets_none_to_see() -> None:
+    def answer(request: dict[str, Any]) -> httpx2.Response:
+        roles = [message["role"] for message in request["messages"]]
+        if any(pair == ("user", "user") for pair in pairwise(roles)):
+            return body({"error": {"message": "Conversation roles must alternate user/assistant/..."}}, 400)
+        if "tools" in request:
+            call = {"index": 0, "id": "c9", "function": {"name": "add", "arguments": "{}"}}
+            return sse(chunk({"tool_calls": [call]}), chunk({}, "tool_calls"))
+        return sse(chunk({"content": "It is 3."}), chunk({}, "stop"))
+
+    prompts = [
+        Prompt(Role.USER, "What is 1 + 2?"),
+        Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("c1", "add", "{}"), ToolCall("c2", "add", "{}"))),
+        Prompt(Role.TOOL, "3", tool_call_id="c1"),
+        Prompt(Role.TOOL, "3", tool_call_id="c2"),
+        Prompt(Role.SYSTEM, "Answer now."),
+    ]
+    endpoint = Endpoint(answer)
+    assert text(await ask(endpoint, prompts, tool_choice="none", tools=(ADD,))) == "It is 3."
+    sent = endpoint.bodies[-1]["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+    assert "[Result of add: 3]" in sent[2]["content"]
+    assert "Answer now." in sent[2]["content"]

@@ -58,3 +58,24 @@ def test_an_answer_that_is_stopped_ends_at_once_with_what_was_said() -> None:
     given = run(arrivals(30.0, stop_after=10.2))
     assert given[-1][0] == 10.2
     assert sum(len(chunk.text.split()) for _, chunk in given if isinstance(chunk, TextDelta)) in (1020, 1021)
+
+
+async def split(*texts: str) -> AsyncGenerator[ModelChunk, None]:
+    for text in texts:
+        yield TextDelta(text)
+        await asyncio.sleep(0.4)
+    yield FINISHED
+
+
+def test_a_character_that_is_split_between_batches_is_whole() -> None:
+    async def given() -> list[tuple[float, ModelChunk]]:
+        chunks = batched(
+            split("Hi \ud83d", "\ude00", "\ud83d", "\ude00!", "\ud83d"),
+            limit=AnswerLimit(),
+            deadline=60.0,
+            stop=asyncio.Event(),
+        )
+        return [(0.0, chunk) async for chunk in chunks]
+
+    texts = [chunk.text for _, chunk in run(given()) if isinstance(chunk, TextDelta)]
+    assert texts == ["Hi ", "\U0001f600", "\U0001f600!", "\ufffd"]

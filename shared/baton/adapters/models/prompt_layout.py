@@ -37,7 +37,7 @@ class Layout:
     """The provider and model that the request goes to: only their own parts go back."""
     sends_parts: bool = True
     calls_as_text: bool = False
-    """Whether calls and their results are told as text, because the request declares no tools."""
+    """Whether calls and their results are text, because the request declares no tools."""
 
 
 def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: Layout) -> list[LaidMessage]:
@@ -127,19 +127,19 @@ def _safe(piece: Piece, profile: ModelProfile) -> Piece:
 
 
 def _without_foreign_calls(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
-    """Tell calls without parts of this model as text, since it refuses calls that it has not signed."""
+    """Write calls without parts of this model as text, since it refuses calls that it has not signed."""
     signed = [message.parts is not None and any("call" in part for part in message.parts.parts) for message in laid]
     foreign = [message for message, is_signed in zip(laid, signed, strict=True) if message.calls and not is_signed]
     return _with_calls_as_text(laid, foreign)
 
 
 def with_calls_as_text(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
-    """Tell all calls and their results as text, for requests that declare no tools."""
+    """Write all calls and their results as text, for requests that declare no tools."""
     return _with_calls_as_text(laid, laid)
 
 
-def _with_calls_as_text(laid: Sequence[LaidMessage], told: Sequence[LaidMessage]) -> list[LaidMessage]:
-    foreign = {call.id: call for message in told for call in message.calls}
+def _with_calls_as_text(laid: Sequence[LaidMessage], of: Sequence[LaidMessage]) -> list[LaidMessage]:
+    foreign = {call.id: call for message in of for call in message.calls}
     kept: list[LaidMessage] = []
     for message in laid:
         if message.role is Role.TOOL and message.call_id in foreign:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from openai import AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
-from baton.adapters.models.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.failure import ErrorBody, FailureKind, ProviderFailure
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.thinking_tags import Separated, ThinkingTags
@@ -71,7 +71,9 @@ class ChatAnswer:
         sent: SentFeatures,
         *,
         asked_characters: int,
+        note_insisting: Callable[[str], None],
     ) -> None:
+        """``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called."""
         self.reason: FinishReason | None = None
         self.is_cut = False
         self.sent = sent
@@ -81,6 +83,7 @@ class ChatAnswer:
         self._origin = origin
         self._tools = tools
         self._asked_characters = asked_characters
+        self._note_insisting = note_insisting
         self._model = settings.model
         self._said = 0
         self._has_text = False
@@ -140,6 +143,9 @@ class ChatAnswer:
         drafts = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
         calls = [replace(call, name=self._tools.name_inside(call.name)) for call in drafts]
         if self._settings.tool_choice == "none":
+            if calls and self._tools.tools and not self._has_text:
+                self._note_insisting(self._settings.model)
+                raise ProviderFailure("ForbiddenCalls", FailureKind.PROTOCOL, text="The model called a tool again.")
             calls = []
         if calls and self.reason is FinishReason.STOP:
             self.reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"

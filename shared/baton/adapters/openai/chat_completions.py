@@ -11,6 +11,7 @@ from baton.adapters.models.answer_forms import output_limit
 from baton.adapters.models.learning import TOOLS_EFFORT, RequestForm
 from baton.adapters.models.model_calls import Question, Refused
 from baton.adapters.models.profile import CacheHints, ModelProfile
+from baton.adapters.models.profiles import MAX_PROFILES
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.cache_hints import ends_of_prefixes, marked
 from baton.adapters.openai.chat_answer import ChatAnswer
@@ -28,12 +29,15 @@ class ChatCompletions:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        self._insisting: set[str] = set()
+        """Models that have called tools where none may be called, instead of answering."""
 
     async def open(self, question: Question, form: RequestForm) -> ChatAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"chat:{self._endpoint.host}/{settings.model}"
-        laid = await laid_question(question, form, origin)
+        insists = settings.tool_choice == "none" and settings.model in self._insisting
+        laid = await laid_question(question, form, origin, hides_tools=insists)
         fields = self._optional_fields(question, profile, laid.tools)
         hints = self._endpoint.hints_for(profile)
         marks = ends_of_prefixes(laid.messages, profile.max_cache_marks) if hints is CacheHints.BREAKPOINTS else ()
@@ -56,7 +60,13 @@ class ChatCompletions:
             laid.tools,
             sent,
             asked_characters=laid.characters,
+            note_insisting=self._note_insisting,
         )
+
+    def _note_insisting(self, model: str) -> None:
+        if len(self._insisting) >= MAX_PROFILES:
+            self._insisting.clear()
+        self._insisting.add(model)
 
     def _optional_fields(self, question: Question, profile: ModelProfile, tools: OfferedTools) -> dict[str, Any]:
         """Return the fields besides model and messages, without those that the model does not take."""

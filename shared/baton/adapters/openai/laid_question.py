@@ -41,15 +41,18 @@ class LaidQuestion:
         )
 
 
-async def laid_question(question: Question, form: RequestForm, origin: str) -> LaidQuestion:
+async def laid_question(
+    question: Question, form: RequestForm, origin: str, *, hides_tools: bool = False
+) -> LaidQuestion:
     """Return the question as the form of the request asks. ``origin`` is the model that it goes to.
 
+    With ``hides_tools`` no tools are declared, and earlier calls are text.
     Raises ``ModelRefused`` for more tools than the model takes, and the errors of the uploads' store.
     """
     settings, profile = question.settings, form.profile
     pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
-    declared = question.tools if _declares_tools(question, profile) else ()
-    calls_as_text = profile.api is Api.CHAT and profile.tools_with_history and not declared
+    declared = question.tools if not hides_tools and _declares_tools(question, profile) else ()
+    calls_as_text = hides_tools or (profile.api is Api.CHAT and profile.tools_with_history and not declared)
     layout = Layout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
     laid = lay_out(question.prompts, pieces, layout)
     note = schema_note(settings.answer_schema, profile)

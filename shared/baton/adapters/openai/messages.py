@@ -59,11 +59,11 @@ def chat_tools(tools: OfferedTools) -> list[Wire]:
 
 def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the request's metadata within OpenAI's limits: values that are no text as JSON, each cut at its limit."""
-    told = {
+    texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()
     }
-    fitting = [(name, value) for name, value in told.items() if len(name) <= MAX_METADATA_NAME]
+    fitting = [(name, value) for name, value in texts.items() if len(name) <= MAX_METADATA_NAME]
     return {name: value[:MAX_METADATA_VALUE] for name, value in fitting[:MAX_METADATA_PAIRS]}
 
 
