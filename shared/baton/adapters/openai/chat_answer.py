@@ -133,9 +133,7 @@ class ChatAnswer:
         """See ``OpenedAnswer``."""
         chunks = self._separated(self._tags.end())
         if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS and not self._has_read_all:
-            silent = ContextTooLong()
-            silent.is_guess = True
-            raise silent
+            raise ContextTooLong.guessed()
         if self.reason is None and self._has_end_mark and self._is_complete:
             self.reason = FinishReason.STOP
         if self.reason is None:

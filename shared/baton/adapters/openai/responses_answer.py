@@ -118,7 +118,7 @@ class ResponsesAnswer:
         messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
         chunks = self._separated(left, messages[-1]) if messages else []
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
-            raise ContextTooLong
+            raise ContextTooLong.guessed()
         if self.reason is None:
             raise ModelUnavailable
         found = self._items.tool_calls(cut=self.reason is FinishReason.LENGTH)

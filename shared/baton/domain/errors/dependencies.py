@@ -117,6 +117,13 @@ class ContextTooLong(ModelError):
     is_guess: bool = False
     """Whether the endpoint did not say so: it answered nothing at all. That may have another cause."""
 
+    @classmethod
+    def guessed(cls) -> ContextTooLong:
+        """Return the error for an answer of nothing."""
+        error = cls()
+        error.is_guess = True
+        return error
+
 
 class AnswerInvalid(ModelError):
     """The answer of an agent with an ``answer_schema`` does not fit it, also after a correction, or was cut."""
