@@ -12,6 +12,7 @@ import httpx2 as httpx
 from baton.adapters.bedrock.event_stream import BrokenStream, StreamEvent
 from baton.adapters.bedrock.signing import NoCredentials
 from baton.adapters.models.failure import MAX_TEXT, FailureKind, ProviderFailure
+from baton.adapters.models.retry_after import retry_after
 
 _STATUS = {
     "accessdeniedexception": 403,
@@ -77,6 +78,7 @@ def answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> Pr
     name = headers.get("x-amzn-errortype", "").partition(":")[0] or str(fields.get("__type", "")).rpartition("#")[2]
     failure = _failure(name or f"HTTP {status}", fields, _STATUS.get(name.lower(), status))
     failure.request_id = headers.get("x-amzn-requestid")
+    failure.retry_after = retry_after(headers)
     return failure
 
 

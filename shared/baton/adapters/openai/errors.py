@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
 from baton.adapters.models.failure import MAX_TEXT, ErrorBody, FailureKind, ProviderFailure
+from baton.adapters.models.retry_after import retry_after
 
 Failure = OpenAIError | TimeoutError | ValueError | RecursionError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""
@@ -41,7 +39,7 @@ def provider_failure(error: Failure) -> ProviderFailure:
     if isinstance(error, APIStatusError):
         failure.status = error.status_code
         failure.request_id = error.request_id
-        headers_say = retry_after(error)
+        headers_say = retry_after(error.response.headers)
         failure.retry_after = headers_say if headers_say is not None else said.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
     return failure
@@ -59,28 +57,3 @@ def with_status(failure: ProviderFailure) -> ProviderFailure:
         code = failure.code.lower()
         failure.status = _STATUSES.get(code) or (400 if any(each in code for each in _REFUSED) else None)
     return failure
-
-
-def retry_after(error: APIStatusError) -> float | None:
-    """Return the seconds of ``Retry-After`` (RFC 9110 10.2.3) or ``retry-after-ms``; None without them."""
-    headers = error.response.headers
-    seconds = _number(headers.get("retry-after-ms"))
-    if seconds is not None:
-        return seconds / 1000
-    given = headers.get("retry-after")
-    seconds = _number(given)
-    if seconds is not None or given is None:
-        return seconds
-    try:
-        until = parsedate_to_datetime(given)
-    except ValueError:
-        return None
-    return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text) if text is not None else math.nan
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
