@@ -118,6 +118,11 @@ class Journal:
         """Let no further request meet a fault."""
         self._faults.clear()
 
+    def wait_for_request(self, seconds: float = 10) -> bool:
+        """Wait in this thread until there is a request; returns False after ``seconds``."""
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self.requests), seconds)
+
     def wait_for_hangup(self, seconds: float = 10) -> bool:
         """Wait in this thread until a client has left; returns False after ``seconds``."""
         with self._changed:

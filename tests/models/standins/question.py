@@ -112,7 +112,12 @@ def tokens_of(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False)) // 4 + 1
 
 
+MAX_PIECES = 1000
+
+
 def pieces_of(text: str) -> list[str]:
-    """Return ``text`` in the pieces that a stream delivers, a word each."""
+    """Return ``text`` in the pieces that a stream delivers: a word each, or more words if it is long."""
     words = text.split(" ")
-    return [f"{word} " for word in words[:-1]] + words[-1:] if text else []
+    size = len(words) // MAX_PIECES + 1
+    pieces = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
+    return [f"{piece} " for piece in pieces[:-1]] + pieces[-1:] if text else []
