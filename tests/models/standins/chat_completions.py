@@ -56,6 +56,10 @@ class ChatCompletions:
         self.contexts.clear()
         self.changes.clear()
 
+    def forget(self) -> None:
+        """Forget all answers, as a gateway does that sends later requests elsewhere."""
+        self._memories.clear()
+
     async def _models(self, request: Request) -> Response:
         name = request.path_params["dialect"]
         known = [{"id": name, "object": "model", "created": 1, "owned_by": "stand-in"}] if name in dialects() else []
@@ -88,7 +92,10 @@ class ChatCompletions:
         if size > limit and not dialect.empty_on_overflow:
             body, size = _cut(body, limit), limit
         style = dialect.stream.model_copy(update=dict(self.changes.get(name, {})))
-        answer = Answer() if size > limit else answer_to(question_of(body))
+        if size > limit:
+            answer, size = Answer(), 0
+        else:
+            answer = answer_to(question_of(body))
         if style.always_reasons and not answer.thinking and answer.text + str(answer.calls):
             answer = replace(answer, thinking="The answer is easy.")
         if answer.finish is Finish.FILTERED and dialect.filter:

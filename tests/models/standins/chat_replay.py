@@ -19,8 +19,11 @@ def call_of(call: Json) -> Call:
 
 
 def thought_signature(call: Call) -> str:
-    """Return the signature of a call, as Gemini gives it to the first call of an answer."""
-    return digest("gemini", call.key)
+    """Return the signature of a call, as Gemini gives it to the first call of an answer.
+
+    It is that of the tool only, because malformed arguments cannot come back as they were.
+    """
+    return digest("gemini", call.name)
 
 
 def _signature(call: Json) -> Any:
