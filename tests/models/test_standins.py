@@ -96,6 +96,7 @@ REFUSALS: list[tuple[str, Json, int, str]] = [
     ("gemini", {"messages": [user(), *called(call={"extra_content": {"google": {"thought_signature": "else"}}})]},
      400, "Corrupted thought signature"),
     ("gemini", {"messages": [user(), *called()[:1]]}, 400, "number of function response parts is equal"),
+    ("gemini", {"tools": [tool("7_seven")]}, 400, "Must start with a letter"),
     ("deepseek", {"messages": [user(), *called()], "tools": TOOLS}, 400, "must be passed back to the API"),
     ("deepseek", {"response_format": SCHEMA}, 400, "This response_format type is unavailable now"),
     ("deepseek", {"tool_choice": "required", "tools": TOOLS}, 400, "tool_choice"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.models.standins.bedrock_families import Family
-from tests.models.standins.chat_rules import nodes
+from tests.models.standins.chat_tool_rules import nodes
 from tests.models.standins.question import Json
 
 MAX_IMAGES, MAX_DOCUMENTS = 20, 5

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.models.standins import chat_replay, chat_rules
+from tests.models.standins import chat_replay, chat_rules, chat_tool_rules
 from tests.models.standins.chat_question import question_of
 from tests.models.standins.chat_rules import ALWAYS, control_tokens
 from tests.models.standins.chat_stream import ChatStream
@@ -144,7 +144,7 @@ def _complaint(dialect: Dialect, body: Any, memory: Memory, received: Received) 
         return Complaint(NO_MODEL, {"model": body["model"]})
     received.ignored += control_tokens(body)
     for name, wording in (ALWAYS | dialect.rules).items():
-        rule = getattr(chat_rules, name, None)
+        rule = getattr(chat_rules, name, None) or getattr(chat_tool_rules, name, None)
         found = rule(body) if rule else getattr(chat_replay, name)(body, memory)
         if found is not None:
             return Complaint(wording, {"model": body["model"], **found})

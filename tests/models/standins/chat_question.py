@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 
-from tests.models.standins.chat_rules import calls_of, schemas_of, text_of
+from tests.models.standins.chat_rules import calls_of, text_of
+from tests.models.standins.chat_tool_rules import schemas_of
 from tests.models.standins.question import Attachment, Json, Message, Question, Role
 
 

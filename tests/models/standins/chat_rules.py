@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -17,8 +17,6 @@ from tests.models.standins.question import Json
 Found = Mapping[str, object] | None
 Rule = Callable[[Json], Found]
 
-MAX_TOOLS = 128
-TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME = re.compile(r"[^\s<|\\/>]{1,64}")
 NINE = re.compile(r"[a-zA-Z0-9]{9}")
 CONTROL = re.compile(r"<\|(im_start|im_end|endoftext|eot_id|start_header_id)\|>|<start_of_turn>|<end_of_turn>")
@@ -30,8 +28,6 @@ NEXT = {
     "tool": {"assistant", "tool"},
 }
 """The roles that may follow each role at Mistral."""
-REFUSED_KEYWORDS = {"$schema", "additionalProperties", "const", "propertyNames"}
-"""What Google's API does not know of JSON Schema."""
 OTHERS = ("name", "reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content")
 """Fields of messages that only some endpoints take."""
 
@@ -39,12 +35,6 @@ OTHERS = ("name", "reasoning_content", "reasoning", "reasoning_details", "thinki
 def calls_of(message: Json) -> list[Json]:
     """Return the tool calls of a message."""
     return list(message.get("tool_calls") or ())
-
-
-def schemas_of(body: Json) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the parameters of each tool."""
-    for tool in body.get("tools") or ():
-        yield tool["function"]["name"], tool["function"].get("parameters")
 
 
 def current_turn(messages: list[Json]) -> list[Json]:
@@ -59,14 +49,6 @@ def text_of(message: Json) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part.get("type") == "text")
-
-
-def nodes(schema: Any) -> Iterator[Json]:
-    """Yield all objects within a JSON value."""
-    if isinstance(schema, dict):
-        yield schema
-    for each in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from nodes(each)
 
 
 def pairs(body: Json) -> Found:
@@ -85,29 +67,6 @@ def pairs(body: Json) -> Found:
     return {"at": len(body["messages"]), "missing": ", ".join(open_ids)} if open_ids else None
 
 
-def tool_names(body: Json) -> Found:
-    """Names of tools are short and plain, and differ."""
-    names = [name for name, _ in schemas_of(body)]
-    wrong = [at for at, name in enumerate(names) if not TOOL_NAME.fullmatch(name) or name in names[:at]]
-    return {"at": wrong[0], "name": names[wrong[0]]} if wrong else None
-
-
-def tool_count(body: Json) -> Found:
-    """There are tools, and not too many, if the field is sent."""
-    count = len(body["tools"]) if "tools" in body else 1
-    return None if 0 < count <= MAX_TOOLS else {"count": count}
-
-
-def properties(body: Json) -> Found:
-    """Parameters are an object with properties."""
-    for at, (name, schema) in enumerate(schemas_of(body)):
-        if schema is not None and (schema.get("type") != "object" or "properties" not in schema):
-            return {"at": at, "name": name}
-        if schema is not None and {"oneOf", "anyOf", "allOf", "enum", "not"} & set(schema):
-            return {"at": at, "name": name}
-    return None
-
-
 def names(body: Json) -> Found:
     """Names of messages have no blanks."""
     for at, message in enumerate(body["messages"]):
@@ -121,22 +80,6 @@ def contents(body: Json) -> Found:
     for at, message in enumerate(body["messages"]):
         if message["role"] == "assistant" and message.get("content") is None and not calls_of(message):
             return {"at": at}
-    return None
-
-
-def strict_schemas(body: Json) -> Found:
-    """A strict schema requires all its properties and allows no others."""
-    format_of_answer = (body.get("response_format") or {}).get("json_schema") or {}
-    given = [(tool["function"]["name"], tool["function"].get("parameters"), tool["function"].get("strict"))
-             for tool in body.get("tools") or ()]  # fmt: skip
-    given.append(("response_format", format_of_answer.get("schema"), format_of_answer.get("strict")))
-    for name, schema, strict in given:
-        for node in nodes(schema) if strict else ():
-            if node.get("type") == "object" and (
-                node.get("additionalProperties") is not False
-                or set(node.get("required", ())) != set(node.get("properties", ()))
-            ):
-                return {"name": name}
     return None
 
 
@@ -231,29 +174,6 @@ def no_blank_text(body: Json) -> Found:
         texts = [part["text"] for part in content if "text" in part] if isinstance(content, list) else [content or ""]
         if message["role"] != "tool" and not calls_of(message) and any(not text.strip() for text in texts):
             return {"at": at}
-    return None
-
-
-def schema_keywords(body: Json) -> Found:
-    """Parameters use the part of JSON Schema that Google knows."""
-    for at, (_, schema) in enumerate(schemas_of(body)):
-        for node in nodes(schema):
-            # A property may have such a name.
-            if found := sorted(key for key in REFUSED_KEYWORDS & set(node) if not isinstance(node[key], dict)):
-                return {"at": at, "keyword": found[0]}
-    return None
-
-
-def grammar(body: Json) -> Found:
-    """Schemas can become a grammar: whole patterns, and references within the schema."""
-    schemas = [schema for _, schema in schemas_of(body)]
-    schemas.append(((body.get("response_format") or {}).get("json_schema") or {}).get("schema"))
-    for node in nodes(schemas):
-        pattern, reference = node.get("pattern"), node.get("$ref")
-        if isinstance(pattern, str) and not (pattern.startswith("^") and pattern.endswith("$")):
-            return {"reason": "Pattern must start with '^' and end with '$'"}
-        if isinstance(reference, str) and not reference.startswith("#/"):
-            return {"reason": f"Unsupported ref: {reference}"}
     return None
 
 

@@ -93,7 +93,7 @@ class Dialect(BaseModel):
     ignores: tuple[str, ...] = ()
     """Fields, as paths without indexes, that are dropped without a word."""
     rules: dict[str, Wording] = Field(default_factory=dict)
-    """Rules of ``chat_rules`` that it applies, with its own words."""
+    """Rules of ``chat_rules``, ``chat_tool_rules`` and ``chat_replay`` that it applies, with its own words."""
     overflow: Wording | None = Wording(
         message="This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens}"
         " tokens. Please reduce the length of the messages.",

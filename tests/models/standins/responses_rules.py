@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.models.standins.chat_rules import MAX_TOOLS, TOOL_NAME, nodes
+from tests.models.standins.chat_tool_rules import MAX_TOOLS, TOOL_NAME, nodes
 from tests.models.standins.journal import Refusal
 from tests.models.standins.memory import digest
 from tests.models.standins.openai_types import RESPONSES, unknown_keys, wrong_type
