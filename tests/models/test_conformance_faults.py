@@ -245,3 +245,14 @@ async def test_an_answer_without_end_is_cut(stand_ins: StandIns, endpoint: Endpo
         said = await talk.ask(tools=())
     assert said.end.reason is FinishReason.LENGTH
     assert MAX_ANSWER_BYTES - 100 <= len(said.text) <= MAX_ANSWER_BYTES
+
+
+async def test_the_wait_in_the_body_of_a_refusal_is_kept(stand_ins: StandIns) -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.3s"}]
+    error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Resource has been exhausted.", "details": details}
+    stand_ins.journal.fail(Fault(status=429, body=[{"error": error}]))
+    loop, gemini = asyncio.get_running_loop(), CHAT[2]
+    async with adapter(stand_ins, gemini) as model:
+        started = loop.time()
+        await Talk(model, gemini).say("Hello")
+    assert loop.time() - started >= 0.3
