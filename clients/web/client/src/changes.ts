@@ -114,14 +114,14 @@ const CHANGES: Changes = {
     } as Partial<Item>);
   },
 
-  REASONING_MESSAGE_START(talk, { messageId }, about) {
-    talk.put({ ...thinking(messageId, ""), ...by(about) }, about);
+  REASONING_MESSAGE_START(talk, { messageId: id }, about) {
+    const { agentId, agentName: name } = about;
+    talk.put({ id, role: "thinking", text: "", open: true, agentId, name } as ThinkingItem, about);
   },
 
-  REASONING_MESSAGE_CONTENT(talk, { messageId, delta }, about) {
-    const thought = talk.find(messageId) as ThinkingItem | undefined;
-    if (!thought) talk.put(thinking(messageId, delta), about);
-    else if (thought.open) talk.change(messageId, { text: thought.text + delta } as Partial<Item>);
+  REASONING_MESSAGE_CONTENT(talk, { messageId: id, delta }, about) {
+    const thought = (talk.find(id) ?? { open: true, text: "" }) as ThinkingItem;
+    if (thought.open) talk.put({ ...thought, id, role: "thinking", text: thought.text + delta }, about);
   },
 
   REASONING_MESSAGE_END(talk, { messageId }) {
@@ -202,13 +202,6 @@ const CHANGES: Changes = {
 };
 
 const note = (id: string, kind: string): NoteItem => ({ id, role: "note", kind, open: false });
-
-const thinking = (id: string, text: string): ThinkingItem => ({ id, role: "thinking", text, open: true });
-
-const by = ({ agentId, agentName }: EventMetadata): Partial<ThinkingItem> => ({
-  ...(agentName && { name: agentName }),
-  ...(agentId && { agentId }),
-});
 
 const PROGRESS: Readonly<Record<string, AgentProgress>> = {
   working: "working",

@@ -77,9 +77,9 @@ export class Outgoing {
 
   /** Whether a message was refused for its time zone alone: it goes again without. */
   goesWithoutZone(refusal: Refusal): boolean {
-    if (!this.#zone.isRefusedBy(refusal)) return false;
-    this.nudge();
-    return true;
+    const goes = this.#zone.isRefusedBy(refusal);
+    if (goes) this.nudge();
+    return goes;
   }
 
   /** The offers of the page and the time zone are those of the moment when the message is sent. */

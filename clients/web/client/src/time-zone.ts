@@ -10,24 +10,17 @@ export class TimeZone {
 
   /** The field that messages take with them. A browser that moves to another zone sends that one. */
   fields(): { timeZone?: string } {
-    const timeZone = this.#isUnknown ? undefined : zoneNow();
-    return timeZone === undefined ? {} : { timeZone };
+    try {
+      const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+      if (!this.#isUnknown && timeZone && timeZone !== "Etc/Unknown") return { timeZone };
+    } catch {} // nobody is kept from talking
+    return {};
   }
 
   /** Whether a message was refused because the browser's zone is newer than the server's list: send none from now on. */
   isRefusedBy({ code, message }: Refusal): boolean {
-    const isNamed = typeof message === "string" && /^(forwardedProps\.)?timeZone\b/.test(message);
-    if (this.#isUnknown || code !== "invalid_request" || !isNamed) return false;
+    if (this.#isUnknown || code !== "invalid_request" || !/^\S*timeZone\b/.test(`${message}`)) return false;
     this.#isUnknown = true;
     return true;
-  }
-}
-
-function zoneNow(): string | undefined {
-  try {
-    const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-    return zone && zone !== "Etc/Unknown" ? zone : undefined;
-  } catch {
-    return undefined; // nobody is kept from talking
   }
 }

@@ -1,6 +1,6 @@
 import { type SVGTemplateResult, svg } from "lit";
 
-const icon = (paths: SVGTemplateResult): SVGTemplateResult => svg`
+export const icon = (paths: SVGTemplateResult): SVGTemplateResult => svg`
   <svg class="icon" viewBox="0 0 24 24" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.9"
     stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">${paths}</svg>`;
 
@@ -26,9 +26,6 @@ export const icons = {
   alert: icon(svg`<path d="M12 8v5M12 16.5v.01"/><circle cx="12" cy="12" r="9"/>`),
   clock: icon(svg`<circle cx="12" cy="12" r="9"/><path d="M12 7v5l3 2"/>`),
   tool: icon(svg`<path d="M14.5 6.5a4 4 0 0 0-5.2 5.2L4 17l3 3 5.3-5.3a4 4 0 0 0 5.2-5.2L15 12l-3-3z"/>`),
-  thinking: icon(
-    svg`<path d="M9 18h6M10 21h4M8.500 14.500a6 6 0 1 1 7 0c-.600.500-1 1.200-1 2v.500h-5v-.500c0-.800-.400-1.500-1-2z"/>`,
-  ),
   search: icon(svg`<circle cx="11" cy="11" r="6.5"/><path d="M16 16l4.5 4.5"/>`),
   compose: icon(
     svg`<path d="M12 5H6a2 2 0 0 0-2 2v11a2 2 0 0 0 2 2h11a2 2 0 0 0 2-2v-6M18.4 3.6a2 2 0 0 1 2.9 2.9L12.5 15.300l-3.800 1 1-3.800z"/>`,

@@ -73,16 +73,6 @@ export const items = css`
   .tool figcaption { font-size: 12px; margin-block-end: 2px; }
   :is(.tool, .interrupt) pre { padding: 10px 12px; max-block-size: 220px; overflow: auto; border-radius: 10px; background: var(--_surface); color: var(--_text); font: 12.5px/1.5 var(--_mono); white-space: pre-wrap; overflow-wrap: anywhere; }
 
-  .thinking { font-size: 13.5px; color: var(--_muted); }
-  .thinking-line { display: flex; align-items: center; gap: 7px; padding: 3px 8px; margin-inline-start: -8px; border: 0; border-radius: 8px; background: none; color: inherit; font: inherit; cursor: pointer; }
-  .thinking-line:hover { background: var(--_surface); color: var(--_text); }
-  .thinking-line .icon { inline-size: 15px; block-size: 15px; }
-  .thinking-line .icon:last-child { transition: rotate 0.15s; }
-  [dir="rtl"] .thinking-line .icon:last-child { rotate: 180deg; }
-  .thinking-line[aria-expanded="true"] .icon:last-child { rotate: 90deg; }
-  .thinking.busy .thinking-line .icon:first-child { animation: pulse 1.2s infinite; color: var(--_accent); }
-  .thoughts { max-block-size: 320px; overflow: auto; margin-block-start: 6px; padding-inline-start: 12px; border-inline-start: 2px solid var(--_border); }
-
   .interrupt { padding: 14px; border: 1px solid color-mix(in srgb, var(--_accent) 45%, var(--_border)); border-radius: 14px; background: color-mix(in srgb, var(--_accent) 5%, var(--_background)); }
   .interrupt .question { font-weight: 600; }
   .interrupt pre { margin-block-start: 8px; }
