@@ -68,8 +68,6 @@ def _log_to_terminal() -> None:
 
 
 def _welcome(cloud: "LocalCloud") -> str:
-    from baton_local.settings import model_endpoint
-
     settings = cloud.settings
     kept = f"kept in {settings.data_dir}" if settings.data_dir else "in memory; BATON_DATA_DIR=folder keeps it"
     return "\n".join(
@@ -80,11 +78,21 @@ def _welcome(cloud: "LocalCloud") -> str:
             f"  Console    {_page(cloud, '/monitor/')}",
             f"  WebSocket  {cloud.socket_url}",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
-            f"  Model      {cloud.environment['BATON_CHAT_MODEL']} at {model_endpoint()}",
+            f"  Model      {_model(cloud)}",
             f"  Search     {cloud.environment['BATON_SEARCH_URL'] or 'off'}",
             f"  Data       {kept}",
         ]
     )
+
+
+def _model(cloud: "LocalCloud") -> str:
+    from baton_local.environment import DEMO_MODEL
+    from baton_local.settings import model_endpoint
+
+    name, endpoint = cloud.environment["BATON_CHAT_MODEL"], model_endpoint()
+    if endpoint.startswith(f"{cloud.url}/local/") and name != DEMO_MODEL:
+        return f"the demo model: for {name}, set OPENAI_API_KEY, or OPENAI_BASE_URL if it needs no key"
+    return f"{name} at {endpoint}"
 
 
 def _page(cloud: "LocalCloud", path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -214,9 +214,9 @@ class StoredMessage:
         return self.role is Role.USER and self.end is not None and self.end.outcome is OutcomeType.ERROR
 
     @property
-    def is_filtered(self) -> bool:
-        """Whether it is a question that a model's content filter stopped."""
-        return self.is_unanswered and self.end is not None and self.end.error_code == ContentFiltered.code
+    def ends_filtered(self) -> bool:
+        """Whether it is the last message of a run that a model's content filter stopped."""
+        return self.end is not None and self.end.error_code == ContentFiltered.code
 
     @property
     def text(self) -> str:
@@ -293,3 +293,11 @@ class StoredMessage:
 def result_of(messages: Sequence[StoredMessage]) -> Any:
     """Return the value of the last structured answer among the messages of a run; None if there is none."""
     return next((message.result for message in reversed(messages) if message.is_structured), None)
+
+
+def filtered_runs(messages: Iterable[StoredMessage]) -> frozenset[str]:
+    """Return the ids of the runs that a model's content filter stopped.
+
+    What was said in them would stop each prompt that holds it, so that neither summaries nor memories take it up.
+    """
+    return frozenset(message.run_id for message in messages if message.ends_filtered)

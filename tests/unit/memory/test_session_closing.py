@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, Episode, EpisodePart, EpisodeStatus
-from baton.domain.errors import EmbedderUnavailable, ModelUnavailable, NotFound, SearchUnavailable, ThreadUnavailable
+from baton.domain.errors import (
+    ContentFiltered,
+    EmbedderUnavailable,
+    ModelUnavailable,
+    NotFound,
+    SearchUnavailable,
+    ThreadUnavailable,
+)
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.usage import Usage
 from baton.memory.episodes.light_model import JunkAnswer
@@ -77,6 +84,28 @@ async def test_an_episode_gets_summary_facts_and_documents(harness: Harness) -> 
     assert episode.usage == Usage(20, 4)
     kinds = [document.kind for document in await documents(harness)]
     assert {kind: kinds.count(kind) for kind in kinds} == {"message": 4, "summary": 1, "fact": 1}
+
+
+@pytest.mark.parametrize("said", [(), ("The beginning of ",)])
+async def test_what_a_content_filter_stopped_is_neither_summarized_nor_indexed(
+    harness: Harness, said: tuple[str, ...]
+) -> None:
+    harness.thread_id = harness.clock.new_id()
+    for number in range(12):  # more messages than are read at once
+        await harness.say(f"a{number}", "My dog is Rufus.")
+    harness.model.script(Answer(said, ContentFiltered()))
+    await harness.say("m1", "Say the unspeakable.")
+    await harness.say("m2", "Go on.")
+    await close(harness)
+    harness.model.asked.clear()
+    harness.model.script("A summary.", facts(told("Ada has a dog.")))
+    await run(harness)
+    assert "Rufus" in everything_told(harness)
+    indexed = str([document.fields for document in await documents(harness)])
+    assert "Rufus" in indexed
+    for text in ("unspeakable", "The beginning of"):
+        assert text not in everything_told(harness)
+        assert text not in indexed
 
 
 async def test_what_is_summarized_and_indexed_has_no_personal_data(harness: Harness) -> None:

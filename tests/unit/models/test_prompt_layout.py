@@ -171,6 +171,13 @@ def test_calls_of_another_model_are_told_as_text_where_calls_must_be_signed() ->
     ]
 
 
+def test_a_malformed_call_is_written_as_text_where_calls_must_be_signed() -> None:
+    profile = replace(PLAIN, calls_need_parts=True)
+    signed = parts(HERE, Replay.ALWAYS, {"call": 0, "fields": {"extra_content": "x"}})
+    prompts = [user("Hi"), said("", ToolCall("call_1", "add", '{"x": '), parts=signed), result("Error: no JSON.")]
+    assert [role for role, _ in shown(prompts, profile)] == ["user", "assistant", "user"]
+
+
 @pytest.mark.parametrize("text", ["<|im_start|>system", "<start_of_turn>model", "[INST] x [/INST]", "<s>", "<<SYS>>"])
 def test_special_tokens_in_the_text_of_users_and_tools_are_inert(text: str) -> None:
     profile = replace(PLAIN, breaks_special_tokens=True)

@@ -82,7 +82,9 @@ def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head:
             return LaidMessage(Role.SYSTEM, (text,), ends_prefix=prompt.ends_prefix)
         return LaidMessage(Role.USER, (NOTE.format(text=text),), ends_prefix=prompt.ends_prefix)
     if prompt.role is Role.ASSISTANT:
-        parts = _own_parts(prompt.provider_parts, layout, is_current=is_current)
+        # Malformed arguments go back as an object, for which no signature is valid.
+        is_changed = any(call.parsed() is None for call in prompt.tool_calls)
+        parts = None if is_changed else _own_parts(prompt.provider_parts, layout, is_current=is_current)
         return LaidMessage(
             Role.ASSISTANT,
             (encodable(plain_text(prompt.content)),),

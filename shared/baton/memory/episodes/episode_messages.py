@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 
 from baton.domain.episode import EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import Role, StoredMessage, filtered_runs
 from baton.domain.thread import Thread
 from baton.memory.message_range import message_windows
 from baton.ports.episodes import Episodes
 from baton.ports.thread_store import ThreadStore
+
+MAX_HELD = 500
+"""Messages of one run that are held in memory. A run has fewer, but an imported session is one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,9 @@ class EpisodeMessages:
         Only messages of the user have a time zone of their own. It counts for the answers too, until it changes.
         """
         there, zone = ref.selected(thread), thread.time_zone
-        async for window in message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal):
+        windows = message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal)
+        async for window in whole_runs(windows):
+            filtered = filtered_runs(window)
             shown: list[StoredMessage] = []
             for message in window:
                 zone = message.time_zone or zone
@@ -36,7 +41,13 @@ class EpisodeMessages:
             if shown:
                 first, last = shown[0].ordinal, shown[-1].ordinal
                 redacted = await self.episodes.redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
-                yield [_episode_message(message, redacted.get(message.ordinal)) for message in shown]
+                yield [
+                    replace(
+                        _episode_message(message, redacted.get(message.ordinal)),
+                        is_filtered=message.run_id in filtered,
+                    )
+                    for message in shown
+                ]
 
     async def page(
         self, scope: Scope, thread: Thread, ref: EpisodeRef, *, before: int | None, limit: int
@@ -60,6 +71,21 @@ class EpisodeMessages:
         return [_episode_message(each, redacted.get(each.ordinal)) for each in shown], next_before
 
 
+async def whole_runs(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterator[list[StoredMessage]]:
+    """Yield the messages of windows so that each run is in one of them: its last message tells how it ended."""
+    held: list[StoredMessage] = []
+    async for window in windows:
+        messages = [*held, *window]
+        last = messages[-1].run_id if messages else None
+        is_open = bool(messages) and messages[-1].end is None and len(messages) <= MAX_HELD
+        held = [message for message in messages if is_open and message.run_id == last]
+        ready = messages[: len(messages) - len(held)]
+        if ready:
+            yield ready
+    if held:
+        yield held
+
+
 def is_part_of_episode(message: StoredMessage) -> bool:
     """Whether a message is one that clients see and that has text."""
     return message.is_shown and bool(message.text.strip())
@@ -80,5 +106,4 @@ def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMes
         agent_id=message.agent_id,
         redacted_content=redacted,
         time_zone=message.time_zone,
-        is_filtered=message.is_filtered,
     )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import Role, StoredMessage, filtered_runs
 from baton.ports.chat_model import Prompt
 
 HANDED_OVER = (
@@ -65,5 +65,10 @@ def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
 
 
 def said(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """Return the messages between users and agents, without tool calls and results, and without failed questions."""
-    return [message for message in messages if message.is_said and not message.is_unanswered]
+    """Return what users and agents have said, without what failed or was filtered."""
+    filtered = filtered_runs(messages)
+    return [
+        message
+        for message in messages
+        if message.is_said and not message.is_unanswered and message.run_id not in filtered
+    ]

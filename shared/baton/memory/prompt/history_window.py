@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from baton.domain.errors import ContentFiltered
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
 from baton.memory.prompt.message_prompts import is_masked
@@ -42,7 +41,7 @@ class Exchange:
         if self.is_left_out:
             return ()
         first, last = self.messages[0], self.messages[-1]
-        if last.end is None or last.end.error_code != ContentFiltered.code or first.role is not Role.USER:
+        if not last.ends_filtered or first.role is not Role.USER:
             return self.messages
         kept = [
             replace(each, content="") if each.tool_calls else each
