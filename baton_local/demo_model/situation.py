@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,10 +134,22 @@ def _parsed(text: str) -> Any:
         return None
 
 
+_INLINED = re.compile(r'<document name="([^"\n]*)" type="([^"\n]*)" bytes="(\d+)">\s*([^\n]{0,200})')
+"""A document that is given as text, and how it begins."""
+
+
 def _attachments(message: ChatMessage) -> list[Json]:
-    parts = message.content if isinstance(message.content, list) else []
-    found = [_attachment(part) for part in parts]
-    return [attachment for attachment in found if attachment is not None]
+    parts = message.content if isinstance(message.content, list) else [{"type": "text", "text": message.content or ""}]
+    found: list[Json] = []
+    for part in parts:
+        attachment = _attachment(part)
+        if attachment is not None:
+            found.append(attachment)
+        found += [
+            {"kind": "document", "name": name, "type": kind, "size": int(size), "line": line}
+            for name, kind, size, line in _INLINED.findall(str(part.get("text", "")))
+        ]
+    return found
 
 
 def _attachment(part: Mapping[str, Any]) -> Json | None:

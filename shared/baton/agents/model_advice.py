@@ -37,7 +37,8 @@ NOT_SEEN = (
 )
 _BY_ERROR: dict[type[BatonError], str] = {
     ModelMisconfigured: (
-        "Check the model's name, its provider's address (OPENAI_BASE_URL, or baseUrl in BATON_MODEL_PROVIDERS) and key."
+        "Check the model's name, its provider's address (OPENAI_BASE_URL, or baseUrl in BATON_MODEL_PROVIDERS; most "
+        "end in /v1) and key; of a model on Amazon Bedrock its id, region and credentials (BATON_BEDROCK_PROFILE)."
     ),
     ModelRefused: "Read the reason. What the model does not take can be declared in BATON_MODEL_PROFILES.",
     OutOfCredit: "Add credit to the account at the provider, or raise its quota.",
