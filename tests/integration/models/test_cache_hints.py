@@ -44,7 +44,10 @@ async def test_a_key_tells_which_requests_begin_alike(make_model: MakeModel, fau
 
 
 async def test_breakpoints_mark_what_later_requests_repeat(make_model: MakeModel, fault_model: FaultModel) -> None:
-    await ask(make_model(cache_hints=CacheHints.BREAKPOINTS), KEYED, *MARKED)
+    model = make_model(cache_hints=CacheHints.BREAKPOINTS)
+    add = ToolSpec("add", "Adds numbers.", {"type": "object", "properties": {}})
+    async for _ in model.stream(KEYED, MARKED, thread_files=FILES, tools=[add]):
+        pass
     body = fault_model.bodies[0]
     assert "prompt_cache_key" not in body
     contents = [message["content"] for message in body["messages"]]
