@@ -229,7 +229,7 @@ class User(Part):
     tenant: str = "acme"
     permissions: tuple[PermissionName, ...] = ()
     time_zone: str | None = None
-    """Where they are: whose days count. Absent: it is not known, and the days are those of UTC."""
+    """The user's time zone, which decides what today is. Absent: it is not known, and the days are those of UTC."""
 
     @field_validator("time_zone")
     @classmethod

@@ -15,7 +15,7 @@ MAX_CHARS = 400
 CLEAR = 0.6
 """The share of a question's words that a passage has if it says something about the question: both of two."""
 DEFINITION = 0.5
-"""What a sentence gains that says what the thing is that is asked for."""
+"""The gain of a sentence that says what the thing is that is asked for."""
 CLOSE = 0.75
 """The share of the best passage's match that others need to be quoted beside it."""
 SMALL_WORDS = frozenset(
@@ -39,7 +39,7 @@ _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*(?:\)|\Z)|\[[^\]\n]*\])")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[”\"')\]]*\s+(?=[\"“(`*\[]*[A-ZÄÖÜ0-9])")
 _ENDED = re.compile(r"[.!?][”\"')\]*`]*\Z")
-"""How a sentence ends that says something by itself; one that ends with a colon needs what follows."""
+"""End of a sentence that can stand alone; one that ends with a colon needs what follows."""
 _DEFINITION = re.compile(
     r"[\W_]*(?:(?:an?|the|ein|eine|der|die|das) )?(?P<term>[\w`*-]+(?: [\w`*-]+){0,3}?)"
     r"\W* ?(?:is|are|means|ist|sind|:)\s",
@@ -105,7 +105,7 @@ def _share(wanted: Sequence[str], text: str) -> float:
 
 
 def _alike(word: str, other: str) -> bool:
-    """Whether two words are forms of one, as "refill" and "refilled", or "say" and "said"."""
+    """Return whether two words are forms of one, as "refill" and "refilled", or "say" and "said"."""
     if word in VERBS and VERBS[word] == VERBS.get(other):
         return True
     shorter, longer = sorted((word, other), key=len)

@@ -1,4 +1,4 @@
-"""What the demo model says of what users have told: it acknowledges it, answers from it, and notes it as facts."""
+"""The demo model acknowledges statements of users, answers from them, and notes them as facts."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class FakeEmbedder:
     embedded: list[str] = field(default_factory=list)
     """All texts, in the order of the calls."""
     queries: list[str] = field(default_factory=list)
-    """Those of them that were embedded to search with."""
+    """The texts among them that were embedded to search with."""
     failure: Exception | None = None
     """What ``embed`` raises."""
     seconds: float = 0.0

@@ -25,7 +25,7 @@ async def harness(page: Page) -> Harness:
 
 
 def line(page: Page) -> Locator:
-    """What opens and closes the thoughts."""
+    """Return the tags that open and close the thoughts."""
     return page.locator("[part~=thinking-button]")
 
 
@@ -35,7 +35,7 @@ def thoughts(page: Page) -> Locator:
 
 
 async def violations(page: Page) -> list[str]:
-    """What axe finds against the widget."""
+    """Return the accessibility violations that axe finds in the widget."""
     await page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
     found: dict[str, Any] = await page.evaluate("axe.run('baton-chat')")
     return [f"{each['id']}: {each['nodes']}" for each in found["violations"]]

@@ -1,4 +1,4 @@
-"""What every store of the users' time zones must do."""
+"""The contract of every store of the users' time zones."""
 
 from __future__ import annotations
 

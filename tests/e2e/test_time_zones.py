@@ -16,13 +16,13 @@ HERE, ELSEWHERE = "Pacific/Kiritimati", "Pacific/Midway"
 
 
 def today(zone: str) -> str:
-    """What a prompt says of the day in a zone."""
+    """Return the sentence of a prompt about the day in a zone."""
     now = datetime.now(ZoneInfo(zone))
     return f"Today is {now:%A}, {now.day} {now:%B %Y} ({zone})."
 
 
 def told(model: FaultModel) -> object:
-    """What stands right before the message in the last prompt."""
+    """Return the text right before the message in the last prompt."""
     return model.requests[-1].prompts[-2][1]
 
 

@@ -26,11 +26,11 @@ class AbleModel:
     """``ports.chat_model.ChatModel`` and ``LearningModel`` with all abilities that tests do not take away."""
 
     unable: Mapping[Ability, ModelError | str] = field(default_factory=dict)
-    """What it does instead: an error, or an answer in words."""
+    """The stand-in's reaction instead: an error, or an answer in words."""
     refused: frozenset[str] = frozenset()
     """Settings that it does not take, and ``images``."""
     is_serial: bool = False
-    """Whether it calls one tool at a time."""
+    """True if it calls one tool at a time."""
     gate: asyncio.Event | None = None
     """Answers wait for it."""
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)

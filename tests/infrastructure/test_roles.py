@@ -277,7 +277,7 @@ def test_functions_that_search_reach_one_domain_and_one_function_administers_it(
 
 
 def test_functions_that_ask_models_may_ask_those_on_bedrock_and_no_other_function(stack: Stack) -> None:
-    """What the parameters grant is in tests/grants."""
+    """The parameters' settings. Their grants are tested in tests/grants."""
     policies = {name: policy for name, policy in stack.of_type("AWS::IAM::Policy").items() if "Bedrock" in name}
     chatting, embedding = policies["BedrockPolicy"], policies["BedrockEmbeddingPolicy"]
     assert set(referred(chatting["Roles"])) == {stack.role_of(function) for function in ASK_CHAT_MODELS}

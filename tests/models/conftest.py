@@ -1,4 +1,4 @@
-"""What the tests of model adapters share."""
+"""Fixtures that the tests of model adapters share."""
 
 from tests.models.standins import stand_in_server, stand_ins
 

@@ -44,7 +44,7 @@ class Endpoint:
 
     @property
     def is_known(self) -> bool:
-        """Whether the adapter knows what the endpoint takes, so that it never refuses."""
+        """True if the adapter knows what the endpoint takes, so that it never refuses."""
         return self.address != UNKNOWN
 
     def unknown(self) -> Endpoint:

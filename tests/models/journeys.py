@@ -48,12 +48,12 @@ def assistant(**model: Any) -> AgentDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the user says, and what the answer must hold."""
+    """The user's message, and the texts that the answer must hold."""
 
     says: Any
     holds: str = ""
     fails: bool = False
-    """Whether the endpoint is down meanwhile."""
+    """True if the endpoint is down meanwhile."""
 
 
 ABOUT = "ask knowledge about bolts"

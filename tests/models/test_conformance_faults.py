@@ -1,4 +1,4 @@
-"""What each adapter makes of answers that fail, break off, never end, or that nobody reads any more."""
+"""Each adapter handles answers that fail, break off, never end, or that nobody reads any more."""
 
 from __future__ import annotations
 

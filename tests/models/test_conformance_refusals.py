@@ -1,4 +1,4 @@
-"""What each endpoint's words for too much, for filters and for settings mean to the adapter."""
+"""The adapter understands each endpoint's words for too much, for filters and for settings."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What users tell of themselves in English, and what they ask about it: read by rules, without a model."""
+"""Rules, without a model, read the English statements of users about themselves, and their questions about them."""

@@ -1,4 +1,4 @@
-"""Which statements of a user answer their question."""
+"""The choice of the statements that answer a user's question."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_ANSWERS = 6
 _FREQUENCY = re.compile(r"\b(?:every|once|twice|daily|weekly|monthly)\b", re.IGNORECASE)
 _REASON = re.compile(r"\b(?:because|since|so that|to)\b", re.IGNORECASE)
 _THINGS = frozenset(["what", "who", "which", "where", "when", ""])
-"""Questions that what is told of a thing may answer whatever it tells."""
+"""Questions that any statement about a thing may answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,21 @@ class Answer:
         )
 
 
-def answers(asked: Question, told: Sequence[Statement]) -> list[Answer]:
-    """Return the statements that answer a question, in the order in which they were told.
+def answers(asked: Question, statements: Sequence[Statement]) -> list[Answer]:
+    """Return the statements that answer a question, in the order in which the user made them.
 
-    ``told`` has the oldest first. Of what somebody has one at a time, such as a home, only the newest counts.
+    ``statements`` has the oldest first. Of what somebody has one at a time, such as a home, only the newest counts.
     """
-    names = _names(told)
+    names = _names(statements)
     if asked.subject is None:
         asked = _meant(asked, names)
-    last = next((each.subject for each in reversed(told) if each.subject and each.is_own), "")
+    last = next((each.subject for each in reversed(statements) if each.subject and each.is_own), "")
     asked = replace(asked, subject=last or None) if asked.subject == THAT else asked
     if asked.is_open:
-        about = [each for each in told if _is_about(asked, each, names)]
+        about = [each for each in statements if _is_about(asked, each, names)]
         return [Answer(each) for each in _distinct(about)[-MAX_ANSWERS:]]
     ranked = [
-        (rank, -place, each) for place, each in enumerate(told) if (rank := _rank(asked, each, names)) is not None
+        (rank, -place, each) for place, each in enumerate(statements) if (rank := _rank(asked, each, names)) is not None
     ]
     if not ranked:
         return []
@@ -76,10 +76,10 @@ def answers(asked: Question, told: Sequence[Statement]) -> list[Answer]:
     return [answer] if _is_known(asked, answer) else []
 
 
-def everything(told: Sequence[Statement]) -> list[Statement]:
+def everything(statements: Sequence[Statement]) -> list[Statement]:
     """Return all that is known about the user, the oldest first; of what has changed, the newest."""
     kept: dict[object, Statement] = {}
-    for statement in told:
+    for statement in statements:
         if not statement.is_own or statement.is_implied:
             continue
         topics = [topic for topic in statement.topics if topic not in LISTS]
@@ -90,7 +90,7 @@ def everything(told: Sequence[Statement]) -> list[Statement]:
 
 
 def unknown(asked: Question) -> str:
-    """Return what the user has not told, as in "where you live"; empty if the question is about something else."""
+    """Return what the user has not said, as in "where you live"; empty if the question is about something else."""
     if asked.subject in (None, THAT) or not asked.wh or not set(asked.topics) - {Topic.HAVE, Topic.COLOUR}:
         return ""
     told = second_person(asked.text)
@@ -115,17 +115,17 @@ def unknown(asked: Question) -> str:
     return " ".join(part for part in (wh, who, "" if helper == "do" else helper, rest) if part)
 
 
-def _distinct(told: Sequence[Statement]) -> list[Statement]:
+def _distinct(statements: Sequence[Statement]) -> list[Statement]:
     """Drop what is said twice, and what others imply."""
-    unique = {" ".join(words(each.told)): each for each in told}
+    unique = {" ".join(words(each.told)): each for each in statements}
     explicit = [each for each in unique.values() if not each.is_implied]
     return explicit or list(unique.values())
 
 
-def _names(told: Sequence[Statement]) -> dict[str, str]:
+def _names(statements: Sequence[Statement]) -> dict[str, str]:
     """Return what the user's things go by: their names in lower case, and the things; the user's own is ""."""
     found: dict[str, str] = {}
-    for statement in told:
+    for statement in statements:
         if not statement.is_own:
             continue
         names = list(statement.names)
@@ -167,7 +167,7 @@ def _is_about(asked: Question, statement: Statement, names: dict[str, str]) -> b
     subject = statement.subject
     if asked.subject is None:
         return bool(subject) and not statement.is_own and covers(words(subject), words(asked.text))
-    if asked.subject == "":  # who has told of "my dog" has one
+    if asked.subject == "":  # a statement about "my dog" implies one
         return statement.is_own and (not subject or Topic.HAVE in asked.topics)
     if not statement.is_own:  # "Rex is a beagle", of the dog that is called so
         return any(name in words(subject) for name, thing in names.items() if _is_same(asked.subject, thing))
@@ -287,7 +287,7 @@ def _claimed(asked: Question, statement: Statement) -> Iterator[str]:
 
 
 def _is_known(asked: Question, answer: Answer) -> bool:
-    """Return whether an answer is no guess: who has told of no dog may have one all the same."""
+    """Return whether an answer is no guess: a user who named no dog may have one all the same."""
     if answer.opening != "No" or answer.statement.is_negative:
         return True
     return bool(set(asked.topics) - LISTS) or bool(asked.attribute) or (bool(asked.subject) and asked.verb == "be")

@@ -51,7 +51,7 @@ class Clause:
 
     text: str
     is_whole: bool
-    """Whether it stands in the message as it is; else its subject was taken from the clause before it."""
+    """True if it stands in the message as it is; else its subject was taken from the clause before it."""
 
 
 def clauses(text: str) -> Iterator[Clause]:

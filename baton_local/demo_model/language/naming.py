@@ -17,7 +17,7 @@ _OWNED = re.compile(
     r",? (?:whose|his|her|its|their) names? (?:is|are)|,)"
     rf" (?P<name>{NAME}(?:(?:,| and|, and) {NAME})*)",
 )
-"""What is owned, with its name: "a dog called Rex", "two cats, Tom and Kit"."""
+"""A possession with its name: "a dog called Rex", "two cats, Tom and Kit"."""
 _OWN = re.compile(rf"\b(?:my|our) (?P<np>[a-z][\w-]*(?: [a-z][\w-]*)?),? (?P<name>{NAME})")
 _HAVING = frozenset("have own keep adopt get live".split())  # noqa: SIM905
 
@@ -27,19 +27,19 @@ class ImpliedName:
     """A name that a statement gives besides what it says."""
 
     subject: str
-    """What goes by it; empty for the user."""
+    """The names of a thing; empty for the user."""
     name: str
 
     @property
     def told(self) -> str:
-        """What the user is told of it."""
+        """The words for the user."""
         if not self.subject:
             return f"Your name is {self.name}"
         return f"Your {self.subject} {'are' if ' and ' in self.name else 'is'} called {self.name}"
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What a reading of its own would have."""
+        """The result that a reading of its own would have."""
         return {
             "subject": self.subject,
             "attribute": "name",

@@ -7,7 +7,7 @@ import re
 from baton_local.demo_model.language.topics import attribute_topic
 
 NAME = r"(?:[A-ZÄÖÜÉ][\w'-]*(?: (?:van|von|de|da|di|la|le|el)(?= [A-Z]))?(?: [A-ZÄÖÜÉ][\w'-]*){0,3})"
-"""What may be a name: words in capitals."""
+"""A possible name: words in capitals."""
 COUNTS = "one|two|three|four|five|six|some"
 _LAST = re.compile(rf"^(?P<np>.+?),? (?P<name>{NAME}),?$")
 _NO_NOUN = frozenset("with of in at on for from to by about and or favourite favorite".split())  # noqa: SIM905

@@ -1,4 +1,4 @@
-"""Questions about what somebody has told, read: "Do you remember where I live?" asks for the user's home."""
+"""Reading of questions about a user's statements: "Do you remember where I live?" asks for the user's home."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from baton_local.demo_model.language.topics import Topic, attribute_topic
 from baton_local.demo_model.language.vocabulary import AUXILIARIES, NOUNS_LIKE_VERBS, SMALL_WORDS, VERBS, lemma, words
 
 MAX_QUESTION = 300
-"""Characters of a question about what was told."""
+"""Limit of a question in characters."""
 KIND = "what kind"
 """The question word of "What breed is my dog?"."""
 THAT = "it"
-"""The subject of a question about what was told of last: "How old is he?"."""
+"""The subject of a question about the last statement: "How old is he?"."""
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -146,7 +146,7 @@ class Question:
     attribute: str
     """"name" of "my dog's name"; else empty."""
     topics: tuple[Topic, ...]
-    """What would answer it, the best first; empty if it is about something else."""
+    """The statements that would answer it, the best first; empty if it is about something else."""
     verb: str
     """The first form of its main verb."""
     wh: str
@@ -154,16 +154,16 @@ class Question:
     wanted: tuple[str, ...] = ()
     """Further words that the answer has to contain."""
     is_open: bool = False
-    """Whether everything about the subject is asked for."""
+    """True if everything about the subject is asked for."""
 
     @property
     def is_past(self) -> bool:
-        """Whether it asks how something was."""
+        """True if it asks how something was."""
         return re.search(r"\b(?:did|was|were|used to|lived|worked)\b", self.text, re.IGNORECASE) is not None
 
     @property
     def is_negative(self) -> bool:
-        """Whether it asks what is not so."""
+        """True if it asks what is not so."""
         return re.search(r"\b(?:not|never)\b", self.text, re.IGNORECASE) is not None
 
 

@@ -37,26 +37,26 @@ _THEN = re.compile(r"(?:(?P<adverb>not|also|always|never) )?(?P<verb>\w+)(?: (?P
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a clause says, in its parts."""
+    """The parts of a clause."""
 
     text: str
     """The clause without contractions and openings."""
     subject: str
-    """What it is about, in lower case: "dog" of "my dog"; empty if it is the user."""
+    """The subject, in lower case: "dog" of "my dog"; empty if it is the user."""
     attribute: str
-    """What of the subject it tells, as in "my dog's name"; else empty."""
+    """The property of the subject, as in "my dog's name"; else empty."""
     verb: str
     """The first form of its verb."""
     rest: str
-    """What follows the verb."""
+    """The words after the verb."""
     is_own: bool = True
-    """Whether it is about the user or something of theirs."""
+    """True if it is about the user or something of theirs."""
     is_pronoun: bool = False
-    """Whether a pronoun stands for its subject."""
+    """True if a pronoun stands for its subject."""
     names: tuple[str, ...] = ()
-    """What the subject is called, as far as the clause tells it."""
+    """The subject's name, as far as the clause gives it."""
     told: str = ""
-    """What the user is told of it, if that has other words."""
+    """The words for the user, if they differ."""
 
 
 def read(clause: str, thing: str) -> Reading | None:

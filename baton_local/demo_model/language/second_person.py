@@ -1,4 +1,4 @@
-"""What users say of themselves, as it is said to them."""
+"""Statements of users about themselves, in the words that are said to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users tell in a message: its statements about themselves and their things, each on its own."""
+"""The statements of a user's message about themselves and their things, each on its own."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _PAST = re.compile(r"\b(?:used to|lived|was|were|worked|formerly|previously|had)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that a user has told."""
+    """A statement of a user."""
 
     text: str
     """The clause in the user's words, with its subject."""
     told: str
-    """What the user is told of it: the same in the second person, without a full stop."""
+    """The words for the user: the same in the second person, without a full stop."""
     reading: Reading
     is_alone: bool = True
-    """Whether it can be understood without the one before it."""
+    """True if it can be understood without the one before it."""
     is_implied: bool = False
-    """Whether another statement says it besides: "I have a dog called Rex" says what the dog is called."""
+    """True if another statement says it besides: "I have a dog called Rex" says what the dog is called."""
 
     @property
     def subject(self) -> str:
-        """What it is about, in lower case: "dog" of "my dog"; empty if it is the user."""
+        """The subject, in lower case: "dog" of "my dog"; empty if it is the user."""
         return self.reading.subject
 
     @property
     def attribute(self) -> str:
-        """What of the subject it tells, as in "my dog's name"; else empty."""
+        """The property of the subject, as in "my dog's name"; else empty."""
         return self.reading.attribute
 
     @property
@@ -52,38 +52,38 @@ class Statement:
 
     @property
     def rest(self) -> str:
-        """What follows the verb."""
+        """The words after the verb."""
         return self.reading.rest
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the subject is called, as far as the statement tells it."""
+        """The subject's name, as far as the statement gives it."""
         return self.reading.names
 
     @property
     def is_own(self) -> bool:
-        """Whether it is about the user or something of theirs."""
+        """True if it is about the user or something of theirs."""
         return self.reading.is_own
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """What questions it answers, as far as that is known, the nearest first."""
+        """The questions that it answers, as far as they are known, the nearest first."""
         return topics_of(self.subject, self.attribute, self.verb, self.rest)
 
     @property
     def continued(self) -> str:
-        """What the user is told of it, in the middle of a sentence."""
+        """The words for the user, in the middle of a sentence."""
         is_name = not self.is_own and bool(self.names)
         return self.told if is_name else self.told[:1].lower() + self.told[1:]
 
     @property
     def is_negative(self) -> bool:
-        """Whether it says that something is not so."""
+        """True if it says that something is not so."""
         return _NEGATIVE.search(self.told) is not None
 
     @property
     def is_past(self) -> bool:
-        """Whether it tells how something was."""
+        """True if it tells how something was."""
         return _PAST.search(self.text) is not None
 
     @property
@@ -98,7 +98,7 @@ def statements(text: str) -> tuple[Statement, ...]:
 
 
 def conversation(texts: Iterable[str]) -> list[Statement]:
-    """Return the statements of messages, the oldest first. "He" may be what an earlier one has told of."""
+    """Return the statements of messages, the oldest first. "He" may stand for the subject of an earlier one."""
     found: list[Statement] = []
     thing = ""
     for text in texts:

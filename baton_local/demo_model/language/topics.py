@@ -1,4 +1,4 @@
-"""What statements and questions about a person or a thing are about: its name, age, home, work and likings."""
+"""The topics of statements and questions about a person or a thing: its name, age, home, work and likings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from baton_local.demo_model.language.vocabulary import COLOURS, MOODS, NATIONALI
 
 
 class Topic(StrEnum):
-    """What is told of somebody or something."""
+    """Statements about somebody or something."""
 
     NAME = "name"
     HOME = "home"
     ORIGIN = "origin"
     PLACE = "place"
-    """Where somebody is, which may be where they live."""
+    """The present place of somebody, which may be their home."""
     AGE = "age"
     BIRTH = "birth"
     JOB = "job"
@@ -27,7 +27,7 @@ class Topic(StrEnum):
 
 
 LISTS = frozenset({Topic.LIKE, Topic.DISLIKE, Topic.HAVE})
-"""Of these there may be many at a time; of the others what was told last counts."""
+"""Of these there may be many at a time; of the others the last statement counts."""
 
 _ATTRIBUTES: dict[Topic, tuple[str, ...]] = {
     Topic.NAME: ("name", "full name", "real name", "first name", "given name"),

@@ -29,7 +29,7 @@ CHILD = "baton.adapters.extraction.child"
 KEPT = 32
 """Documents whose outcome is kept, because each request of a conversation holds its earlier attachments."""
 KEPT_FAILURE_SECONDS = 600.0
-"""How long a document that took too long or crashed the reader is not tried again."""
+"""Time until a document that took too long or crashed the reader is tried again."""
 _INHERITED = ("LD_LIBRARY_PATH", "PATH", "SYSTEMROOT")
 """Variables that the interpreter needs. All others, credentials above all, are kept from the process."""
 _threads = ThreadPoolExecutor(1, thread_name_prefix="documents")

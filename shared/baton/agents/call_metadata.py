@@ -26,22 +26,22 @@ def call_metadata(
     agent: AgentDefinition, conversation: RunningConversation | None, recalled: Recalled = NOTHING_RECALLED
 ) -> dict[str, Any]:
     """Flat names with JSON values. ``conversation`` is None for an agent that another one consults."""
-    told: dict[str, Any] = {"agent": agent.id}
+    metadata: dict[str, Any] = {"agent": agent.id}
     if recalled.procedures:
         draft = recalled.procedures[0].draft
-        told |= {"skill.name": draft.name, "skill.steps": [step.text for step in draft.steps]}
+        metadata |= {"skill.name": draft.name, "skill.steps": [step.text for step in draft.steps]}
     is_in_workflow = conversation is not None and conversation.workflow is not None
-    told |= dict(_recalled(recalled, MAX_RECALLED_IN_WORKFLOW if is_in_workflow else MAX_RECALLED))
+    metadata |= dict(_recalled(recalled, MAX_RECALLED_IN_WORKFLOW if is_in_workflow else MAX_RECALLED))
     if conversation is None:
-        return told
+        return metadata
     if conversation.resumable:
-        told["unfinished"] = {workflow.id: workflow.name for workflow in conversation.resumable}
+        metadata["unfinished"] = {workflow.id: workflow.name for workflow in conversation.resumable}
     workflow = conversation.workflow
     if workflow is not None:
-        told |= {"workflow.id": workflow.id, "workflow.name": workflow.name, "workflow.state": workflow.state}
+        metadata |= {"workflow.id": workflow.id, "workflow.name": workflow.name, "workflow.state": workflow.state}
         for fields in workflow.data.values():
-            told |= {f"workflow.data.{name}": value for name, value in fields.items()}
-    return told
+            metadata |= {f"workflow.data.{name}": value for name, value in fields.items()}
+    return metadata
 
 
 def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -50,7 +50,7 @@ def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, A
     best = sorted(items, key=lambda item: -(item.score or 0.0))[:limit]
     days = Counter(_day(item) for item in best)
     for number, item in enumerate(best, start=1):
-        yield f"recalled.{number}", _told(item, has_time=item.kind == MESSAGE and days[_day(item)] > 1)
+        yield f"recalled.{number}", _item_fields(item, has_time=item.kind == MESSAGE and days[_day(item)] > 1)
 
 
 def _day(item: RecalledItem) -> str:
@@ -58,16 +58,16 @@ def _day(item: RecalledItem) -> str:
     return day.isoformat() if day is not None else ""
 
 
-def _told(item: RecalledItem, *, has_time: bool) -> dict[str, Any]:
+def _item_fields(item: RecalledItem, *, has_time: bool) -> dict[str, Any]:
     """Return an item with as much of its text as fits."""
-    told = {"kind": item.kind, "date": _day(item), "source": item.title[:80], "role": item.role, "text": ""}
+    fields = {"kind": item.kind, "date": _day(item), "source": item.title[:80], "role": item.role, "text": ""}
     if has_time and item.at is not None:
-        told["at"] = item.at.isoformat(timespec="seconds")
+        fields["at"] = item.at.isoformat(timespec="seconds")
     citation = item.source.citation if item.source is not None else None
     if citation is not None:
-        told |= {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
-    room = MAX_RECALLED_CHARS - len(json.dumps(told, ensure_ascii=False))
+        fields |= {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
+    room = MAX_RECALLED_CHARS - len(json.dumps(fields, ensure_ascii=False))
     text = item.passage or item.text
     while len(json.dumps(text, ensure_ascii=False)) - 2 > room:
         text = text[: len(text) * 3 // 4]
-    return told | {"text": text}
+    return fields | {"text": text}

@@ -32,7 +32,7 @@ class ModelChecks:
     default_model: str
     light_model: str
     seconds: float = PROBE_SECONDS
-    """How long one trial may take."""
+    """Time limit of one trial."""
     _is_running: bool = field(default=False, init=False)
 
     def models(self) -> list[ConfiguredModel]:

@@ -42,7 +42,7 @@ from baton.ports.chat_model import (
 )
 
 PROBE_SECONDS = 20.0
-"""How long one trial may take, with all its requests."""
+"""Time limit of one trial, with all its requests."""
 MAX_OUTPUT_TOKENS = 2_000
 """Tokens of one answer: a word, after as much thinking as models need for it."""
 MAX_QUOTED = 80

@@ -205,13 +205,13 @@ class Budget:
 
     @property
     def allows_repair(self) -> bool:
-        """Whether an answer may be corrected by one more model call."""
+        """True if an answer may be corrected by one more model call."""
         limits = self._limits
         return self._model_calls < limits.model_calls and self._tokens < limits.tokens and not self._is_late()
 
     @property
     def has_called(self) -> bool:
-        """Whether the model has been asked."""
+        """True if the model has been asked."""
         return self._model_calls > 0
 
     def count_model_call(self, usage: Usage) -> None:

@@ -44,7 +44,7 @@ class HeldText:
     text: str = ""
     """The text to show and to store."""
     is_structured: bool = False
-    """Whether it is the answer, as JSON. Otherwise it was said beside tool calls."""
+    """True if it is the answer, as JSON. Otherwise it was said beside tool calls."""
     failure: AnswerInvalid | None = None
 
 

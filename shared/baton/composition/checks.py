@@ -19,7 +19,7 @@ from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.model_providers import route
 
 EMBEDDER_SECONDS = 5.0
-"""How long the embedding model may take."""
+"""Time limit of the embedding model."""
 
 
 async def make_indices() -> list[str]:

@@ -59,13 +59,13 @@ class ModelChoice(Definition):
     reasoning_effort: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,20}$")] | None = None
     """The effort of the model's thinking, in its provider's words: ``low``, ``medium``, ``high``, ..."""
     show_reasoning: bool = False
-    """Whether users see the model's thinking, if the model sends it."""
+    """True if users see the model's thinking, if the model sends it."""
     verbosity: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,20}$")] | None = None
     """The length of its answers: ``low``, ``medium`` or ``high``."""
     tool_choice: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,64}$")] | None = None
-    """Whether the first model call must call a tool: ``auto``, ``required``, ``none`` or the name of one."""
+    """Tool choice of the first model call: ``auto``, ``required``, ``none`` or the name of a tool."""
     parallel_tool_calls: bool | None = None
-    """Whether the model may call several tools at once."""
+    """True if the model may call several tools at once."""
     extra: dict[str, Any] = Field(default_factory=dict, max_length=32)
     """Further fields of the request, passed through as they are."""
     timeout_seconds: float = Field(default=60, gt=0, le=600)

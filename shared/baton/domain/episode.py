@@ -102,7 +102,7 @@ class EpisodeMessage:
     time_zone: str | None = None
     """The user's time zone then; None if it is not known."""
     is_filtered: bool = False
-    """Whether it was said in a run that a model's content filter stopped. In a prompt, it would stop that too."""
+    """True if it was said in a run that a model's content filter stopped. In a prompt, it would stop that too."""
 
     @property
     def day(self) -> date:

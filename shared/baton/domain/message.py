@@ -178,7 +178,7 @@ class StoredMessage:
     is_cut: bool = False
     """Whether an answer was cut at the length limit."""
     is_structured: bool = False
-    """Whether the text is JSON, valid against the answer schema that its agent had."""
+    """True if the text is JSON, valid against the answer schema that its agent had."""
     agent_id: str | None = None
     agent_name: str | None = None
     is_handoff_summary: bool = False
@@ -210,12 +210,12 @@ class StoredMessage:
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether it is a question whose run failed before anything was said or done."""
+        """True if it is a question whose run failed before anything was said or done."""
         return self.role is Role.USER and self.end is not None and self.end.outcome is OutcomeType.ERROR
 
     @property
     def ends_filtered(self) -> bool:
-        """Whether it is the last message of a run that a model's content filter stopped."""
+        """True if it is the last message of a run that a model's content filter stopped."""
         return self.end is not None and self.end.error_code == ContentFiltered.code
 
     @property

@@ -59,11 +59,11 @@ class Provider(BaseModel):
     region: BedrockRegion | None = None
     """The region of Bedrock; None for the function's own."""
     signed: bool = False
-    """Whether requests to an OpenAI-compatible endpoint of Bedrock are signed with the function's role."""
+    """True if requests to an OpenAI-compatible endpoint of Bedrock are signed with the function's role."""
     guardrail: GuardrailName | None = None
     """The guardrail of a provider on Bedrock, as ``<id or ARN>:<version>``. Guardrails belong to a region."""
     metadata: bool = False
-    """Whether each request names the agent and the state of its workflow."""
+    """True if each request names the agent and the state of its workflow."""
     cache_hints: Literal["auto", "key", "breakpoints", "none"] = "auto"
     """The hints of requests for the endpoint's prompt cache."""
     tenant_models: Annotated[tuple[_ModelPattern, ...], Field(max_length=MAX_TENANT_MODELS)] = ()
@@ -89,7 +89,7 @@ class Provider(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a model is asked."""
+    """The address of a model, and the way to ask it."""
 
     provider: str
     model: str

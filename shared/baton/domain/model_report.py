@@ -87,7 +87,7 @@ class ModelReport:
 
     @property
     def works(self) -> bool:
-        """Whether agents can work with the model."""
+        """True if agents can work with the model."""
         return all(check.works for check in self.checks if check.ability in NEEDED)
 
     @property

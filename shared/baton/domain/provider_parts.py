@@ -15,7 +15,7 @@ BYTES_A_TOKEN = 4
 
 
 class Replay(StrEnum):
-    """When the parts of an answer are sent back to the model that gave them."""
+    """Conditions for sending the parts of an answer back to the model that gave them."""
 
     NEVER = "never"
     TURN = "turn"

@@ -15,9 +15,9 @@ class Usage:
     cached_input_tokens: int = 0
     """Those of the input tokens that the provider read from its prompt cache, which costs less."""
     cache_write_tokens: int = 0
-    """Those of the input tokens that the provider wrote into its prompt cache, which some charge more for."""
+    """Input tokens that the provider wrote into its prompt cache; some providers charge more for them."""
     reasoning_tokens: int = 0
-    """Those of the output tokens that the model spent on thinking."""
+    """Output tokens that the model spent on thinking."""
 
     @property
     def total_tokens(self) -> int:

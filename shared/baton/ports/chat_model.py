@@ -77,7 +77,7 @@ class ModelSettings:
     """``auto``, ``required``, ``none`` or the name of a tool. With ``none`` no call is yielded."""
     parallel_tool_calls: bool | None = None
     shows_reasoning: bool = False
-    """Whether the model's thinking is asked for and yielded as ``ReasoningDelta``."""
+    """True if the model's thinking is asked for and yielded as ``ReasoningDelta``."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request, passed through as they are."""
     fallback: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from baton.settings.base import Name, Settings, Url
 
 
 class BedrockSettings(Settings):
-    """Where models on Amazon Bedrock are asked, and with whose credentials: the function's, or a profile's."""
+    """Region and credentials of models on Amazon Bedrock: the function's, or a profile's."""
 
     region: BedrockRegion | None = Field(default=None, validation_alias="BATON_BEDROCK_REGION")
     """The region of providers that name none. The function's own if absent."""
@@ -22,8 +22,8 @@ class BedrockSettings(Settings):
     profile: Name | None = Field(default=None, validation_alias="BATON_BEDROCK_PROFILE")
     """The profile of the developer's own AWS configuration, for the local cloud."""
     config_file: Path = Field(default=Path("~/.aws/config"), validation_alias="BATON_BEDROCK_CONFIG_FILE")
-    """Where that profile is."""
+    """The path of that profile's file."""
     credentials_file: Path = Field(
         default=Path("~/.aws/credentials"), validation_alias="BATON_BEDROCK_CREDENTIALS_FILE"
     )
-    """Where its keys are, if they are kept in a file."""
+    """The path of its keys, if they are kept in a file."""

@@ -34,7 +34,7 @@ class RunTimeZone:
 
     @property
     def must_be_found(self) -> bool:
-        """Whether ``name`` is valid only after ``find``."""
+        """True if ``name`` is valid only after ``find``."""
         return self.requested is None and self.thread.is_new_session
 
     async def find(self) -> None:

@@ -1,4 +1,4 @@
-"""What families of models on Amazon Bedrock take, as the stand-in plays them."""
+"""The rules of families of models on Amazon Bedrock, as the stand-in plays them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Family:
     pattern: str
     """A regular expression that its plain model ids match."""
     needs_profile: bool = True
-    """Whether the plain id is refused."""
+    """True if the plain id is refused."""
     begins_with_user: bool = True
     prefill: bool = True
-    """Whether the last message may be the assistant's."""
+    """True if the last message may be the assistant's."""
     sampling: str = "all"
     """``all``, ``one`` of temperature and topP, or ``none``."""
     reasoning: str = "refused"
@@ -32,18 +32,18 @@ class Family:
     thinks: str = "never"
     """``never``, ``asked``, or ``always``."""
     keys: frozenset[str] = frozenset()
-    """What ``additionalModelRequestFields`` may have."""
+    """Fields that ``additionalModelRequestFields`` may have."""
     thinking_types: frozenset[str] = frozenset()
     forced_choice: bool = True
     cache: str = "none"
     """``none``, ``all``, or ``nova``: not in tools and not behind a tool's result."""
     ttls: frozenset[str] = frozenset({"5m"})
     results_alone: bool = False
-    """Whether a message with tool results may have nothing else."""
+    """True if a message with tool results may have nothing else."""
     result_content: frozenset[str] = NO_MEDIA
     media: frozenset[str] = frozenset({"image", "document"})
     streams_tools: bool = True
-    """Whether ConverseStream takes tools. Converse does."""
+    """True if ConverseStream takes tools. Converse does."""
     structured: bool = True
     system: bool = True
     context: int = 200_000

@@ -1,4 +1,4 @@
-"""What Bedrock and its models refuse in a ConverseStream request, beyond its service model."""
+"""The rules of Bedrock and its models for ConverseStream requests, beyond its service model."""
 
 from __future__ import annotations
 

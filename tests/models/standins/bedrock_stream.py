@@ -31,7 +31,7 @@ STOPS = {
     Finish.FILTERED_LATE: "content_filtered",
 }
 BLOCKED = "Sorry, the model cannot answer this question."
-"""What a guardrail puts into the place of an answer."""
+"""Text that a guardrail puts into the place of an answer."""
 PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 

@@ -10,7 +10,7 @@ from tests.models.standins.memory import Memory, digest
 from tests.models.standins.question import Call, Json
 
 DUMMY = "skip_thought_signature_validator"
-"""What Google's documentation offers for calls of other models."""
+"""The value that Google's documentation offers for calls of other models."""
 
 
 def call_of(call: Json) -> Call:

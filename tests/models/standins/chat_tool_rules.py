@@ -12,7 +12,7 @@ from tests.models.standins.question import Json
 MAX_TOOLS = 128
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 REFUSED_KEYWORDS = {"$schema", "additionalProperties", "const", "propertyNames"}
-"""What Google's API does not know of JSON Schema."""
+"""JSON Schema keywords that Google's API does not know."""
 
 
 def schemas_of(body: Json) -> Iterator[tuple[str, Any]]:

@@ -41,7 +41,7 @@ class Refused(Wording):
 
 
 class Streaming(BaseModel):
-    """How an endpoint streams."""
+    """Form of an endpoint's streams."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,15 +59,15 @@ class Streaming(BaseModel):
     finish: str | None = "stop"
     """The word at the end of a text; None: there is none."""
     signature: str = ""
-    """Where the signature of a call is: ``call``, or ``own`` for a delta of its own."""
+    """Place of a call's signature: ``call``, or ``own`` for a delta of its own."""
     comments: str = ""
     """A comment before each event."""
     first_chunk: dict[str, Any] | None = None
-    """What the first chunk has instead of what other chunks have."""
+    """Fields of the first chunk that replace those of other chunks."""
     null_delta: bool = False
-    """Whether a chunk comes whose delta is null."""
+    """True if a chunk comes whose delta is null."""
     null_content: bool = False
-    """Whether deltas with calls have a content of null."""
+    """True if deltas with calls have a content of null."""
     done: bool = True
 
 
@@ -104,7 +104,7 @@ class Dialect(BaseModel):
     """None: what does not fit is cut from the beginning, silently."""
     empty_on_overflow: bool = False
     filter: Wording | None = None
-    """How a filtered prompt is refused; without it the stream ends with the word ``content_filter``."""
+    """Form of the refusal of a filtered prompt; without it the stream ends with the word ``content_filter``."""
     clumsy_once: Wording | None = None
     """The error with which the first call of a tool fails."""
     stream: Streaming = Streaming()

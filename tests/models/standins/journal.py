@@ -1,4 +1,4 @@
-"""What a stand-in received and refused, and the faults that its next requests meet."""
+"""Requests that a stand-in received and refused, and the faults that its next requests meet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Received:
     ignored: list[str] = field(default_factory=list)
     """Paths of fields that the endpoint drops without a word."""
     hung_up: bool = False
-    """Whether the client left before the answer was complete."""
+    """True if the client left before the answer was complete."""
 
     @property
     def told(self) -> Json:
@@ -47,7 +47,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong with one request that is valid."""
+    """The fault of one request that is valid."""
 
     status: int = 0
     """Refuse with this status, with ``body`` and ``headers``."""

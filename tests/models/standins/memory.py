@@ -1,4 +1,4 @@
-"""What a stand-in remembers of its answers: the opaque parts that must come back with them."""
+"""The opaque parts of a stand-in's answers, which must come back with them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Memory:
     def __init__(self) -> None:
         self._thinking: dict[str, set[str]] = {}
         self.was_clumsy = False
-        """Whether the first call has failed."""
+        """True if the first call has failed."""
 
     def keep(self, calls: Sequence[Call], thinking: str) -> None:
         """Remember an answer."""

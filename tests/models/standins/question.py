@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class Role(StrEnum):
-    """Who wrote a message."""
+    """The author of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -61,7 +61,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the client asks."""
+    """The request of the client."""
 
     messages: tuple[Message, ...]
     tools: Mapping[str, Json] = field(default_factory=dict)
@@ -83,13 +83,13 @@ class Call:
 
     @property
     def key(self) -> str:
-        """What identifies the call when it is sent back, whatever id it then has."""
+        """Identity of the call when it is sent back, whatever id it then has."""
         return f"{self.name}({canonical(self.arguments)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model answers."""
+    """The answer of the model."""
 
     text: str = ""
     thinking: str = ""

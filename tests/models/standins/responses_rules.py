@@ -1,4 +1,4 @@
-"""What the Responses API refuses, by models of one endpoint."""
+"""The rules of the Responses API, by models of one endpoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Host:
     context: int = 400_000
     takes_files: bool = True
     takes_sampling: bool = False
-    """Whether it takes a temperature while it reasons."""
+    """True if it takes a temperature while it reasons."""
 
 
 HOSTS = {

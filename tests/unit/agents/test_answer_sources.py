@@ -1,4 +1,4 @@
-"""What an answer names as its sources: what it rests on, and nothing if it found nothing."""
+"""An answer names what it rests on as its sources, and nothing if it found nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models give besides text, and what they refuse: parts that go back, thinking, prompts that are too long."""
+"""Models give parts that go back and thinking besides text, and refuse prompts that are too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model can do is tried with a few short requests, and what it cannot do comes with what to change."""
+"""A few short requests try what a model can do; each failure comes with what to change."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ async def teach(harness: Harness, name: str, *steps: str) -> None:
 
 
 def notes(harness: Harness) -> list[str]:
-    """What the model was told last behind its agent's prompt, but for the day."""
+    """Return the last prompt of the model behind its agent's own, but for the day."""
     told = [each for each in harness.model.asked[-1].contents if each[0] == "system"]
     assert told[-1][1].startswith("Today is ")
     return [str(content) for _, content in told[1:-1]]

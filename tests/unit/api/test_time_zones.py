@@ -39,12 +39,12 @@ def served() -> Served:
 
 
 def told(served: Served) -> list[str]:
-    """What the agent's model was told last."""
+    """Return the last prompt of the agent's model."""
     return [str(content) for _, content in served.harness.model.asked[-1].contents]
 
 
 async def ask(served: Served, text: str = QUESTION, **fields: Any) -> list[str]:
-    """What the model is told for a question in a new conversation."""
+    """Return the model's prompt for a question in a new conversation."""
     body = {"sessionId": new_thread_id(), "message": text, **fields}
     answer = await served.post("/messages", body)
     assert answer.status_code == 200, answer.text

@@ -24,7 +24,7 @@ class Item(BaseModel):
 
 
 class Order(BaseModel):
-    """What the agent's schema is made of."""
+    """The source of the agent's schema."""
 
     model_config = ConfigDict(strict=True)
 

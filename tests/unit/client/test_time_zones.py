@@ -37,7 +37,7 @@ def told(client: Baton, script: Script, **fields: str) -> str | None:
 
 @pytest.fixture
 def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the machine's zone is linked to, on a machine whose environment names none."""
+    """The link to the machine's zone, on a machine whose environment names none."""
     monkeypatch.delenv("TZ", raising=False)
     return tmp_path / "localtime"
 

@@ -1,4 +1,4 @@
-"""Which region, credentials and guardrail a deployment asks models on Amazon Bedrock with."""
+"""Region, credentials and guardrail of a deployment's requests to models on Amazon Bedrock."""
 
 from __future__ import annotations
 

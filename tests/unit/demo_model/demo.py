@@ -77,11 +77,11 @@ class Demo:
         self.harness.ada = Scope("acme", "ada", frozenset({"skill:create"}))
 
     async def say(self, text: str) -> list[tuple[str, str]]:
-        """What was said to the user's message, by whom."""
+        """Return the replies to the user's message, with their authors."""
         return texts(await self.harness.say(str(uuid.uuid4()), text))
 
     async def answer(self, text: str) -> str:
-        """What the main agent has answered to the user's message, in the end."""
+        """Return the main agent's last answer to the user's message."""
         return (await self.say(text))[-1][1]
 
     async def remember_by_meaning(self, encoder: SentenceEncoder, *questions: str) -> None:
@@ -105,12 +105,12 @@ class Demo:
         self.harness.thread_id = str(uuid.uuid4())
 
     async def state(self) -> str | None:
-        """Where the workflow stands."""
+        """Return the state of the workflow."""
         workflow = (await self._state())["workflow"]
         return workflow["state"] if workflow else None
 
     async def unfinished(self) -> list[str]:
-        """What the user may continue."""
+        """Return the beginning of the user's next message."""
         return [each["id"] for each in (await self._state())["resumable"]]
 
     async def _state(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ MAIN, MAKER = "Assistant", "Skill Creation Assistant"
 
 
 def sources(said: Said) -> list[dict[str, Any]]:
-    """What the answer names as its sources."""
+    """Return the sources that the answer names."""
     ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
     found: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
     return found

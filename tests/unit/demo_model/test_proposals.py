@@ -1,4 +1,4 @@
-"""What pages propose to say, and what people ask next: the demo model has an answer from what was said."""
+"""The demo model answers what pages propose to say and what people ask next, from what was said."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def encoder() -> SentenceEncoder:
 
 
 def proposed() -> set[str]:
-    """What the page, the demo model, the README and the tutorial propose."""
+    """Return the proposals of the page, the demo model, the README and the tutorial."""
     page = (ROOT / "baton_local" / "page" / "index.html").read_text(encoding="utf-8")
     tutorial = (ROOT / "docs" / "tutorial" / "first-conversation.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("\n", " ")

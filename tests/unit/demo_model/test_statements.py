@@ -1,4 +1,4 @@
-"""What the demo model reads in what users tell of themselves, and how it tells them."""
+"""The demo model reads statements of users about themselves, and repeats them in the second person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo model answers to requests that ask for JSON by a schema."""
+"""The demo model answers requests that ask for JSON by a schema."""
 
 from __future__ import annotations
 

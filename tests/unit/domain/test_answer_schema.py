@@ -1,4 +1,4 @@
-"""Which schemas an agent may declare for its answers, and what is said of answers that do not fit."""
+"""The rules for answer schemas of agents, and the messages about answers that do not fit."""
 
 from __future__ import annotations
 

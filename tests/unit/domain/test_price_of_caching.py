@@ -1,4 +1,4 @@
-"""What tokens cost that a provider's prompt cache holds."""
+"""The price of tokens that a provider's prompt cache holds."""
 
 from baton.domain.prices import Price
 from baton.domain.usage import Usage

@@ -27,7 +27,7 @@ Told = list[tuple[str, Content]]
 
 
 def last_told(harness: HandoffHarness) -> Told:
-    """What the model was asked with last, but for the day, which every agent is told."""
+    """Return the last prompt of the model but for the day, which stands in every agent's prompt."""
     told = harness.model.asked[-1].contents
     told.remove(TODAY)
     return told

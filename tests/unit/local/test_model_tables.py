@@ -40,7 +40,7 @@ def checks_of(model: AbleModel, address: str = "http://model.test/v1") -> ModelC
 
 
 class Printed:
-    """What was printed, and a wait for the text number ``count``."""
+    """The output, and a wait for the text number ``count``."""
 
     def __init__(self, count: int) -> None:
         self.texts: list[str] = []

@@ -26,7 +26,7 @@ KEY = Credentials("AKIDEXAMPLE", "a-secret", "a-token")
 
 @dataclass
 class Place:
-    """Where the function runs: its region, and its role's credentials."""
+    """The function's region, and its role's credentials."""
 
     region_name: str | None = "eu-west-1"
 
@@ -51,7 +51,7 @@ class Endpoint(httpx.AsyncBaseTransport):
 
 
 async def signature(request: httpx.Request) -> str:
-    """What botocore signs the request with at the same second."""
+    """Return the headers that botocore signs the request with at the same second."""
     parts = dict(part.split("=") for part in request.headers["authorization"].split(" ", 1)[1].split(", "))
     _, _, region, service, _ = parts["Credential"].split("/")
     signed = {name: request.headers[name] for name in parts["SignedHeaders"].split(";") if name != "host"}

@@ -1,4 +1,4 @@
-"""What the answers of Amazon Bedrock become."""
+"""Answers of Amazon Bedrock become chunks, errors and usage."""
 
 from __future__ import annotations
 

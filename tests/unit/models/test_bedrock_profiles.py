@@ -1,4 +1,4 @@
-"""What is known of the models on Amazon Bedrock, by their many names."""
+"""Profiles of the models on Amazon Bedrock, by their many names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Amazon Bedrock is asked, by the rules of its models. botocore checks the form of each request."""
+"""Requests to Amazon Bedrock follow the rules of its models. botocore checks the form of each request."""
 
 from __future__ import annotations
 

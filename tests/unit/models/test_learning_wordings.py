@@ -1,4 +1,4 @@
-"""What endpoints of many kinds name when they refuse a request, and what is changed after it."""
+"""Endpoints of many kinds name what they refuse, and the next request is changed accordingly."""
 
 from __future__ import annotations
 

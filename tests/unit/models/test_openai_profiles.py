@@ -1,4 +1,4 @@
-"""What is known of OpenAI's models, at OpenAI and elsewhere."""
+"""Profiles of OpenAI's models, at OpenAI and elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators get to know of a model: the reason of an error, what was dropped, and what was learned."""
+"""Operators see the reason of a model's error, what was dropped, and what was learned."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ CASE = [
         "metadata": {"name": "data.csv"},
     },
 ]
-"""What the widget sends for a CSV file on a Windows computer with Excel."""
+"""The media type that the widget sends for a CSV file on a Windows computer with Excel."""
 
 
 @dataclass

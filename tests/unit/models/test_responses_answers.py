@@ -1,4 +1,4 @@
-"""What comes of the streams of the Responses API."""
+"""Streams of the Responses API become chunks, errors and usage."""
 
 from __future__ import annotations
 

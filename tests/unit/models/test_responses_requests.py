@@ -1,4 +1,4 @@
-"""What requests over the Responses API hold."""
+"""Requests over the Responses API hold the conversation, its tools and its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which model answers in the local cloud, by what the developer has set."""
+"""The choice of the local cloud's model, by the developer's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn tells of its model names the one that answered, when another one stood in."""
+"""A turn's record names the model that answered, when another one stood in."""
 
 from __future__ import annotations
 

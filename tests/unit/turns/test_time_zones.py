@@ -37,7 +37,7 @@ def harness() -> Harness:
 
 
 def day_of(harness: Harness, place: int = -1) -> str:
-    """What a prompt says of the day, right before the message."""
+    """Return the sentence about the day, right before the message."""
     told = harness.model.asked[place].contents
     asked = max(number for number, (role, _) in enumerate(told) if role == "user")
     return str(told[asked - 1][1])

@@ -28,7 +28,7 @@ class ModelCheck:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the deployment can work with the model."""
+        """True if the deployment can work with the model."""
         return self.report is not None and is_usable(self.report)
 
     @property

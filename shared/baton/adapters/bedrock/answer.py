@@ -77,7 +77,7 @@ class ConverseAnswer:
         """The block whose text the tags are looked for in."""
         self._thinks_first = False
         self._held: list[ModelChunk] = []
-        """What a guardrail may have put in the place of the answer, as only the end of the stream will tell."""
+        """Text that a guardrail may have put in the place of the answer; only the end of the stream says so."""
         self._holds = "guardrailConfig" in request.body
 
     @property
@@ -198,9 +198,9 @@ class ConverseAnswer:
             self.cut()
         return fitting
 
-    def _stop(self, told: object) -> None:
+    def _stop(self, value: object) -> None:
         """Note why the model stopped. Raises ``ContentFiltered``, ``ContextTooLong`` and ``ProviderFailure``."""
-        reason = told if isinstance(told, str) else ""
+        reason = value if isinstance(value, str) else ""
         if reason in _FILTERED:
             raise ContentFiltered
         if reason in _MALFORMED:
@@ -222,15 +222,15 @@ def _index(fields: Mapping[str, Any]) -> int:
     return index if isinstance(index, int) and index >= 0 else 0
 
 
-def _usage(told: object) -> Usage | None:
+def _usage(reported: object) -> Usage | None:
     """Return the tokens; those of the cache are no part of what the service calls input."""
-    if not isinstance(told, Mapping):
+    if not isinstance(reported, Mapping):
         return None
-    asked, said = _tokens(told, "inputTokens"), _tokens(told, "outputTokens")
-    read, written = _tokens(told, "cacheReadInputTokens"), _tokens(told, "cacheWriteInputTokens")
+    asked, said = _tokens(reported, "inputTokens"), _tokens(reported, "outputTokens")
+    read, written = _tokens(reported, "cacheReadInputTokens"), _tokens(reported, "cacheWriteInputTokens")
     return Usage(asked + read + written, said, read, written)
 
 
-def _tokens(told: Mapping[str, Any], name: str) -> int:
-    value = told.get(name)
+def _tokens(reported: Mapping[str, Any], name: str) -> int:
+    value = reported.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,4 +1,4 @@
-"""Where a request may have cache points."""
+"""Places where a request may have cache points."""
 
 from __future__ import annotations
 

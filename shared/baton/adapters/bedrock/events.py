@@ -69,8 +69,8 @@ def _of_block(place: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEve
         events.append(StreamEvent("contentBlockStart", {**place, "start": {"toolUse": call}}))
         deltas.append({"toolUse": {"input": call.get("input")}})
     elif reasoning:
-        told = {**_mapping(reasoning.get("reasoningText")), **reasoning}
-        deltas += [{"reasoningContent": {name: told[name]}} for name in _REASONING if name in told]
+        thinking = {**_mapping(reasoning.get("reasoningText")), **reasoning}
+        deltas += [{"reasoningContent": {name: thinking[name]}} for name in _REASONING if name in thinking]
     elif "text" in block:
         deltas.append({"text": block["text"]})
     events += [StreamEvent("contentBlockDelta", {**place, "delta": delta}) for delta in deltas]

@@ -102,7 +102,7 @@ class _Rendering:
         return bool(blocks)
 
     def _unique(self, call_id: str) -> str:
-        """Return an id that no earlier call of the request has: some models begin anew with each answer."""
+        """Return an id that no earlier call of the request has: some models count from the start in each answer."""
         unique, number = call_id, 2
         while unique in self._call_ids:
             unique, number = f"{call_id[:56]}.{number}", number + 1

@@ -49,7 +49,7 @@ class ConverseRequest:
     dropped: tuple[str, ...]
     """Settings of the agent that the model does not take."""
     streams: bool
-    """Whether the answer is streamed. Some models do not stream answers to requests with tools."""
+    """True if the answer is streamed. Some models do not stream answers to requests with tools."""
 
 
 @dataclass(slots=True)
@@ -110,11 +110,11 @@ def converse_request(
 
 def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the metadata of invocation logs within AWS's limits: few characters are allowed in it."""
-    told = {
+    texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()
     }
-    fitting = [(_UNKNOWN.sub("_", name), _UNKNOWN.sub("_", value)) for name, value in told.items() if name]
+    fitting = [(_UNKNOWN.sub("_", name), _UNKNOWN.sub("_", value)) for name, value in texts.items() if name]
     return {name: value[:MAX_METADATA] for name, value in fitting[:MAX_METADATA_PAIRS] if len(name) <= MAX_METADATA}
 
 

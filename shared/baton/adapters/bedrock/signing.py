@@ -24,7 +24,7 @@ class NoCredentials(ValueError):
 
 
 class Session(Protocol):
-    """What finds credentials, such as ``boto3.Session``."""
+    """Source of credentials, such as ``boto3.Session``."""
 
     def get_credentials(self) -> Any:
         """Return the credentials of this place; None if it has none. Blocks."""

@@ -1,4 +1,4 @@
-"""How a request asks for thinking, in the words of the model's family."""
+"""Request fields that ask for thinking, in the words of the model's family."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOM_FOR_ANSWER = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What a request says of thinking."""
+    """The request's fields for thinking."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     """Fields of ``additionalModelRequestFields``."""

@@ -27,11 +27,11 @@ from baton.ports.files import ThreadFiles
 MAX_HELD_BYTES = 32 * 1024 * 1024
 """Bytes of the images and documents of one request, which are in memory together. Earlier ones are named only."""
 MAX_READING_SECONDS = 30.0
-"""How long the documents of one request are read. Those that are left are named."""
+"""Time limit of reading the documents of one request. Those that are left are named."""
 _AT_ONCE = 4
 """Uploads that are read at the same time."""
 _GUESSING = 32
-"""How much longer it takes to guess a text's encoding than to work on it otherwise."""
+"""Time of guessing a text's encoding, as a multiple of the other work on it."""
 _FORMATS = {
     PDF: DocumentFormat.PDF,
     DOCX: DocumentFormat.DOCX,

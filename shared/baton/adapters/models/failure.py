@@ -34,7 +34,7 @@ _PASSING = frozenset({409, 424, 425, 498, 499})
 
 
 class FailureKind(StrEnum):
-    """Where a request failed."""
+    """Place of a failure in a request."""
 
     ANSWER = "answer"
     """The endpoint answered with an error, or sent one in its stream."""
@@ -62,7 +62,7 @@ class ProviderFailure(Exception):
     retry_after: float | None = None
     """Seconds that the endpoint asks for."""
     is_final: bool = False
-    """Whether the endpoint says that a retry is useless."""
+    """True if the endpoint says that a retry is useless."""
     request_id: str | None = None
 
     def __str__(self) -> str:
@@ -75,12 +75,12 @@ class ProviderFailure(Exception):
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the endpoint refused this request, so that another form of it may be taken."""
+        """True if the endpoint refused this request, so that another form of it may be taken."""
         return self.kind is FailureKind.ANSWER and isinstance(self.error, ModelRefused)
 
     @property
     def may_be_refusal(self) -> bool:
-        """Whether it is an outage by its status, though its text may be about the request (llama.cpp, vLLM).
+        """True if it is an outage by its status, though its text may be about the request (llama.cpp, vLLM).
 
         An error of a gateway, or one that asks to try again, is an outage whatever it quotes.
         """
@@ -114,7 +114,7 @@ class ProviderFailure(Exception):
 
     @property
     def is_worth_repeating(self) -> bool:
-        """Whether the same request may succeed later. After a timeout it would take too long."""
+        """True if the same request may succeed later. After a timeout it would take too long."""
         if self.kind is FailureKind.TIMEOUT or self.is_final:
             return False
         return isinstance(self.error, ModelRateLimited | ModelUnavailable | ModelTimeout)

@@ -135,7 +135,7 @@ class RequestForm:
 
     profile: ModelProfile
     sends_parts: bool = True
-    """Whether opaque parts go back. They are left out for one request whose parts the endpoint does not accept."""
+    """True if opaque parts go back. They are left out for one request whose parts the endpoint does not accept."""
     refused_apis: frozenset[Api] = frozenset()
     """The APIs over which the endpoint has refused this request."""
     refused_limits: frozenset[str] = frozenset()
@@ -160,7 +160,7 @@ class SentFeatures:
     """The kinds that its media may have."""
     has_parts: bool = False
     has_schema: bool = False
-    """Whether the agent declares an answer schema."""
+    """True if the agent declares an answer schema."""
 
 
 def adapted(form: RequestForm, failure: ProviderFailure, sent: SentFeatures) -> RequestForm | None:

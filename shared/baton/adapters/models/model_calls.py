@@ -58,7 +58,7 @@ class OpenedAnswer(Protocol):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the answer was cut at its length limit. The rest is not read."""
+        """True if the answer was cut at its length limit. The rest is not read."""
         ...
 
     async def next(self) -> Sequence[ModelChunk] | None:

@@ -31,7 +31,7 @@ class Api(StrEnum):
 
 
 class SystemPlace(StrEnum):
-    """Where system messages may stand."""
+    """Places where system messages may stand."""
 
     ANYWHERE = "anywhere"
     HEAD = "head"
@@ -100,23 +100,23 @@ class ModelProfile:
     """The most tokens of an answer where the agent sets none; None leaves it to the endpoint."""
     system: SystemPlace = SystemPlace.ANYWHERE
     alternates: bool = False
-    """Whether messages of the user and of the assistant must alternate."""
+    """True if messages of the user and of the assistant must alternate."""
     user_first: bool = False
-    """Whether the first message besides the system's must be the user's."""
+    """True if the first message besides the system's must be the user's."""
     user_after_tool: bool = True
-    """Whether a message of the user may follow a tool's result directly."""
+    """True if a message of the user may follow a tool's result directly."""
     tools_with_history: bool = True
-    """Whether tools must be declared as long as the history holds calls, also in the last round.
+    """True if tools must be declared as long as the history holds calls, also in the last round.
 
-    Without any tool to declare, the calls of the history are told as text."""
+    Without any tool to declare, the calls of the history are written as text."""
     replay: Replay = Replay.TURN
-    """When parts of an answer go back. Unknown fields of calls always do."""
+    """Conditions for sending parts of an answer back. Unknown fields of calls always go back."""
     replayed_fields: tuple[str, ...] = ("reasoning_details", "thinking_blocks", "extra_content")
     """Fields of a message of Chat Completions that go back."""
     required_field: str | None = None
     """The one of them that every message of the assistant must have, empty if there is nothing to send."""
     calls_need_parts: bool = False
-    """Whether a call without its signature is refused. Such calls are sent as text."""
+    """True if a call without its signature is refused. Such calls are sent as text."""
     call_ids: str | None = None
     """A regular expression that the ids of calls must match in full. Others are replaced on the way out."""
     max_tools: int = 128
@@ -125,12 +125,12 @@ class ModelProfile:
     dropped_keywords: frozenset[str] = frozenset({"$schema", "$id", "$comment"})
     """Keywords that are left out of the schemas of tools."""
     inlines_refs: bool = False
-    """Whether ``$ref`` must be replaced by what it refers to."""
+    """True if ``$ref`` must be replaced by what it refers to."""
     answer_form: AnswerForm = AnswerForm.SCHEMA
     effort: EffortForm = EffortForm.REASONING_EFFORT
     images: bool = True
     image_urls: bool = True
-    """Whether the provider fetches images by their address."""
+    """True if the provider fetches images by their address."""
     max_images: int | None = None
     """Images of one message; None has no limit."""
     max_image_bytes: int | None = None
@@ -140,11 +140,11 @@ class ModelProfile:
     """Documents of one message that the model reads itself; None has no limit. The text of others is extracted."""
     max_document_bytes: int | None = None
     breaks_special_tokens: bool = False
-    """Whether special tokens of chat templates in the text of users and tools would become turns."""
+    """True if special tokens of chat templates in the text of users and tools would become turns."""
     ends_without_reason: bool = False
-    """Whether an answer may end without a reason to stop. Otherwise such an answer counts as broken off."""
+    """True if an answer may end without a reason to stop. Otherwise such an answer counts as broken off."""
     thinks_first: bool = False
-    """Whether answers begin with thinking that only a closing tag ends. Learned, never declared."""
+    """True if answers begin with thinking that only a closing tag ends. Learned, never declared."""
     context_tokens: int | None = None
     """Tokens that the model reads at once, if they are few enough to matter."""
     cache: CacheHints = CacheHints.NONE

@@ -37,7 +37,7 @@ class Layout:
     """The provider and model that the request goes to: only their own parts go back."""
     sends_parts: bool = True
     calls_as_text: bool = False
-    """Whether calls and their results are text, because the request declares no tools."""
+    """True if calls and their results are text, because the request declares no tools."""
 
 
 def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: Layout) -> list[LaidMessage]:

@@ -23,7 +23,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
 TAG = "think"
 """The name of the tag that most models use."""
 ALONE = ("</think>", "</seed:think>", "[/THINK]", "\u25c1/think\u25b7")
-"""Those that may come without the first one, because the model's template puts it into the prompt."""
+"""Opening tags that may be missing, because the model's template puts them into the prompt."""
 MAX_QUOTED = 50
 """Tags that an answer may quote. After them none is looked for, as each costs a look at all text before it."""
 
@@ -35,7 +35,7 @@ class Separated:
     text: str = ""
     thinking: str = ""
     takes_back: bool = False
-    """Whether all text so far was thinking, since only a closing tag has shown that."""
+    """True if all text so far was thinking, since only a closing tag has shown that."""
 
 
 class ThinkingTags:
@@ -61,7 +61,7 @@ class ThinkingTags:
         self._has_thought = False
         self._quoted = 0
         self.closed_unopened = False
-        """Whether a closing tag without an opening one has ended thinking."""
+        """True if a closing tag without an opening one has ended thinking."""
 
     def take(self, text: str) -> Separated:
         """Return what of ``text``, and of text held back before, is known to be the answer's or thinking."""

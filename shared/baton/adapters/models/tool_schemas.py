@@ -17,14 +17,14 @@ from baton.ports.chat_model import ToolSpec
 MAX_DEPTH = 12
 """Levels of references that are replaced. Below them any value is allowed."""
 MAX_RECURSION = 2
-"""How often a definition is replaced within itself. Below that any value is allowed."""
+"""Limit of replacing a definition within itself. Below that any value is allowed."""
 MAX_INLINED = 2_000
 """Nodes of a schema from which on references are left out: branches that refer to each other grow exponentially."""
 MAX_NODES = 20_000
 MAX_BRANCHES = 50
 """Branches and references at the top level that are followed."""
 _NO_NUMBER = object()
-"""What stands for a number that JSON does not have."""
+"""Stand-in for a number that JSON does not have."""
 _COMBINED = ("oneOf", "anyOf", "allOf")
 
 
@@ -177,7 +177,7 @@ def normalised_schema(
 class _Walk:
     dropped: frozenset[str]
     root: Mapping[str, Any] | None
-    """What references are looked up in; None if they stay."""
+    """The schema that references are looked up in; None if they stay."""
     nodes: int = 0
     within: list[str] = field(default_factory=list)
     """The references that the current schema is in the place of."""

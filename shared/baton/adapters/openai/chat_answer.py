@@ -155,14 +155,14 @@ class ChatAnswer:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether an answer without a reason to stop has its end: whole calls, or a server that sends no reasons."""
+        """True if an answer without a reason to stop has its end: whole calls, or a server that sends no reasons."""
         if self._fragments.are_whole:
             return True
         return self._profile.ends_without_reason and (self._has_text or self._fragments.size > 0)
 
     @property
     def _has_read_all(self) -> bool:
-        """Whether the token counts show that the model has read the prompt, and just has nothing to say."""
+        """True if the token counts show that the model has read the prompt, and just has nothing to say."""
         counted = self._usage.input_tokens if self._usage is not None else 0
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 

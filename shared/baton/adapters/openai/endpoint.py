@@ -20,7 +20,7 @@ class Endpoint:
     """Returns the client of the running event loop."""
     host: str
     sends_metadata: bool = False
-    """Whether requests have the field ``metadata``, which some endpoints refuse."""
+    """True if requests have the field ``metadata``, which some endpoints refuse."""
     cache_hints: CacheHints | None = None
     """The operator's choice, instead of the one of profiles."""
 

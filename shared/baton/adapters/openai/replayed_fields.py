@@ -61,7 +61,7 @@ class _Entries:
         self._pieces: list[dict[str, list[str]]] = []
         """The texts of each entry, unjoined: to join them piece by piece would take the square of their length."""
         self._places: dict[tuple[str, str], int] = {}
-        """Where the newest entry of a type and index stands."""
+        """The place of the newest entry of a type and index."""
 
     @property
     def joined(self) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ class OutputItem:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a call is complete."""
+        """True if a call is complete."""
         try:
             return isinstance(json.loads(self.arguments), dict)
         except (ValueError, RecursionError):

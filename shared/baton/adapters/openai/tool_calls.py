@@ -76,7 +76,7 @@ class ToolCallFragments:
 
     @property
     def are_whole(self) -> bool:
-        """Whether there are calls, and each has a name and complete arguments."""
+        """True if there are calls, and each has a name and complete arguments."""
         return bool(self._drafts) and all(draft.name and draft.is_whole for draft in self._drafts)
 
     def take(self, *, cut: bool) -> list[ToolCall]:

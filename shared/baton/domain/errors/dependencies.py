@@ -115,7 +115,7 @@ class ContextTooLong(ModelError):
     model: str | None = None
     """The fallback model that says so; None: the one that was asked first."""
     is_guess: bool = False
-    """Whether the endpoint did not say so: it answered nothing at all. That may have another cause."""
+    """True if the endpoint did not say so: it answered nothing at all. That may have another cause."""
 
     @classmethod
     def guessed(cls) -> ContextTooLong:

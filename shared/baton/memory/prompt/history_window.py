@@ -32,7 +32,7 @@ class Exchange:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether prompts leave it out: a question that failed or was filtered would fail each later prompt, too."""
+        """True if prompts leave it out: a question that failed or was filtered would fail each later prompt, too."""
         return len(self.messages) == 1 and self.messages[0].is_unanswered
 
     @property
