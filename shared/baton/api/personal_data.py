@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import unquote
 
-from aws_lambda_powertools import Logger
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
 from baton.api.authentication import Caller
-from baton.api.episode_schemas import Episode
+from baton.api.export_lines import ExportLines, record_shapes
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
-from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCall
-from baton.api.schemas import Asked, Feedback, Message, Thread
+from baton.api.schemas import Asked
 from baton.api.services import ApiServices, Services
 from baton.api.threads import Cursor
 from baton.domain.errors import (
-    BatonError,
     Forbidden,
-    InternalError,
     InvalidRequest,
     MalformedJson,
     NotFound,
@@ -38,23 +31,14 @@ from baton.domain.errors import (
 from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.identity import Permission, Scope, thread_ref
-from baton.domain.message import StoredMessage
-from baton.domain.metrics import Metric, count
-from baton.domain.prices import Prices
 from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
-from baton.domain.thread_state import Describe, resumable_workflow
-from baton.domain.time_zone import is_offset, local_time
-from baton.domain.times import iso
 from baton.entry.forget_requests import named_user
-from baton.privacy.export import Exported, ExportKind, Session
-
-logger = Logger(child=True)
+from baton.privacy.readers import sees_all
 
 router = APIRouter(tags=["personal data"])
 
 JSON_LINES = "application/jsonl"
-Shapes = Mapping[ExportKind, Callable[[Any], dict[str, Any]]]
 MAX_DAYS = 36_500
 REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
 
@@ -199,6 +183,8 @@ async def export_user(
 ) -> StreamingResponse:
     """Return what is stored of the user as JSON Lines. Others than `me` need `user:manage`.
 
+    Without `pii:read`, the data of others have placeholders for personal data.
+
     Lines have a `type`, except sessions, which are as they can be imported. A line of type `cursor` names where to
     continue; a last line of type `end` says that nothing is missing.
     """
@@ -211,8 +197,9 @@ async def export_user(
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
     await services.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
-    shapes = _shapes((await services.agents.of(subject)).describe, services.prices, subject.tenant_id)
-    lines = _lines(shapes, first, pieces, with_end=content == "everything")
+    shapes = record_shapes((await services.agents.of(subject)).describe, services.prices, subject.tenant_id)
+    readers = None if sees_all(caller, subject.user_id) else services.readers
+    lines = ExportLines(shapes, readers).of(first, pieces, with_end=content == "everything")
     return StreamingResponse(lines, media_type=JSON_LINES)
 
 
@@ -263,102 +250,3 @@ async def _shown(services: ApiServices, caller: Scope, retention: RetentionRecor
 
 def _progress(services: ApiServices, request: ForgetRequestRecord) -> ForgetRequest:
     return ForgetRequest.of(request, expected_cutoff_at=services.forget_calls.expected_cutoff(request))
-
-
-async def _lines(
-    shapes: Shapes, first: Exported | None, pieces: AsyncIterator[Exported], *, with_end: bool
-) -> AsyncGenerator[str, None]:
-    """Yield the text of an export. A session's line is written message by message: it may be long."""
-    try:
-        if first is not None:
-            yield _text(shapes, first)
-            is_first = first.kind is ExportKind.SESSION_BEGIN
-            async for piece in pieces:
-                if piece.kind is ExportKind.SESSION_MESSAGE:
-                    yield ("" if is_first else ",") + _text(shapes, piece)
-                else:
-                    yield _text(shapes, piece)
-                is_first = piece.kind is ExportKind.SESSION_BEGIN
-    except Exception as problem:  # the status is sent: only a line can still tell
-        if not isinstance(problem, BatonError):
-            logger.exception("export failed")
-            count(Metric.INTERNAL_FAULTS)
-        error = problem if isinstance(problem, BatonError) else InternalError()
-        yield "\n" + _line({"type": "error", "code": error.code, "detail": error.detail})
-    else:
-        if with_end:
-            yield _line({"type": "end"})
-    finally:
-        with contextlib.suppress(Exception):
-            await pieces.aclose()  # type: ignore[attr-defined]
-
-
-def _text(shapes: Shapes, piece: Exported) -> str:
-    value = piece.value
-    if piece.kind is ExportKind.SESSION_BEGIN:
-        return _session_begin(value)
-    if piece.kind is ExportKind.SESSION_MESSAGE:
-        said = {
-            "id": value.shown_id,
-            "role": value.role.value,
-            "content": value.text,
-            **_time(value),
-        }
-        if piece.feedback is not None:
-            said["feedback"] = Feedback.of(piece.feedback).wire()
-        return _json(said)
-    if piece.kind is ExportKind.SESSION_END:
-        ended = f',"endedAt":"{iso(value.ended_at)}"' if value.ended_at is not None else ""
-        return f"]{ended}}}\n"
-    if piece.kind is ExportKind.CURSOR:
-        return _line({"type": "cursor", "cursor": value})
-    shape = shapes[piece.kind]
-    mark = {} if piece.is_selected else {"selected": False}
-    rated = {"feedback": Feedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
-    return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **shape(value), **rated})
-
-
-def _time(message: StoredMessage) -> dict[str, str]:
-    """Return a message's time, with the user's time zone: the import of a session takes an offset only with a time."""
-    zone = message.time_zone
-    if zone is not None and is_offset(zone):
-        return {"timestamp": local_time(zone, message.timestamp).isoformat(timespec="milliseconds")}
-    return {"timestamp": iso(message.timestamp), **({"timeZone": zone} if zone is not None else {})}
-
-
-def _session_begin(session: Session) -> str:
-    thread = session.thread
-    # One import for each session of a thread: their ids differ, and a repeated import changes nothing.
-    session_id = thread.id if session.number == 1 else f"{thread.id}#{session.number}"
-    session_id += f".{session.part}" if session.part > 1 else ""
-    title = {"title": thread.title} if thread.title is not None else {}
-    begin = _json({"sessionId": session_id, "agentId": thread.agent_id, **title})
-    return f'{begin[:-1]},"messages":['
-
-
-def _shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
-    """Return how each kind of record is shown: as the API's other routes show it."""
-    return {
-        ExportKind.THREAD: lambda thread: Thread.shown(describe, prices, thread).wire(),
-        ExportKind.MESSAGE: lambda message: Message.shown(message).wire(),
-        ExportKind.TOOL_CALL: lambda call: ToolCall.of(call).wire(),
-        ExportKind.TASK: lambda task: Task.of(task).wire(),
-        ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
-        ExportKind.WORKFLOW: lambda workflow: {
-            **resumable_workflow(describe, workflow).wire(),
-            "data": workflow.data,
-        },
-        ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
-        ExportKind.AUDIT: lambda record: AuditRecord.of(record).wire(),
-        ExportKind.EPISODE: lambda episode: Episode.shown(tenant_id, episode.user_id, episode.ref, episode).wire(),
-    }
-
-
-def _line(value: dict[str, Any]) -> str:
-    return _json(value) + "\n"
-
-
-def _json(value: dict[str, Any]) -> str:
-    """Return JSON in one line, also for readers that take Unicode's line separators for ends of lines."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")

@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -100,6 +100,16 @@ class Sweep:
             for number, (route, (there, others)) in enumerate(paths.items()):
                 for path in [*_one_in(ONE_IN, number, there), *others]:
                     await self._ask(client, route, path, {}, {})
+
+    async def answers_to(self, user: str, *permissions: str) -> AsyncIterator[tuple[str, str]]:
+        """Yield the addresses of all that is there, and what a user of the tenant gets from each."""
+        async with self._client("the user, who may do everything") as client:
+            paths = {route: (await self._paths(client, route))[0] for route in self.routes}
+        for route, there in paths.items():
+            is_scoped = any(parameter["name"] == "scope" for parameter in self._parameters(route))
+            for path, query in itertools.product(there, [{}, {"scope": "tenant"}] if is_scoped else [{}]):
+                async with self._client_of(user, *permissions) as client:
+                    yield path, (await client.get(path, params=query)).text
 
     async def ask_without_parameters(self) -> None:
         """Ask every route for everything that is there, as whoever may see most."""
@@ -300,7 +310,10 @@ class Sweep:
 
     def _client(self, caller: str) -> httpx.AsyncClient:
         who = CALLERS[caller]
-        token = ",".join([self.harness.ada.tenant_id, who[0], *who[1]]) if who is not None else None
+        return self._client_of(who[0], *who[1]) if who is not None else self._client_of(None)
+
+    def _client_of(self, user: str | None, *permissions: str) -> httpx.AsyncClient:
+        token = ",".join([self.harness.ada.tenant_id, user, *permissions]) if user is not None else None
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.served.app, raise_app_exceptions=False),
             base_url="http://baton.test",
