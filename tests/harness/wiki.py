@@ -61,7 +61,7 @@ async def interrupted(harness: Harness, *pages: str) -> list[dict[str, Any]]:
 
 def yes(interrupt: dict[str, Any], payload: Any = None, by: str = "ada") -> InterruptAnswer:
     """Go ahead."""
-    return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, by)
+    return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload or {"approved": True}, by)
 
 
 def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptAnswer:

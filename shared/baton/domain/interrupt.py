@@ -23,11 +23,16 @@ CLIENT_TOOL = "client_tool"
 """The reason of a call that the user's application carries out. The answer's payload is the result."""
 _CLIENT_CALL = re.compile(r"[0-9a-f]{32}_[a-z2-7]{7}")
 
+APPROVED = "approved"
+REMARKS = ("comment", "reason")
+"""The members with the person's comment. AG-UI's approval interfaces send ``reason`` and ignore the schema."""
 APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"approved": {"type": "boolean"}, "comment": {"type": "string"}},
+    "properties": {APPROVED: {"type": "boolean"}, **{name: {"type": "string"} for name in REMARKS}},
+    "required": [APPROVED],
+    "additionalProperties": False,
 }
-"""The schema of an answer's payload. Without ``approved``, the status ``resolved`` means yes."""
+"""The schema of the payload that resolves an approval."""
 
 
 class AnswerStatus(StrEnum):
@@ -58,18 +63,17 @@ class InterruptAnswer:
 
     @property
     def approves(self) -> bool:
-        """Whether the call may be made."""
+        """Whether the call may be made: only an explicit yes permits it."""
         if self.status is not AnswerStatus.RESOLVED or self.answered_by is None:
             return False
-        return self.payload is None or (isinstance(self.payload, dict) and self.payload.get("approved", True) is True)
+        return isinstance(self.payload, dict) and self.payload.get(APPROVED) is True
 
     @property
     def comment(self) -> str | None:
         """The person's comment, for the model."""
         if not isinstance(self.payload, dict):
             return None
-        # AG-UI's approval interfaces send ``reason`` and ignore the schema.
-        given = (self.payload.get(name) for name in ("comment", "reason"))
+        given = (self.payload.get(name) for name in REMARKS)
         return next((said for said in given if isinstance(said, str) and said), None)
 
     def as_ag_ui(self) -> ResumeEntry:

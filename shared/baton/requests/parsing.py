@@ -21,7 +21,14 @@ from baton.domain.identity import (
     is_printable,
     thread_ref,
 )
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
+from baton.domain.interrupt import (
+    APPROVED,
+    REMARKS,
+    AnswerStatus,
+    InterruptAnswer,
+    answer_message_id,
+    is_client_call,
+)
 from baton.domain.time_zone import is_time_zone
 from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, MessageRequest
 
@@ -117,12 +124,28 @@ def interrupt_answer(
     if is_client_call(interrupt_id):
         _check_result(payload)
         return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by, is_error)
-    is_approval = payload is None or (isinstance(payload, dict) and isinstance(payload.get("approved", True), bool))
-    if not is_approval:
-        raise InvalidRequest('payload must be {"approved": true or false, "comment"?: "..."}, or absent.')
+    _check_decision(AnswerStatus(status), payload)
+    return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)
+
+
+def _check_decision(status: AnswerStatus, payload: object) -> None:
+    """Raise ``InvalidRequest`` for an approval without a decision: silence is no consent.
+
+    A status of ``cancelled`` refuses by itself. Members of other names are refused, because a client that sends them
+    expects more than a yes or no, such as a call with other arguments.
+    """
+    is_refusal = status is AnswerStatus.CANCELLED
+    decision = {} if is_refusal and payload is None else payload
+    if (
+        not isinstance(decision, dict)
+        or not decision.keys() <= {APPROVED, *REMARKS}
+        or not isinstance(decision.get(APPROVED, False if is_refusal else None), bool)
+        or not all(isinstance(decision.get(name), str | None) for name in REMARKS)
+    ):
+        without = ", or absent to cancel" if is_refusal else ""
+        raise InvalidRequest(f'payload must be {{"approved": true or false, "comment"?: "..."}}{without}.')
     if len(json.dumps(payload)) > MAX_PAYLOAD:
         raise InvalidRequest(f"payload must be at most {MAX_PAYLOAD} characters of JSON.")
-    return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)
 
 
 def _check_result(payload: object) -> None:

@@ -76,7 +76,7 @@ async def asked(client: AgUiClient, user: User, model: FaultModel, thread_id: st
 async def test_the_client_is_asked_and_its_answer_goes_on(client: AgUiClient, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     await asked(client, alice, model, thread_id)
-    resumed = await client.run(alice, thread_id, answers={"status": "resolved"})
+    resumed = await client.run(alice, thread_id, answers={"status": "resolved", "payload": {"approved": True}})
     check_heard(resumed)
     assert resumed.interrupts == []
     assert "TOOL_CALL_RESULT" in resumed.types

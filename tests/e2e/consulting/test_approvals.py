@@ -14,6 +14,7 @@ from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import Json, User, run_input
 from tests.fault_model import FaultModel, answers, calls_tools
 
+APPROVED = {"approved": True}
 CALL: tuple[str, Json] = ("next_number", {})
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
 
@@ -41,12 +42,17 @@ class Waiting:
 
     def answer(self, status: str = "resolved", payload: Any = None) -> Json:
         """The fields of the action ``answer``."""
-        return {"threadId": self.thread_id, "interruptId": self.interrupt_id, "status": status, "payload": payload}
+        return {"threadId": self.thread_id, **self._entry(status, payload)}
 
     def resume(self, status: str = "resolved", payload: Any = None) -> Json:
         """AG-UI's ``RunAgentInput`` that answers."""
-        entry = {"interruptId": self.interrupt_id, "status": status, "payload": payload}
-        return run_input("", thread_id=self.thread_id) | {"messages": [], "resume": [entry]}
+        resume = [self._entry(status, payload)]
+        return run_input("", thread_id=self.thread_id) | {"messages": [], "resume": resume}
+
+    def _entry(self, status: str, payload: Any) -> Json:
+        """The answer itself; a resolved one agrees unless it says otherwise."""
+        agreed = APPROVED if status == "resolved" else None
+        return {"interruptId": self.interrupt_id, "status": status, "payload": payload or agreed}
 
 
 @pytest.fixture
@@ -135,7 +141,7 @@ async def test_a_message_over_http_is_told_what_is_waited_for(alice: User, model
     [interrupt] = answered["outcome"]["interrupts"]
     assert interrupt["message"] == "May I use next_number?"
     assert again["outcome"] == answered["outcome"]
-    resume = [{"interruptId": interrupt["id"], "status": "resolved"}]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": APPROVED}]
     run = await alice.run(run_input("", thread_id=answered["sessionId"], messages=[], resume=resume))
     assert text_of(run) == "Counted."
 
@@ -218,7 +224,7 @@ async def test_a_run_with_two_questions_goes_on_when_both_are_answered(
     waiting = Waiting(thread_id, await socket.say("Count twice", thread_id=thread_id, agentId="careful"))
     assert [call["toolName"] for call in await calls_of(alice, thread_id)] == ["add"]
     first, second = (each["id"] for each in waiting.interrupts)
-    await socket.send("answer", threadId=thread_id, interruptId=first, status="resolved")
+    await socket.send("answer", threadId=thread_id, interruptId=first, status="resolved", payload=APPROVED)
     await socket.send("answer", threadId=thread_id, interruptId=second, status="cancelled")
     run = await socket.until_end()
     check_run(run)

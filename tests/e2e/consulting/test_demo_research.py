@@ -118,7 +118,7 @@ async def test_a_page_is_read_after_approval(ada: User) -> None:
     asked = await ada.run(run_input("Use read_page for Retries", thread_id=thread_id, forwardedProps=props))
     [interrupt] = asked[-1]["outcome"]["interrupts"]
     assert interrupt["message"] == "May I use read_page?"
-    resume = [{"interruptId": interrupt["id"], "status": "resolved"}]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
     run = await ada.run(run_input("", thread_id=thread_id, messages=[], resume=resume))
     check_run(run)
     assert text_of(run).startswith("According to `read_page`:\n\n# Retries")

@@ -26,12 +26,12 @@ def decisions(harness: Harness) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("payload", [None, {}, {"approved": True}, {"comment": "Go on."}])
-def test_resolving_without_objection_approves(payload: Any) -> None:
+@pytest.mark.parametrize("payload", [{"approved": True}, {"approved": True, "comment": "Go on.", "reason": None}])
+def test_an_explicit_yes_approves(payload: Any) -> None:
     assert interrupt_answer("i.1", "resolved", payload, "ada").approves
 
 
-@pytest.mark.parametrize("payload", [False, True, 0, "no", [], {"approved": "no"}, {"approved": None}])
+@pytest.mark.parametrize("payload", [None, {}, False, True, 0, "no", [], {"approved": "no"}, {"approved": None}])
 def test_a_payload_that_is_no_decision_is_refused_and_approves_nothing(payload: Any) -> None:
     with pytest.raises(InvalidRequest):
         interrupt_answer("i.1", "resolved", payload, "ada")

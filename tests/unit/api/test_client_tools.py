@@ -172,7 +172,7 @@ async def test_an_approver_of_another_user_offers_nothing(served: Served) -> Non
     events = events_of(await served.post("/runs", run_input(served, tools=[], context=[])))
     (interrupt,) = events[-1]["outcome"]["interrupts"]
     served.harness.model.script("Done.")
-    resume = [{"interruptId": interrupt["id"], "status": "resolved"}]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
     body = run_input(served, messages=[], resume=resume)
     assert (await served.post("/runs", body, "tool:approve", user="boss")).status_code == 200
     assert "paint" not in offered(served.harness)

@@ -1,4 +1,4 @@
-"""Readers without ``pii:read`` get placeholders for another user's texts, whatever is read: every operation and kind."""
+"""Readers without ``pii:read`` get placeholders for another user's texts: of every operation and kind of record."""
 
 from __future__ import annotations
 

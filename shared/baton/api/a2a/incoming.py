@@ -14,7 +14,7 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.envelope import with_whole_numbers
 from baton.domain.identity import MAX_MESSAGE_ID, is_printable
-from baton.domain.interrupt import AnswerStatus, PendingInterrupts
+from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts
 
 DATA = "a2aData"
 """In the metadata of a text part: the text is the JSON of a data part."""
@@ -25,6 +25,7 @@ FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE
 
 YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
 NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})
+_INTERRUPT_IDS = ("interruptId", "interrupt_id")
 _TRIMMED = re.compile(r"^\W+|\W+$")
 
 
@@ -65,28 +66,44 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     An answer is a data part ``{"approved": true or false, "comment"?: "...", "interruptId"?: "..."}``, or a message
     that says only yes or no. Without ``interruptId`` it is the answer to everything that is open. Everything else is an
     ordinary message, and there is none.
+
+    Raises ``InvalidParamsError`` for data that is meant as an answer and decides nothing: an ordinary message would
+    give up what is asked. That is data beside no text, or with a member that is named like one of an answer.
     """
     everything = [interrupt.id for interrupt in pending.open if not interrupt.is_client_call]
+    texts = [part.text for part in message.parts if part.HasField("text")]
     found: dict[str, tuple[str, str, Any]] = {}
     for part in message.parts:
-        told = plain_json(part.data) if part.HasField("data") else None
-        if not isinstance(told, dict) or not isinstance(told.get("approved"), bool):
+        if not part.HasField("data"):
             continue
-        payload = {key: told[key] for key in ("approved", "comment") if key in told}
-        named = told.get("interruptId", told.get("interrupt_id"))
-        if named is not None and not isinstance(named, str):
+        payload = plain_json(part.data)
+        if everything and not _decides(payload) and (not texts or _is_like_answer(payload)):
+            raise InvalidParamsError('An answer is data {"approved": true or false, "comment"?: "..."}.')
+        if not _decides(payload):
+            continue
+        named = [each for key in _INTERRUPT_IDS if (each := payload.pop(key, None)) is not None]
+        if not all(isinstance(each, str) for each in named):
             raise InvalidParamsError("interruptId must be the id of an interrupt.")
-        for interrupt_id in [named] if named is not None else everything:
+        for interrupt_id in named or everything:
             found[interrupt_id] = (interrupt_id, AnswerStatus.RESOLVED.value, payload)
     if found:
         return list(found.values())
-    texts = [part.text for part in message.parts if part.HasField("text")]
     if len(texts) != len(message.parts) or len("".join(texts)) > 40:
         return []
     said = _TRIMMED.sub("", " ".join(texts).casefold())
     if said not in YES | NO:
         return []
     return [(each, AnswerStatus.RESOLVED.value, {"approved": said in YES}) for each in everything]
+
+
+def _decides(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get(APPROVED), bool)
+
+
+def _is_like_answer(value: Any) -> bool:
+    """Return whether a member is named like one of an answer, in any case."""
+    names = {APPROVED, *(each.casefold() for each in _INTERRUPT_IDS)}
+    return isinstance(value, dict) and any(name.strip().casefold() in names for name in value)
 
 
 def _content_part(part: Part) -> dict[str, Any]:
