@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from baton.adapters.tokens import read_embed_keys
+from baton.domain.identity import is_reserved_user
 from baton_local.errors import LocalCloudError
 from baton_local.serving.asgi import AsgiApp
 
@@ -32,6 +33,13 @@ class TokenRequest(BaseModel):
     tenant: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
     user: str = Field(min_length=1, max_length=256)
     permissions: list[str] = []
+
+    @field_validator("user")
+    @classmethod
+    def _unreserved(cls, user: str) -> str:
+        if is_reserved_user(user):
+            raise ValueError("this id is reserved; choose another one")
+        return user
 
     @field_validator("permissions", mode="before")
     @classmethod

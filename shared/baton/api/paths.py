@@ -9,6 +9,7 @@ from fastapi import Depends, Path
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from baton.domain.identity import ME
 from baton.domain.procedure import RESERVED_SLUG
 from baton.domain.served import RUN_ID, THREAD_ID
 
@@ -18,6 +19,8 @@ class EncodedSegments:
 
     Servers decode the whole path before routing, so ``/threads/a%2Fb`` would be routed as ``/threads/a/b``. This
     decodes each segment separately and keeps ``%`` and ``/`` in it encoded. ``thread_in_path`` decodes those.
+
+    A word that stands for the caller stays encoded if it was, so that it is a user's id and not that word.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -25,21 +28,28 @@ class EncodedSegments:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope = {**scope, "path": "/".join(map(_kept_apart, _segments(scope)))}
+            scope = {**scope, "path": "/".join(_segments(scope))}
         await self._app(scope, receive, send)
 
 
 def _segments(scope: Scope) -> list[str]:
-    """Return the decoded segments of the path as it was sent, from the server or from the event of a REST API."""
+    """Return the segments of the path as it was sent, from the server or from the event of a REST API, for routing."""
     raw: bytes | None = scope.get("raw_path")
     sent = raw.decode("latin-1") if raw is not None else (scope.get("aws.event") or {}).get("path")
     if isinstance(sent, str):
-        return [unquote(segment) for segment in sent.split("/")]
+        return [_kept_apart(segment) for segment in sent.split("/")]
     path: str = scope["path"]
-    return path.split("/")
+    return [_escaped(segment) for segment in path.split("/")]
 
 
-def _kept_apart(segment: str) -> str:
+def _kept_apart(sent: str) -> str:
+    segment = unquote(sent)
+    if segment == ME and sent != ME:
+        return "".join(f"%{ord(character):02X}" for character in segment)
+    return _escaped(segment)
+
+
+def _escaped(segment: str) -> str:
     return segment.replace("%", "%25").replace("/", "%2F")
 
 

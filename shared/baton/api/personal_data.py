@@ -30,7 +30,7 @@ from baton.domain.errors import (
 )
 from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
-from baton.domain.identity import Permission, Scope, thread_ref
+from baton.domain.identity import ME, Permission, Scope, thread_ref
 from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.entry.forget_requests import named_user
@@ -48,8 +48,14 @@ async def _user_in_path(
         str, Path(description="`me` for the caller, or a user's id, percent-encoded.", max_length=768, examples=["me"])
     ],
 ) -> str:
-    """Return the user id of a path."""
-    return unquote(user_id)
+    """Return the user id of a path. Only the plain word ``me`` is the caller.
+
+    Raises ``InvalidRequest`` for the encoded word.
+    """
+    named = unquote(user_id)
+    if named == ME and user_id != ME:
+        raise InvalidRequest("No user has the id me. For the caller, write it without encoding.")
+    return named
 
 
 UserId = Annotated[str, Depends(_user_in_path)]

@@ -16,6 +16,10 @@ SUBPROTOCOL = "baton.v1"
 """The WebSocket subprotocol. Clients offer it together with their token, and the server accepts only this one."""
 TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 MAX_USER_ID = 256
+ME = "me"
+"""The caller, in addresses. No user may have this id: an administrator who named that user would reach themselves."""
+DOT_SEGMENTS = frozenset({".", ".."})
+"""Segments that clients and gateways remove from addresses (RFC 3986, section 5.2.4), also where they are encoded."""
 MAX_EXTERNAL_ID = 256
 MAX_MESSAGE_ID = 128
 
@@ -45,8 +49,8 @@ class Permission(StrEnum):
 class Scope:
     """The tenant, user and permissions of one request. Every method of a store acts inside one.
 
-    Raises ``InvalidRequest`` for a tenant id outside ``[a-z0-9][a-z0-9_-]{0,62}`` and for an empty, overlong or
-    unprintable user id, so that such ids never reach a key.
+    Raises ``InvalidRequest`` for a tenant id outside ``[a-z0-9][a-z0-9_-]{0,62}`` and for an empty, overlong,
+    unprintable or reserved user id, so that such ids never reach a key.
     """
 
     tenant_id: str
@@ -60,6 +64,8 @@ class Scope:
             raise InvalidRequest("The tenant id must match [a-z0-9][a-z0-9_-]{0,62}.")
         if not is_printable(self.user_id, MAX_USER_ID):
             raise InvalidRequest(f"The user id must be 1 to {MAX_USER_ID} printable characters.")
+        if is_reserved_user(self.user_id):
+            raise InvalidRequest(f"The user id {self.user_id} is reserved: addresses give it another meaning.")
 
     def has(self, permission: str) -> bool:
         """Return whether the caller holds ``permission``."""
@@ -86,15 +92,22 @@ def is_printable(text: str, longest: int) -> bool:
     return 1 <= len(text) <= longest and text.isprintable()
 
 
+def is_reserved_user(user_id: str) -> bool:
+    """Return whether addresses give the id another meaning, so that no user can have it."""
+    return user_id == ME or user_id in DOT_SEGMENTS
+
+
 def thread_ref(scope: Scope, given: str) -> ThreadRef:
     """Resolve a caller's thread id. A UUID is used as it is; any other id is mapped to a UUIDv5.
 
     The mapping depends on tenant and user, so that no other user can occupy an id or learn that it is in use.
 
-    Raises ``InvalidRequest`` unless ``given`` is 1 to 256 printable characters.
+    Raises ``InvalidRequest`` unless ``given`` is 1 to 256 printable characters, and for ``.`` and ``..``.
     """
     if not is_printable(given, MAX_EXTERNAL_ID):
         raise InvalidRequest(f"threadId must be 1 to {MAX_EXTERNAL_ID} printable characters.")
+    if given in DOT_SEGMENTS:
+        raise InvalidRequest(f"threadId must not be {given}, which addresses cannot hold.")
     own = _as_uuid(given)
     if own is not None:
         return ThreadRef(str(own), may_create=own.version != 5)

@@ -7,16 +7,13 @@ from datetime import datetime, timedelta
 
 from baton.domain.errors import NotFound, ThreadLed, ThreadUnavailable
 from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject
-from baton.domain.identity import Permission, Scope
+from baton.domain.identity import ME, Permission, Scope
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.forget_requests import ForgetRequests, Forgettings
 from baton.ports.thread_store import ThreadStore
 from baton.requests.thread_access import own_thread
-
-ME = "me"
-"""The caller, in paths. A user with this very id is reached by themselves only."""
 
 
 def named_user(scope: Scope, user_id: str, action: str) -> Scope:

@@ -6,7 +6,7 @@ import pytest
 from baton_local.cloud import LocalCloud
 from baton_local.serving.hosts import LocalHosts
 
-WANTED = {"tenant": "demo", "user": "me"}
+WANTED = {"tenant": "demo", "user": "mia"}
 
 
 def ask(

@@ -13,13 +13,13 @@ from baton_local.cloud import LocalCloud
 from baton_local.errors import LocalCloudError
 from baton_local.tokens import EmbedKey
 
-WANTED = {"tenant": "demo", "user": "me"}
+WANTED = {"tenant": "demo", "user": "mia"}
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
 ACME = {"tenant": "acme", "algorithm": "HS256", "key": "a developer's own key of more than 32 bytes"}
 
 
 def test_a_token_is_signed_by_the_key_in_the_secret(cloud: LocalCloud) -> None:
-    wanted = {"tenant": "demo", "user": "me", "permissions": ["thread:read_all"]}
+    wanted = {"tenant": "demo", "user": "mia", "permissions": ["thread:read_all"]}
     token = httpx.post(f"{cloud.url}/local/token", json=wanted).json()["token"]
     secrets = boto3.client("secretsmanager")
     keys = json.loads(secrets.get_secret_value(SecretId=cloud.environment["BATON_EMBED_KEYS_SECRET"])["SecretString"])
@@ -27,18 +27,18 @@ def test_a_token_is_signed_by_the_key_in_the_secret(cloud: LocalCloud) -> None:
     assert jwt.get_unverified_header(token)["kid"] == "local"
     assert keys["local"]["tenant"] == "*"
     claims = jwt.decode(token, keys["local"]["key"], algorithms=[keys["local"]["algorithm"]], issuer="baton-embed")
-    assert (claims["sub"], claims["tenant"], claims["permissions"]) == ("me", "demo", ["thread:read_all"])
+    assert (claims["sub"], claims["tenant"], claims["permissions"]) == ("mia", "demo", ["thread:read_all"])
     assert claims["exp"] - claims["iat"] == 8 * 3600
 
 
 def test_permissions_may_be_one_string(cloud: LocalCloud) -> None:
-    wanted = {"tenant": "demo", "user": "me", "permissions": "a:b c:d"}
+    wanted = {"tenant": "demo", "user": "mia", "permissions": "a:b c:d"}
     token = httpx.post(f"{cloud.url}/local/token", json=wanted).json()["token"]
     assert jwt.decode(token, options={"verify_signature": False})["permissions"] == ["a:b", "c:d"]
 
 
 @pytest.mark.parametrize(
-    "body", ["", "no json", "[]", "{}", '{"tenant": "UPPER", "user": "me"}', '{"tenant": "a", "user": ""}', "\x00"]
+    "body", ["", "no json", "[]", "{}", '{"tenant": "UPPER", "user": "mia"}', '{"tenant": "a", "user": ""}', "\x00"]
 )
 def test_a_bad_request_is_a_problem(cloud: LocalCloud, body: str) -> None:
     response = httpx.post(f"{cloud.url}/local/token", content=body)

@@ -61,7 +61,7 @@ def stand_in_template() -> Path:
 def test_it_stops_cleanly_whichever_thread_is_signalled_and_its_data_stay(
     stand_in_template: Path, tmp_path: Path
 ) -> None:
-    wanted = {"tenant": "demo", "user": "me"}
+    wanted = {"tenant": "demo", "user": "mia"}
     keys = set()
     for number in (signal.SIGINT, signal.SIGTERM):
         with running(stand_in_template, BATON_DATA_DIR=str(tmp_path)) as (process, url):
@@ -105,7 +105,7 @@ def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_
         refused = {"Authorization": "Bearer no-token"}
         assert httpx.get(f"{url}/v1/threads", headers=refused).status_code == 401
         assert httpx.post(f"{url}/v1/runs", headers=refused, json={}).status_code == 401
-        token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "me"}).json()["token"]
+        token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "mia"}).json()["token"]
         with connect(socket_url, subprotocols=[Subprotocol("baton.v1"), Subprotocol(token)]) as answers:
             answers.send(json.dumps({"action": "message", "messageId": "m-1", "content": "Write 500 words about bees"}))
             while "TEXT_MESSAGE_CONTENT" not in {event["type"] for event in events_in(answers.recv())}:
@@ -207,7 +207,7 @@ def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_f
     concierge, guide = tmp_path / "concierge.yaml", tmp_path / "guide.yaml"
     settings = {"BATON_AGENTS_DIR": str(tmp_path), "BATON_TOKEN_ISSUERS": json.dumps([ISSUER])}
     with running(ROOT / "template.yaml", **settings) as (process, url):
-        token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "me"}).json()["token"]
+        token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "mia"}).json()["token"]
         headers = {"Authorization": f"Bearer {token}"}
         said = [httpx.post(f"{url}/v1/messages", json={"message": "Hi"}, headers=headers, timeout=60) for _ in range(2)]
         process.send_signal(signal.SIGINT)

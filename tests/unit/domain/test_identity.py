@@ -16,14 +16,15 @@ from baton.domain.identity import (
     derived_run_id,
     derived_thread_ref,
     is_printable,
+    is_reserved_user,
     thread_ref,
 )
 from tests.unit.domain.strategies import printable, tenants
 
-external_ids = printable.filter(lambda text: len(text) <= MAX_EXTERNAL_ID)
+external_ids = printable.filter(lambda text: len(text) <= MAX_EXTERNAL_ID and not is_reserved_user(text))
 
 
-@given(tenants, printable.filter(lambda text: len(text) <= 256))
+@given(tenants, external_ids)
 def test_a_scope_takes_every_proper_tenant_and_user(tenant: str, user: str) -> None:
     assert Scope(tenant, user).tenant_id == tenant
 
@@ -36,8 +37,8 @@ def test_a_tenant_id_that_could_leave_its_keys_is_refused(tenant: str) -> None:
         Scope(tenant, "ada")
 
 
-@pytest.mark.parametrize("user", ["", "a" * 257, "a\n", "\x00", "a\u200bb", "\ud800", "\u2028"])
-def test_a_user_id_must_be_printable(user: str) -> None:
+@pytest.mark.parametrize("user", ["", "a" * 257, "a\n", "\x00", "a\u200bb", "\ud800", "\u2028", "me", ".", ".."])
+def test_a_user_id_must_be_printable_and_unreserved(user: str) -> None:
     with pytest.raises(InvalidRequest):
         Scope("acme", user)
 
@@ -121,8 +122,8 @@ def test_what_only_looks_like_a_uuid_to_python_is_an_id_of_the_hosts(own: uuid.U
         assert ref.may_create
 
 
-@pytest.mark.parametrize("given_id", ["", "x" * 257, "a\x00b", "a\nb", "\ud83d", "\u200f"])
-def test_a_thread_id_must_be_printable(given_id: str) -> None:
+@pytest.mark.parametrize("given_id", ["", "x" * 257, "a\x00b", "a\nb", "\ud83d", "\u200f", ".", ".."])
+def test_a_thread_id_must_be_printable_and_fit_into_an_address(given_id: str) -> None:
     with pytest.raises(InvalidRequest):
         thread_ref(Scope("acme", "ada"), given_id)
 

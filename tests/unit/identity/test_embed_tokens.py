@@ -160,6 +160,13 @@ def test_claims_that_do_not_fit_are_unauthorized_and_say_no_more(claims: dict[st
     assert refused.value.detail == "The token is not valid here. Ask the application that gave it to you for a new one."
 
 
+@pytest.mark.parametrize("user", ["me", ".", ".."])
+def test_a_user_with_a_reserved_id_is_refused_and_the_caller_learns_why(user: str) -> None:
+    with pytest.raises(Unauthorized, match="user id in the token's sub is reserved"):
+        verifier().verify(token(SECRET, sub=user))
+    assert verifier().verify(token(SECRET, sub=user.upper() + "x")).scope.user_id == user.upper() + "x"
+
+
 def test_a_token_may_name_baton_as_its_audience() -> None:
     assert verifier().verify(token(SECRET, aud=["baton", "host"]))
 
@@ -316,6 +323,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "beyond time": (lambda: token(SECRET, exp=10**15), "its exp lies beyond the calendar"),
     "audience": (lambda: token(SECRET, aud="secret-service"), "its aud does not name this service"),
     "odd sub": (lambda: token(SECRET, sub=7), "its sub is not a string"),
+    "reserved user": (lambda: token(SECRET, sub="me"), "its sub is me, . or .., which addresses give another"),
     "odd iat": (lambda: token(SECRET, iat="soon"), "its iat is not a time"),
     "issuer": (lambda: token(SECRET, iss="https://secret.example"), "its iss is neither baton-embed nor an issuer of"),
     "many permissions": (

@@ -26,7 +26,7 @@ def login(
     ] = False,
     local: Annotated[bool, typer.Option("--local", help="Get a token from a local cloud, as anybody.")] = False,
     tenant: Annotated[str, typer.Option(help="With --local.")] = "demo",
-    user: Annotated[str, typer.Option(help="With --local.")] = "me",
+    user: Annotated[str, typer.Option(help="With --local.")] = "ada",
     permission: Annotated[list[str] | None, typer.Option(help="With --local; several times.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -303,6 +303,24 @@ test("an approval is asked for, answered once, and settled by the run that goes 
   assert.ok(item?.role === "interrupt" && item.settled && item.answer === "resolved");
 });
 
+test("an approval that another page has refused by its payload shows as refused", async () => {
+  const chat = await connected();
+  const id = chat.send("Hello");
+  const interrupt = { id: "i-1", reason: "tool_approval", message: "May I?" };
+  const [started] = runOf(id, "");
+  FakeSocket.last.hear(started as object, {
+    type: "RUN_FINISHED",
+    runId: "r-1",
+    outcome: { type: "interrupt", interrupts: [interrupt] },
+    metadata: stamp(3),
+  });
+  const resume = [{ interruptId: "i-1", status: "resolved", payload: { approved: false } }];
+  const metadata = { ...stamp(4), runId: "r-2" };
+  FakeSocket.last.hear({ type: "RUN_STARTED", runId: "r-2", parentRunId: "r-1", input: { resume }, metadata });
+  const item = chat.snapshot.items.find(({ role }) => role === "interrupt");
+  assert.ok(item?.role === "interrupt" && item.settled && item.answer === "cancelled");
+});
+
 test("another answer takes the place of the one before, under an id of its own", async () => {
   const chat = await connected();
   const id = chat.send("Hello");

@@ -12,6 +12,15 @@ class TokenRefused(ValueError):
     """The token fails a check here. The text names the check and quotes nothing of the token."""
 
 
+class ReservedUser(TokenRefused):
+    """The user of a token that is signed well has an id that no user may have. Its caller may be told."""
+
+    detail = "The user id in the token's sub is reserved. The application must give this user another id."
+
+    def __init__(self) -> None:
+        super().__init__("its sub is me, . or .., which addresses give another meaning")
+
+
 _REASONS: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "it has expired",
     jwt.ImmatureSignatureError: "its iat or nbf lies in the future",

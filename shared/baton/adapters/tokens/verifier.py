@@ -14,10 +14,10 @@ import jwt
 
 from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
 from baton.adapters.tokens.issuer import IssuerKeys
-from baton.adapters.tokens.refusals import TokenRefused, reason
+from baton.adapters.tokens.refusals import ReservedUser, TokenRefused, reason
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
-from baton.domain.identity import Scope
+from baton.domain.identity import Scope, is_reserved_user
 from baton.domain.metrics import Metric, count
 from baton.domain.token_issuer import OidcIssuer
 from baton.ports.clock import Clock, SystemClock
@@ -81,7 +81,7 @@ class JwtVerifier:
             count(Metric.TOKENS_REFUSED)
             if isinstance(error, jwt.ExpiredSignatureError):
                 raise TokenExpired from None
-            raise Unauthorized(_REFUSED) from None
+            raise Unauthorized(error.detail if isinstance(error, ReservedUser) else _REFUSED) from None
         if self._subject_tokens is None:
             return identity
         sealed = self._subject_tokens.seal(identity.scope, token, identity.expires_at)
@@ -147,6 +147,8 @@ def _read(claims: dict[str, Any], tenant: object, permissions: object) -> Identi
         raise TokenRefused("its tenant is not a string or its exp not a number")
     if exp > MAX_EXPIRY:
         raise TokenRefused("its exp lies beyond the calendar")
+    if is_reserved_user(claims["sub"]):
+        raise ReservedUser
     return Identity(Scope(tenant, claims["sub"], _permissions(permissions)), datetime.fromtimestamp(int(exp), UTC))
 
 

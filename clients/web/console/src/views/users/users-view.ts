@@ -110,8 +110,10 @@ export class UsersView extends View {
     </form>`;
   }
 
+  /** The user whose id was given; none for `me`, which is no user's id: the API would take the administrator. */
   get #user(): string {
-    return this.place.path[1] ?? "";
+    const given = this.place.path[1] ?? "";
+    return given === "me" ? "" : given;
   }
 
   #looked = (event: SubmitEvent): void => {
