@@ -312,10 +312,10 @@ test("an approval that another page has refused by its payload shows as refused"
     type: "RUN_FINISHED",
     runId: "r-1",
     outcome: { type: "interrupt", interrupts: [interrupt] },
-    metadata: stamp(3),
+    metadata: stamp(2),
   });
   const resume = [{ interruptId: "i-1", status: "resolved", payload: { approved: false } }];
-  const metadata = { ...stamp(4), runId: "r-2" };
+  const metadata = { ...stamp(3), runId: "r-2" };
   FakeSocket.last.hear({ type: "RUN_STARTED", runId: "r-2", parentRunId: "r-1", input: { resume }, metadata });
   const item = chat.snapshot.items.find(({ role }) => role === "interrupt");
   assert.ok(item?.role === "interrupt" && item.settled && item.answer === "cancelled");
