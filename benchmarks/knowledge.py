@@ -151,6 +151,7 @@ class Library:
         """Return the share of the reference that a turn is given, its items and their tokens, for ``SHARES``."""
         found = (await self._search.search(self._scope, AGENT, question.text, limit=MAX_FOUND)).chunks
         retrieval = Retrieval(tuple(map(knowledge_item, found)), is_asked=True)
+        texts = {chunk.citation.chunk_id: chunk.text for chunk in found}
         given = []
         for share in SHARES:
             chosen = select(
@@ -158,7 +159,7 @@ class Library:
             ).knowledge
             covered = set[int]()
             for item in chosen.included:
-                covered |= self._answering(question, item.source.document_id if item.source else None, item.text)
+                covered |= self._answering(question, item.source.document_id if item.source else None, texts[item.id])
             part = 100 * len(covered) / (question.end - question.start)
             given.append((part, len(chosen.included), chosen.tokens))
         return given

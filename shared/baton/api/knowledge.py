@@ -62,7 +62,10 @@ class KnowledgeItem(Served):
     id: str = Field(
         description="The chunk's, as in `metadata.sources`.", examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c@1#7"]
     )
-    text: str = Field(description="Verbatim.", examples=["Open the valve by hand before the pump starts."])
+    text: str = Field(
+        description="Verbatim; rows of a table stand below its header.",
+        examples=["Open the valve by hand before the pump starts."],
+    )
     score: float = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
     signals: dict[str, float] = Field(
         description="Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
@@ -81,7 +84,7 @@ class KnowledgeItem(Served):
         citation = found.citation
         return cls(
             id=citation.chunk_id,
-            text=found.text,
+            text=found.shown,
             score=found.score,
             signals=dict(found.signals),
             date=found.at,

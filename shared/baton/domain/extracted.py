@@ -85,7 +85,7 @@ class Chunk:
     first_page: int | None = None
     last_page: int | None = None
     table_header: str | None = None
-    """The first row of the table that the text continues, if it begins inside one. It is searched with the text."""
+    """The names of the columns of the first table in it, unless they stand in the text. Shown and searched with it."""
     parts: tuple[ChunkPart, ...] = ()
     """Its parts in their order, if it crosses a heading or a page."""
 

@@ -15,8 +15,12 @@ CHUNK = "chunk"
 """The kind of the documents, and the name of the view with the whole chunk."""
 PASSAGES = tuple(f"passage{number}" for number in range(1, MAX_PASSAGES + 1))
 """The views with its passages."""
+TABLE_HEADER = "table_header"
+"""The field with the header of the table whose rows a chunk begins with."""
 MAX_TITLE = 200
 """Characters of a document's title in front of each text."""
+MAX_SEARCHED_HEADER = 300
+"""Characters of a table's header in front of each text: more would push the rows out of what a model embeds."""
 
 
 def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
@@ -59,11 +63,28 @@ def chunk_documents(
     ]
 
 
+def table_header_of(document: IndexDocument, text: str) -> str | None:
+    """Return the header of the table whose rows a found chunk begins with.
+
+    ``text`` is the chunk's. An index of an earlier release has the header in the searched text only: in front of the
+    chunk's, below the line with title and headings.
+    """
+    header = document.fields.get(TABLE_HEADER)
+    if isinstance(header, str):
+        return header
+    searched = document.views[CHUNK].text if CHUNK in document.views else ""
+    if not searched.endswith(f"\n{text}"):
+        return None
+    lines_of_title = str(document.fields.get("title", ""))[:MAX_TITLE].count("\n") + 1
+    head = searched[: -len(text) - 1].split("\n", lines_of_title)
+    return head[lines_of_title] if len(head) > lines_of_title else None
+
+
 def _views(title: str, chunk: Chunk) -> dict[str, str]:
     """Return the searched texts of a chunk by view."""
     head = [
         " > ".join([title[:MAX_TITLE], *_below(title, chunk.headings)]),
-        *([chunk.table_header] if chunk.table_header else ()),
+        *([chunk.table_header[:MAX_SEARCHED_HEADER]] if chunk.table_header else ()),
     ]
     texts = {CHUNK: chunk.text} | dict(zip(PASSAGES, passages_of(chunk.text), strict=False))
     return {name: "\n".join([*head, text]) for name, text in texts.items()}
@@ -91,6 +112,7 @@ def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[
         "document_id": document.id,
         "version": version.number,
         "ordinal": chunk.ordinal,
+        TABLE_HEADER: chunk.table_header,
         PLACES: stored_places(chunk.parts, lambda headings: _section(document.title, headings)) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}

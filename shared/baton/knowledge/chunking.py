@@ -103,7 +103,7 @@ def _chunk(ordinal: int, units: Sequence[Unit]) -> Chunk:
         headings,
         min(pages, default=None),
         max(pages, default=None),
-        units[0].table_header,
+        next((unit.table_header for unit in units if unit.is_table), None),
         _parts(units, len(text) - len(stripped)),
     )
 

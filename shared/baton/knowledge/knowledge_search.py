@@ -26,7 +26,7 @@ from baton.domain.search import (
     Signal,
     Vector,
 )
-from baton.knowledge.chunk_documents import CHUNK, PASSAGES
+from baton.knowledge.chunk_documents import CHUNK, PASSAGES, table_header_of
 from baton.knowledge.chunk_places import place_of
 from baton.knowledge.near_duplicates import without_near_duplicates
 from baton.knowledge.passages import passages_of
@@ -60,6 +60,8 @@ class FoundChunk:
 
     text: str
     """Verbatim."""
+    table_header: str | None
+    """The names of the columns, if it begins with rows of a table that has them further up."""
     citation: Citation
     at: datetime
     """When its version of the document was created."""
@@ -71,6 +73,11 @@ class FoundChunk:
     """The cosine similarity of its best passage to the query; None if it was found by its words only."""
     passage: str | None = None
     """That passage, if it is not the whole text."""
+
+    @property
+    def shown(self) -> str:
+        """Return the text as readers and models get it: behind the header of its table."""
+        return below_header(self.table_header, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +153,13 @@ class KnowledgeSearch:
 
     def _found(self, ranked: Ranked, record: Document, passage: int | None, query: str) -> FoundChunk:
         chunk = ranked.document
-        place = place_of(_text(ranked), chunk.fields, passage, query[:MAX_QUERY])
+        text = _text(ranked)
+        place = place_of(text, chunk.fields, passage, query[:MAX_QUERY])
+        header = table_header_of(chunk, text)
+        best = _passage(text, passage)
         return FoundChunk(
-            text=_text(ranked),
+            text=text,
+            table_header=header,
             citation=Citation(
                 document_id=record.id,
                 title=record.title,
@@ -164,7 +175,7 @@ class KnowledgeSearch:
             score=ranked.score,
             signals=ranked.signals,
             cosine=self._cosine(ranked),
-            passage=_passage(ranked, passage),
+            passage=below_header(header, best) if best is not None else None,
         )
 
     def _cosine(self, ranked: Ranked) -> float | None:
@@ -232,9 +243,14 @@ def _place(ranked: Ranked) -> tuple[str, int]:
         return ranked.document.source_id, -1
 
 
-def _passage(ranked: Ranked, place: int | None) -> str | None:
+def below_header(header: str | None, rows: str) -> str:
+    """Return rows of a table, or any other text, behind the header that they have, if any."""
+    return f"{header}\n{rows}" if header else rows
+
+
+def _passage(text: str, place: int | None) -> str | None:
     """Return a passage of a chunk; None if an earlier release has divided it otherwise."""
-    passages = passages_of(_text(ranked)) if place is not None else []
+    passages = passages_of(text) if place is not None else []
     return passages[place] if place is not None and place < len(passages) else None
 
 

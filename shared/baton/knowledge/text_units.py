@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+from baton.knowledge.table_headers import BETWEEN, continues_table, header_rows, header_text
 
 MAX_UNIT = 800
 """Characters of a unit. Twice as many fit a chunk, so that a short chunk can always take one more unit."""
@@ -18,8 +19,9 @@ MAX_HEADING = 200
 """Characters of a heading that stand in a path of headings."""
 MAX_HEADINGS = 6
 """Headings of a path. The innermost ones stay."""
-MAX_TABLE_HEADER = 300
-"""Characters of a table's first row that are repeated."""
+MAX_BETWEEN = 4
+MAX_BETWEEN_SIZE = 160
+"""Short texts, and their characters, that may stand between the parts of a table on two pages: lines at their ends."""
 
 
 class Border(IntEnum):
@@ -47,8 +49,9 @@ class Unit:
     """What stands between the text before and this one."""
     headings: tuple[str, ...]
     page: int | None
+    is_table: bool = False
     table_header: str | None = None
-    """The first row of the table, for all rows but the first."""
+    """The header of the table that it is a part of, as far as it stands before the unit."""
 
 
 # ruff: noqa: RUF001 - the punctuation of other scripts is meant
@@ -63,12 +66,14 @@ _ABBREVIATION = re.compile(
 _LINE_END = re.compile(r"\n+")
 _CLAUSE_END = re.compile(r"[;:,]\s+|[，、；：]|\s[–—-]\s")
 _SPACE = re.compile(r"\s+")
+_NUMBER = re.compile(r"\d+")
 
 
 def units_of(texts: Sequence[ExtractedText]) -> Iterator[Unit]:
     """Yield the units of a document in the order of reading. Blocks without any text have none."""
     path: list[tuple[int, str]] = []
     before: TextBlock | None = None
+    tables = _Tables()
     for block in (block for text in texts for block in text.blocks):
         if not block.text.strip():
             continue
@@ -80,7 +85,7 @@ def units_of(texts: Sequence[ExtractedText]) -> Iterator[Unit]:
         border, separator = _between(before, block)
         if before is not None and block.space is not None:
             separator = block.space
-        header = _table_header(block)
+        tables.begin(block)
         for index, (text, inner) in enumerate(_pieces(block)):
             first = index == 0
             yield Unit(
@@ -89,9 +94,63 @@ def units_of(texts: Sequence[ExtractedText]) -> Iterator[Unit]:
                 separator if first else "",
                 headings,
                 block.page,
-                None if first else header,
+                block.kind is BlockKind.TABLE,
+                tables.header(text) if block.kind is BlockKind.TABLE else None,
             )
         before = block
+
+
+class _Tables:
+    """The headers of a document's tables, also of those that go on over the end of a page."""
+
+    def __init__(self) -> None:
+        self._rows: tuple[str, ...] = ()
+        self._page: int | None = None
+        self._between: list[int] | None = None
+        """Sizes of the blocks since the last table; None if a new heading is among them, or there was no table."""
+        self._rows_ahead = 0
+        self._cells_ahead = 0
+        """The rows of the header, and the cells of a row, that stand before the next unit."""
+        self._headings = set[str]()
+
+    def begin(self, block: TextBlock) -> None:
+        """Note the next block."""
+        if block.kind is BlockKind.TABLE:
+            self._rows_ahead = self._cells_ahead = 0
+            if self._follows(block) and continues_table(self._rows, block.verbatim):
+                self._rows_ahead = len(self._rows)
+            else:
+                self._rows = header_rows(block.verbatim)
+            self._page, self._between = block.page, []
+        elif block.kind is BlockKind.HEADING and not self._is_at_the_end_of_a_page(block):
+            self._between = None
+        elif self._between is not None:
+            self._between.append(len(block.text))
+
+    def header(self, text: str) -> str | None:
+        """Return the header of the next unit of a table, whose text is given: the rows that stand before it."""
+        header = header_text(self._rows[: self._rows_ahead], self._cells_ahead)
+        self._rows_ahead += text.count("\n")
+        _, line_end, rest = text.rpartition("\n")
+        self._cells_ahead = rest.count(BETWEEN) + (0 if line_end else self._cells_ahead)
+        return header
+
+    def _is_at_the_end_of_a_page(self, block: TextBlock) -> bool:
+        """Return whether a heading stands on each page, in letters that are larger than those of a table."""
+        text = _NUMBER.sub("", block.text)
+        is_known = text in self._headings
+        self._headings.add(text)
+        return is_known or str(block.page) in _NUMBER.findall(block.text)
+
+    def _follows(self, block: TextBlock) -> bool:
+        """Return whether nothing but lines at the ends of pages stands between a table and the one before it."""
+        between = self._between
+        if between is None:
+            return False
+        if block.page == self._page:  # an empty row parts them
+            return not between
+        is_next = block.page is not None and self._page == block.page - 1
+        return is_next and len(between) <= MAX_BETWEEN and sum(between) <= MAX_BETWEEN_SIZE
 
 
 def _between(before: TextBlock | None, block: TextBlock) -> tuple[Border, str]:
@@ -110,12 +169,6 @@ def _between(before: TextBlock | None, block: TextBlock) -> tuple[Border, str]:
     if block.kind in {BlockKind.LIST_ITEM, BlockKind.TABLE, BlockKind.CODE} and before.text.rstrip().endswith(":"):
         return Border.SENTENCE, "\n\n"  # what was announced
     return Border.BLOCK, "\n\n"
-
-
-def _table_header(block: TextBlock) -> str | None:
-    if block.kind is not BlockKind.TABLE:
-        return None
-    return block.text.lstrip().split("\n", 1)[0].strip()[:MAX_TABLE_HEADER] or None
 
 
 def _pieces(block: TextBlock) -> Iterator[tuple[str, Border]]:

@@ -52,6 +52,13 @@ async def test_an_item_has_its_text_scores_and_place(served: Served) -> None:
     }
 
 
+async def test_rows_of_a_table_stand_below_its_header(served: Served) -> None:
+    rows = Chunk(7, "PN-173 | 7", table_header="part | lead time in days")
+    await learn(served.harness, served.harness.ada, "assistant", rows.text, chunk=rows)
+    [item] = await items(served, query="What is the lead time of part PN-173?")
+    assert item["text"] == "part | lead time in days\nPN-173 | 7"
+
+
 async def test_an_item_below_the_floor_says_so(served: Served) -> None:
     await learn(served.harness, served.harness.ada, "assistant", "Cellos have strings.")
     [item] = await items(served)

@@ -29,6 +29,7 @@ def test_the_document_of_the_index_names_version_place_and_permission():
     assert made.views["chunk"].vector == (1.0, 0.0)
     assert made.fields == {
         "text": "7 | red",
+        "table_header": "Number | Colour",
         "title": "Pumps",
         "section": "Colours",
         "first_page": 4,

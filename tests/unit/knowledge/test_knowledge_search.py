@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from baton.domain.document import Document
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
 from baton.domain.extracted import Chunk, ChunkPart
 from baton.domain.identity import Scope
+from baton.domain.search import IndexName
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts
@@ -97,6 +99,33 @@ async def test_a_chunk_that_crosses_a_heading_is_cited_with_the_place_of_what_wa
     await learn(library, ADA, "knowledge", CROSSING, chunk=CROSSES)
     [found] = (await library.knowledge.search(ADA, "knowledge", query, limit=5)).chunks
     assert (found.citation.section, found.citation.pages) == (section, pages)
+
+
+LONG = "\n".join(f"Pump {number} | {number * 3} litres | by hand" for number in range(60))
+
+
+@pytest.mark.parametrize("title", ["Handbook", "Hand\nbook"])
+@pytest.mark.parametrize("headings", [(), ("Pumps", "Flow")])
+@pytest.mark.parametrize("header", ["pump | flow | started", None])
+async def test_rows_that_an_earlier_release_has_indexed_have_their_header_too(
+    library: Library, title: str, headings: tuple[str, ...], header: str | None
+) -> None:
+    made = await learn(
+        library, ADA, "knowledge", LONG, title=title, chunk=Chunk(1, LONG, headings, table_header=header)
+    )
+    fields = {name: value for name, value in made.fields.items() if name != "table_header"}
+    await library.search.put(ADA, IndexName.KNOWLEDGE, [replace(made, fields=fields)])
+    [found] = (await library.knowledge.search(ADA, "knowledge", "flow of pump 41", limit=5)).chunks
+    assert (found.table_header, found.text) == (header, LONG)
+
+
+async def test_the_passage_of_rows_stands_below_their_header(library: Library) -> None:
+    header = "pump | flow | started"
+    await learn(library, ADA, "knowledge", LONG, chunk=Chunk(1, LONG, table_header=header))
+    [found] = (await library.knowledge.search(ADA, "knowledge", "flow of pump 41", limit=5)).chunks
+    assert found.passage is not None
+    assert found.passage.startswith(f"{header}\nPump ")
+    assert found.passage.removeprefix(f"{header}\n") in found.text
 
 
 async def test_records_are_read_once_and_only_if_something_was_found(library: Library) -> None:

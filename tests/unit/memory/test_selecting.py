@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from baton.domain.agent import MemorySettings
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.knowledge.chunking import MAX_CHUNK
+from baton.knowledge.table_headers import MAX_HEADER
 from baton.memory.prompt.quoting import excerpt, quoted
 from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
@@ -367,6 +369,15 @@ def test_a_specialist_follows_no_procedures() -> None:
 
 def chunk(name: str, text: str, score: float, cosine: float = 0.6) -> FoundItem:
     return FoundItem(name, "chunk", "Handbook", text, MARCH, score, cosine=cosine)
+
+
+def test_the_longest_chunk_is_shown_whole_below_the_longest_header_of_its_table() -> None:
+    header, rows = "h" * MAX_HEADER, "pump " * (MAX_CHUNK // 5)
+    found = chunk("a", f"{header}\n{rows.strip()}", 1.0)
+    recalled = chosen(Found("How is the pump started?", knowledge=Retrieval((found,), is_asked=True)))
+    [prompt] = recalled.knowledge.prompts
+    assert json.dumps(found.text) in str(prompt.content)
+    assert recalled.knowledge.tokens >= len(str(prompt.content).split())
 
 
 def known(*found: FoundItem) -> dict[str, str | None]:

@@ -260,6 +260,31 @@ async def test_knowledge_stands_in_the_prompt_with_section_pages_and_link() -> N
     assert f'{line}"{PUMP.text}"' in told(harness)
 
 
+COLUMNS = "cat | food in grams"
+ROWS = Chunk(7, "Miso | 70\nTofu | 90", table_header=COLUMNS)
+
+
+async def test_rows_of_a_table_stand_below_its_header_in_the_prompt_and_the_record() -> None:
+    harness = Harness(recalls=True)
+    await learn(harness, harness.ada, "assistant", ROWS.text, chunk=ROWS)
+    await harness.say(content="cat food in grams: Miso, Tofu?")
+    assert f'"{COLUMNS}\\nMiso | 70\\nTofu | 90"' in told(harness)
+    [item] = (await blocks(harness))["knowledge"]["items"]
+    assert (item["text"], item["included"]) == (f"{COLUMNS}\n{ROWS.text}", True)
+
+
+async def test_a_consulted_agent_gets_rows_below_their_header() -> None:
+    expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
+    asking = ASSISTANT.model_copy(update={"sub_agents": ("expert",)})
+    harness = Harness(recalls=True, assistant=asking, others=(expert,))
+    await learn(harness, harness.ada, "expert", ROWS.text, chunk=ROWS)
+    asked = call("ask_expert", message="cat food in grams: Miso, Tofu?")
+    harness.model.script(Answer.calling(asked), "70 g.", "It gets 70 g.")
+    await harness.say(content=QUESTION)
+    everything = "\n".join(str(content) for _, content in harness.model.asked[1].contents)
+    assert f'"{COLUMNS}\\nMiso | 70\\nTofu | 90"' in everything
+
+
 def sources(said: Said) -> list[dict[str, Any]]:
     ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
     found: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]

@@ -1448,7 +1448,7 @@ class KnowledgeItem(Model):
     """
     text: str
     """
-    Verbatim.
+    Verbatim; rows of a table stand below its header.
     """
     score: float
     """

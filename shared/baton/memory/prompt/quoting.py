@@ -9,6 +9,7 @@ from baton.domain.procedure import Procedure
 from baton.domain.skill_markdown import numbered_steps
 from baton.domain.time_zone import UNKNOWN
 from baton.knowledge.chunking import MAX_CHUNK
+from baton.knowledge.table_headers import MAX_HEADER
 from baton.memory.recalled import FoundItem
 
 MEMORY_RULES = """\
@@ -25,7 +26,7 @@ if it has no pages, as in (Handbook, page 3). Give its link if there is one. Cit
 """How a model treats what is injected (appended to the system prompt of every agent that recalls)."""
 
 MAX_SNIPPET_CHARS = 1_200
-MAX_KNOWLEDGE_CHARS = MAX_CHUNK
+MAX_KNOWLEDGE_CHARS = MAX_HEADER + 1 + MAX_CHUNK
 """Characters of one item in a prompt. A longer text is shown by the part with most of the message's words."""
 MAX_SECTION_CHARS = 200
 ELLIPSIS = "..."

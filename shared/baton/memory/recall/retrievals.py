@@ -78,7 +78,7 @@ def knowledge_item(found: FoundChunk) -> FoundItem:
         id=citation.chunk_id,
         kind=CHUNK,
         title=citation.title,
-        text=found.text,
+        text=found.shown,
         at=found.at,
         score=found.score,
         signals=found.signals,

@@ -1,0 +1,105 @@
+"""Headers of tables: the names of the columns, which stand in front of rows that a chunk begins with.
+
+Rows are lines, with cells parted by " | ". A row of Markdown has a bar at its ends too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+MAX_HEADER = 800
+"""Characters of a header that are repeated."""
+MAX_ROWS = 3
+"""Rows of a header: a title, names of groups of columns, and names of columns."""
+CUT = "..."
+"""Stands for columns that are left out."""
+BETWEEN = " | "
+"""Parts cells."""
+_LINE = re.compile(r"[^\n]+")
+_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
+"""The line below the header of a table of Markdown."""
+_READ = 20_000
+"""Characters of a table in which its header is looked for."""
+
+
+def header_rows(table: str) -> tuple[str, ...]:
+    """Return the rows that name the columns of a table; none if it begins with a row of numbers.
+
+    The first row is the header. Others belong to it if it is a title, with one cell above several, or if it names
+    groups of columns: it has fewer cells than the row below, which has no number though the next one has.
+    """
+    lines = [found[0].rstrip() for found in _LINE.finditer(table[:_READ]) if found[0].strip()][: MAX_ROWS + 1]
+    if not lines or _is_of_numbers(_cells(lines[0])):
+        return ()
+    rows = [_cells(line) for line in lines]
+    count = 1
+    while count < min(MAX_ROWS, len(rows)) and not _RULE.fullmatch(lines[count]) and _goes_on(rows, count):
+        count += 1
+    return tuple(lines[:count])
+
+
+def header_text(rows: Sequence[str], column: int = 0) -> str | None:
+    """Return a header in at most ``MAX_HEADER`` characters; None without rows.
+
+    Of a longer one the cells from the ``column``-th on are kept, as many as fit: those of a text that begins there.
+    """
+    most = MAX_HEADER // max(1, len(rows))
+    return "\n".join(_fitted(row, most, column) for row in rows) or None
+
+
+def continues_table(rows: Sequence[str], table: str) -> bool:
+    """Return whether a table goes on with the rows of the one before it, on the next page or behind an empty row.
+
+    Its first row has a number in a column whose name, in the header ``rows``, is none. A header that a format repeats
+    on each page is one itself.
+    """
+    first = next((found[0] for found in _LINE.finditer(table[:_READ])), "")
+    if not rows or not first or first.strip() in {row.strip() for row in rows}:
+        return False
+    names, cells = _cells(rows[-1]), _cells(first)
+    return len(names) == len(cells) and any(
+        _is_number(cell) and name and not _is_number(name) for name, cell in zip(names, cells, strict=True)
+    )
+
+
+def _goes_on(rows: Sequence[Sequence[str]], count: int) -> bool:
+    """Return whether the row behind the first ``count`` belongs to the header too."""
+    above, row = _filled(rows[count - 1]), _filled(rows[count])
+    if len(above) >= len(row) or any(map(_is_number, row)):
+        return False
+    is_title = len(above) == 1
+    return is_title or (count + 1 < len(rows) and any(map(_is_number, rows[count + 1])))
+
+
+def _cells(row: str) -> list[str]:
+    inner = row.strip().removeprefix("|").removesuffix("|") if row.startswith("|") else row
+    return [cell.strip() for cell in inner.split("|")]
+
+
+def _filled(cells: Sequence[str]) -> list[str]:
+    return [cell for cell in cells if cell]
+
+
+def _is_of_numbers(cells: Sequence[str]) -> bool:
+    """Return whether all cells are numbers. Where years name columns, the first cell is empty or a word."""
+    return bool(cells[0]) and all(map(_is_number, _filled(cells)))
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell has digits and no letters: numbers, dates, amounts."""
+    return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
+
+
+def _fitted(row: str, most: int, column: int) -> str:
+    if len(row) <= most:
+        return row
+    cells = row.split(BETWEEN)
+    kept = [CUT] if 0 < column < len(cells) else []
+    size = sum(map(len, kept))
+    for cell in cells[column if kept else 0 :]:
+        size += len(BETWEEN) + len(cell)
+        if size > most - len(BETWEEN) - len(CUT):
+            break
+        kept.append(cell)
+    return BETWEEN.join([*kept, CUT]) if any(cell != CUT for cell in kept) else row[: most - len(CUT)] + CUT
