@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from baton.domain.document import MEDIA_TYPES, DocumentFormat, PageError
 from baton.domain.errors import DocumentUnreadable
-from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+from baton.domain.extracted import BlockKind, ExtractedText, Inspection, TextBlock
 
 PAGES_AT_ONCE = 2
 UNREADABLE = "(unreadable)"
@@ -16,7 +14,7 @@ UNREADABLE = "(unreadable)"
 class PlainTextExtractor:
     """``ports.documents.TextExtractor`` for files that are UTF-8 text, whatever their content type says."""
 
-    def detect(self, body: bytes, name: str, content_type: str) -> DocumentFormat:
+    async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
         try:
             text = body.decode()
         except UnicodeDecodeError:
@@ -25,13 +23,11 @@ class PlainTextExtractor:
             ) from None
         if not text.strip():
             raise DocumentUnreadable(reason="document_empty", detail="The file is empty.")
-        return MEDIA_TYPES[content_type]
-
-    def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
         count = len(_pages(body))
-        return [(first, min(first + PAGES_AT_ONCE - 1, count)) for first in range(1, count + 1, PAGES_AT_ONCE)]
+        parts = ((first, min(first + PAGES_AT_ONCE - 1, count)) for first in range(1, count + 1, PAGES_AT_ONCE))
+        return Inspection(MEDIA_TYPES[content_type], tuple(parts))
 
-    def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+    async def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
         pages = _pages(body)
         blocks: list[TextBlock] = []
         errors: list[PageError] = []

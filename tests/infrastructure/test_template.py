@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from baton.adapters.child_processes import ATTACHMENTS, INGESTION, MIB, QUEUE_SECONDS, ChildLimits
 from baton.adapters.emf import NAMESPACE, SERVICE
 from baton.adapters.webhooks import SECONDS
 from baton.domain.metrics import Metric
@@ -510,3 +511,18 @@ def keys(partition: str, sort: str) -> list[dict[str, str]]:
 
 def referred_in(value: Any) -> set[str]:
     return set(referred(value))
+
+
+@pytest.mark.parametrize(
+    ("function", "limits", "own"),
+    [
+        ("IngestionFunction", INGESTION, 900),
+        ("TurnsFunction", ATTACHMENTS, 500),
+        ("StreamsFunction", ATTACHMENTS, 500),
+    ],
+)
+def test_a_process_that_reads_a_document_leaves_its_function_memory_and_time(
+    stack: Stack, function: str, limits: ChildLimits, own: int
+) -> None:
+    assert stack[function]["MemorySize"] - limits.memory_bytes / MIB >= own
+    assert stack[function]["Timeout"] > QUEUE_SECONDS + 2 * limits.seconds

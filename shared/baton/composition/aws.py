@@ -318,9 +318,9 @@ class AwsPorts(AwsAgentPorts):
 
     @cached_property
     def extractor(self) -> TextExtractor:
-        from baton.adapters.extraction.extractor import Extractor
+        from baton.adapters.text_extractor import ChildProcessExtractor
 
-        return Extractor()
+        return ChildProcessExtractor()
 
     # Queues and connections
 

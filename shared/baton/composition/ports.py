@@ -177,7 +177,7 @@ class Ports(StorePorts, AgentPorts, Protocol):
 
     @property
     def extractor(self) -> TextExtractor:
-        """The extractor of text from documents in this process. Only the pipeline has its libraries."""
+        """The extractor of text from documents. Only functions with its libraries can use it."""
         ...
 
     # Queues and connections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.domain.document import PageError
+from baton.domain.document import DocumentFormat, PageError
 
 
 class BlockKind(StrEnum):
@@ -49,6 +49,15 @@ class ExtractedText:
     """The title that the document gives itself."""
     pages: int | None = None
     page_errors: tuple[PageError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The format of a file, and the parts that are extracted one by one."""
+
+    form: DocumentFormat
+    parts: tuple[tuple[int, int], ...]
+    """Ranges of pages (first, last). Formats without pages have one part, (1, 1)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,8 +122,7 @@ class Ingestion:
         digest = hashlib.sha256(body).hexdigest()
         try:
             _check_content(version, body, digest)
-            form = await off_loop(LARGE, self.extractor.detect, body, version.name, version.content_type)
-            parts = await off_loop(LARGE, self.extractor.parts, body, form)
+            inspection = await self.extractor.inspect(body, version.name, version.content_type)
         except DocumentUnreadable as problem:
             await self._fail(ref, problem.reason, problem.detail)
             return Checked()
@@ -142,7 +141,7 @@ class Ingestion:
             return document.begun(version, self.clock.now())
 
         await self.records.change(ref, begin)
-        return Checked(form, tuple(parts)) if await self._current(ref) is not None else Checked()
+        return Checked(inspection.form, inspection.parts) if await self._current(ref) is not None else Checked()
 
     async def extract(self, ref: DocumentRef, part: Part) -> None:
         """Keep the text of one part."""
@@ -154,7 +153,7 @@ class Ingestion:
             await self._fail(ref, "document_changed", "The content was changed while it was read. Upload it again.")
             return
         try:
-            text = await off_loop(LARGE, self.extractor.extract, body, part.form, part.pages)
+            text = await self.extractor.extract(body, part.form, part.pages)
         except DocumentUnreadable as problem:
             await self._fail(ref, problem.reason, problem.detail)
             return

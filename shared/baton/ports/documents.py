@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from baton.domain.document import Document, DocumentFormat, DocumentRef, IngestionStep
-from baton.domain.extracted import DocumentText, ExtractedText
+from baton.domain.extracted import DocumentText, ExtractedText, Inspection
 from baton.domain.identity import Scope
 from baton.ports.files import Upload
 
@@ -113,23 +113,20 @@ class Ingestions(Protocol):
 
 
 class TextExtractor(Protocol):
-    """Extracts text from files. Implementations are synchronous, CPU-bound and bounded in memory and time.
+    """Extracts text from files, with a bound on memory and time and without harm to the caller.
 
-    Methods raise ``DocumentUnreadable`` (encrypted, empty, without text, a bomb, with macros, mislabelled).
+    Methods raise ``DocumentUnreadable`` for a file that is at fault (encrypted, empty, without text, a bomb, with
+    macros, mislabelled, too complex, too slow) and ``ExtractionUnavailable`` if nothing can be extracted at the moment.
     """
 
-    def detect(self, body: bytes, name: str, content_type: str) -> DocumentFormat:
-        """Return the format that the content has; it must be the announced one or a subset of it."""
-        ...
+    async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
+        """Return the format that the content has, and its parts.
 
-    def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
-        """Divide a file into parts, each a range of pages (first, last), that one invocation can extract.
-
-        Formats without pages have one part, (1, 1).
+        The format must be the announced one or a subset of it.
         """
         ...
 
-    def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+    async def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
         """Return the text of one part. A page that cannot be read is an error of that page."""
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from baton.adapters import s3_files
+from baton.adapters.child_processes import ATTACHMENTS, INGESTION
 from baton.adapters.egress import limits as egress
 from baton.adapters.extraction import pdf
 from baton.adapters.models import attached_file, attachments, file_types
@@ -77,6 +78,9 @@ LIMITS: dict[str, tuple[int, str]] = {
     "branches' stretches of a conversation": (branches.MAX_SEGMENTS, ""),
     "a document": (document.MAX_DOCUMENT_BYTES, "bytes"),
     "pages of a PDF": (pdf.MAX_PAGES, ""),
+    "memory for reading a document": (INGESTION.memory_bytes, "bytes"),
+    "processor time for reading a part of a document": (INGESTION.seconds, "seconds"),
+    "memory for reading a document in a message": (ATTACHMENTS.memory_bytes, "bytes"),
     "sources of documents of an agent": (sources.MAX_SOURCES, ""),
     "pages of a source": (source.MAX_SOURCE_PAGES, ""),
     "a procedure as SKILL.md": (skill_markdown.MAX_BYTES, "bytes"),

@@ -25,6 +25,7 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
+from baton.adapters.text_extractor import ChildProcessExtractor
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.api.a2a.notifying import Notifications
 from baton.api.mcp.caller import McpCaller
@@ -35,6 +36,7 @@ from baton.domain.document import DocumentFormat
 from baton.domain.errors import (
     DocumentUnreadable,
     EmbedderUnavailable,
+    ExtractionUnavailable,
     ModelError,
     ModelRateLimited,
     SearchUnavailable,
@@ -215,6 +217,12 @@ async def a_document_that_ends_the_process_that_reads_it(monkeypatch: pytest.Mon
     reader = ChildProcessReader(module="baton.no_such_module")
     with pytest.raises(DocumentUnreadable):
         await reader.read(b"%PDF-1.4", "a.pdf", DocumentFormat.PDF, seconds=30)
+
+
+@failure(Metric.DOCUMENTS_UNREAD)
+async def a_document_of_knowledge_that_ends_the_process_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ExtractionUnavailable):
+        await ChildProcessExtractor(module="baton.no_such_module").inspect(b"%PDF-1.4", "a.pdf", "application/pdf")
 
 
 @failure(Metric.MODEL_FACTS_LEARNED)

@@ -1,73 +1,131 @@
-"""The program that reads one document in a process of its own: ``python -m baton.adapters.extraction.child``.
+"""The program that works on one document in a process of its own: ``python -m baton.adapters.extraction.child``.
 
-A line of JSON (``name``, ``format``, ``seconds``) and the file come in. Out comes one JSON object: ``text``, ``pages``
-and ``isCut``, or ``reason`` and ``detail`` of a refusal, or the library that is ``missing``. The process bounds its own
-memory and processor time.
+A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``inspect`` or ``extract``),
+what the work needs (``name``, ``contentType``, ``format``, ``part``) and the limits (``memoryBytes``, ``cpuSeconds``,
+``wallSeconds``, and the ``parent`` to end with).
+
+Out comes the line ``ready`` once the limits are set, then a line with a word and a length, and so many bytes of JSON:
+``result``, a ``refusal`` (``reason`` and ``detail``), or the name of the library that is ``missing``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
 
+from baton.adapters.extraction import refusals
+from baton.adapters.extraction.extractor import Extractor
 from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable
 
-MEMORY_BYTES = 512 * 1024 * 1024
-"""Address space. The functions that run turns have 1 GB, and need some 300 MB themselves."""
+ALARM_MARGIN_SECONDS = 5
+"""The parent ends the process first, and knows why."""
+_PARENT_DEATH_SIGNAL = 1
+"""``PR_SET_PDEATHSIG`` of Linux."""
 
 
 def main() -> None:
-    """Answer the task that standard input holds."""
-    # Libraries and loggers that print must not spoil the answer.
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    """Do the task that standard input holds."""
+    # Libraries that print must not spoil the answer.
+    answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    task = json.loads(sys.stdin.buffer.readline())
-    _limit(task["seconds"])
-    try:
-        found = _read(sys.stdin.buffer.read(), task["name"], DocumentFormat(task["format"]))
-    except DocumentUnreadable as problem:
-        found = {"reason": problem.reason, "detail": problem.detail}
-    except MemoryError:
-        found = _too_large()
-    except ImportError as problem:
-        found = {"missing": problem.name}
-    answer.write(json.dumps(found))
+    task: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    _end_with(task["parent"])
+    _limit(task)
+    answer.write(b"ready\n")
+    answer.flush()
+    word, found = _outcome(task, sys.stdin.buffer)
+    # Characters that are no Unicode (lone surrogates) are in no JSON.
+    text = json.dumps(found, ensure_ascii=False, default=_fields, separators=(",", ":"))
+    content = text.encode("utf-8", "replace")
+    answer.write(b"%s %d\n" % (word, len(content)))
+    answer.write(content)
     answer.flush()
     # Without the libraries' own ends, which may crash and take time.
     os._exit(0)
 
 
-def _read(body: bytes, name: str, form: DocumentFormat) -> dict[str, object]:
-    from baton.adapters.extraction import whole_document
+def _outcome(task: Mapping[str, Any], file: BinaryIO) -> tuple[bytes, object]:
+    try:
+        return b"result", _done(task, file.read())
+    except DocumentUnreadable as problem:
+        return b"refusal", _refusal(problem)
+    except ModuleNotFoundError as problem:
+        return b"missing", problem.name or "?"
+    except (MemoryError, ImportError):  # a library that finds no memory to be loaded into
+        return b"refusal", _refusal(refusals.too_complex())
+    except Exception as problem:  # noqa: BLE001 - the parent logs it
+        return b"refusal", _refusal(refusals.damaged(), problem)
 
-    found = whole_document.read(body, name, form)
-    return {"text": found.text, "pages": found.pages, "isCut": found.is_cut}
+
+def _done(task: Mapping[str, Any], body: bytes) -> object:
+    match task["work"]:
+        case "read":
+            from baton.adapters.extraction import whole_document
+
+            return whole_document.read(body, task["name"], DocumentFormat(task["format"]))
+        case "inspect":
+            return Extractor().inspect(body, task["name"], task["contentType"])
+    first, last = task["part"]
+    return Extractor().extract(body, DocumentFormat(task["format"]), (first, last))
 
 
-def _too_large() -> dict[str, object]:
-    from baton.adapters.extraction import refusals
-
-    problem = refusals.bomb()
-    return {"reason": problem.reason, "detail": problem.detail}
+def _refusal(problem: DocumentUnreadable, cause: BaseException | None = None) -> dict[str, object]:
+    return {"reason": problem.reason, "detail": problem.detail, "cause": _place_of(cause or problem.__cause__)}
 
 
-def _limit(seconds: int) -> None:
+def _place_of(cause: BaseException | None) -> str | None:
+    """Return the kind of an error and the place in the code. Its message may quote the document."""
+    if cause is None:
+        return None
+    frames = traceback.extract_tb(cause.__traceback__)[-3:]
+    places = (f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return " ".join((type(cause).__name__, *places))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    # As `dataclasses.asdict` does, which copies deeply and takes ten times as long.
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent dies, however that happens."""
+    if sys.platform != "linux":  # elsewhere, the alarm ends it
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before
+        os._exit(1)
+
+
+def _limit(task: Mapping[str, Any]) -> None:
+    """Bound what the process may take. The kernel enforces it, also inside libraries that never return."""
     try:
         import resource
     except ImportError:  # there is none on Windows
         return
-    for limit, value in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
+    seconds = task["cpuSeconds"]
+    limits = {
+        resource.RLIMIT_AS: (task["memoryBytes"], task["memoryBytes"]),
+        resource.RLIMIT_CPU: (seconds, seconds + 1),  # the first sends a signal of its own, the second kills
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_FSIZE: (0, 0),
+        resource.RLIMIT_NPROC: (0, 0),
+    }
+    for limit, values in limits.items():
         try:
-            resource.setrlimit(limit, (value, value))
+            resource.setrlimit(limit, values)
         except (ValueError, OSError):  # macOS knows no limit of the address space
             continue
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(task["wallSeconds"] + ALARM_MARGIN_SECONDS)
 
 
 if __name__ == "__main__":

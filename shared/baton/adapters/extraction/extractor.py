@@ -1,18 +1,14 @@
-"""Extraction of text from documents."""
+"""Extraction of text from documents, in the process of the caller. The program ``child`` is what calls it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from aws_lambda_powertools import Logger
-
 from baton.adapters.extraction import detection, refusals
 from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable
-from baton.domain.extracted import ExtractedText
-
-logger = Logger(child=True)
+from baton.domain.extracted import ExtractedText, Inspection
 
 PAGES_AT_ONCE = 20
 """Pages of a PDF, or slides, in one part: some seconds, even if each has tables."""
@@ -20,17 +16,25 @@ SHEETS_AT_ONCE = 4
 
 
 class Extractor:
-    """``TextExtractor``. The libraries of a format are loaded with its first document."""
+    """Reads files of all formats. The libraries of a format are loaded with its first document.
+
+    Methods raise ``DocumentUnreadable``.
+    """
+
+    def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
+        """Return the format that the content has, and its parts."""
+        form = self.detect(body, name, content_type)
+        return Inspection(form, tuple(self.parts(body, form)))
 
     def detect(self, body: bytes, name: str, content_type: str) -> DocumentFormat:
         return detection.detect(body, name, content_type)
 
     def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
-        with _damages(form):
+        with _damages():
             return self._parts(body, form)
 
     def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
-        with _damages(form):
+        with _damages():
             return self._extract(body, form, part)
 
     def _parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
@@ -89,13 +93,11 @@ def _ranges(pages: int, at_once: int) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def _damages(form: DocumentFormat) -> Iterator[None]:
+def _damages() -> Iterator[None]:
     """Refuse a file as damaged if a library fails in the block."""
     try:
         yield
     except (DocumentUnreadable, MemoryError, ImportError):
         raise
-    except Exception:  # libraries raise anything for files that are not as they should be
-        # The file is at fault, and its uploader is told: nothing for an operator to see to.
-        logger.info("a document could not be read", format=form.value, exc_info=True)
-        raise refusals.damaged() from None
+    except Exception as error:  # libraries raise anything for files that are not as they should be
+        raise refusals.damaged() from error

@@ -75,3 +75,18 @@ def too_deep() -> DocumentUnreadable:
     return DocumentUnreadable(
         reason="document_too_deep", detail="The elements of the document are nested too deeply to be read."
     )
+
+
+def too_complex() -> DocumentUnreadable:
+    return DocumentUnreadable(
+        reason="document_too_complex",
+        detail="Reading the document takes more memory than there is, or ends the program that reads it. "
+        "Divide it into several, or save it in a simpler format.",
+    )
+
+
+def too_slow() -> DocumentUnreadable:
+    return DocumentUnreadable(
+        reason="document_too_slow",
+        detail="Reading the document takes too long. Divide it into several, or save it in a simpler format.",
+    )

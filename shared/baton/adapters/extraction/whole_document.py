@@ -22,12 +22,12 @@ def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
     """
     extractor = Extractor()
     media_type = next(media_type for media_type, each in MEDIA_TYPES.items() if each is form)
-    extractor.detect(body, name, media_type)
+    inspection = extractor.inspect(body, name, media_type)
     pieces: list[str] = []
     length = 0
     pages = None
     has_text = False
-    for part in extractor.parts(body, form):
+    for part in inspection.parts:
         extracted = extractor.extract(body, form, part)
         pages = extracted.pages
         has_text = has_text or bool(extracted.blocks)

@@ -53,6 +53,14 @@ class WrongEmbeddings(EmbedderUnavailable):
         )
 
 
+class ExtractionUnavailable(BatonError):
+    """No process can be started that reads a document, or something other than the document has ended it."""
+
+    code, status, retryable = "extraction_unavailable", 503, True
+    title = "Documents cannot be read at the moment"
+    detail = "Documents cannot be read at the moment. Please try again."
+
+
 class PiiDetectorUnavailable(BatonError):
     """The detector of personal data does not answer, or refuses."""
 

@@ -1,0 +1,256 @@
+"""Processes that each read one document, which may exhaust, hang or crash them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import IO, Annotated, Any, TypeVar
+
+from aws_lambda_powertools import Logger
+from pydantic import BaseModel, StringConstraints, TypeAdapter, ValidationError
+
+from baton.adapters.extraction import refusals
+from baton.domain.errors import BatonError, DocumentUnreadable, ExtractionUnavailable
+from baton.domain.metrics import Metric, count
+
+CHILD = "baton.adapters.extraction.child"
+MIB = 1024 * 1024
+QUEUE_SECONDS = 240.0
+"""How long a document waits for its turn. There is a queue only where functions share a process (local cloud)."""
+_INHERITED = ("LD_LIBRARY_PATH", "PATH", "SYSTEMROOT")
+"""Variables that the interpreter needs. All others, credentials above all, are kept from the process."""
+_PIECE = 256 * 1024
+_HEADER = re.compile(rb"([a-z]+) ([0-9]{1,12})")
+_MAX_HEADER = 64
+_SLOW = {getattr(signal, name, None) for name in ("SIGXCPU", "SIGALRM")}
+_FROM_OUTSIDE = {getattr(signal, name, None) for name in ("SIGTERM", "SIGINT", "SIGHUP")}
+
+T = TypeVar("T")
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildLimits:
+    """What one process may take."""
+
+    memory_bytes: int
+    """Address space. The function has its own memory besides, for itself, the document and its text."""
+    seconds: int
+    """Processor time, and half of the time by the clock."""
+    answer_bytes: int
+
+
+INGESTION = ChildLimits(memory_bytes=2048 * MIB, seconds=120, answer_bytes=128 * MIB)
+"""Of one step of a document. The function has 3,008 MB and, for its steps, ten minutes."""
+ATTACHMENTS = ChildLimits(memory_bytes=512 * MIB, seconds=30, answer_bytes=4 * MIB)
+"""Of one document in a message. The functions that run turns have 1,024 MB."""
+
+
+class ChildProcesses:
+    """Runs the program ``module`` once for each document: the oldest first, ``at_once`` at the same time."""
+
+    def __init__(self, limits: ChildLimits, at_once: int, ended: Metric, module: str = CHILD) -> None:
+        """``ended`` counts documents whose process ended without an answer, or could not be started."""
+        self._limits = limits
+        self._ended = ended
+        self._module = module
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="documents")
+
+    async def run(self, answer: type[T], task: Mapping[str, Any], body: bytes, *, seconds: float | None = None) -> T:
+        """Return the answer to ``task`` about the file ``body``. A caller that is cancelled ends the process.
+
+        ``seconds`` bounds the time by the clock, with the wait for the document's turn.
+
+        Raises ``DocumentUnreadable`` if the file is at fault, which includes that it ends its process, and
+        ``ExtractionUnavailable`` if no process can be started, or if something else has ended it.
+        """
+        now = time.monotonic()
+        reading = _Reading(
+            self._module,
+            task,
+            self._limits,
+            self._ended,
+            start_by=now + QUEUE_SECONDS,
+            end_by=now + seconds if seconds is not None else math.inf,
+        )
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._threads, copy_context().run, reading.run, answer, body)
+        except asyncio.CancelledError:
+            reading.stop()
+            raise
+
+
+@dataclass
+class _Reading:
+    """The reading of one document, which blocks its thread."""
+
+    module: str
+    task: Mapping[str, Any]
+    limits: ChildLimits
+    ended: Metric
+    start_by: float
+    end_by: float
+    _process: subprocess.Popen[bytes] | None = None
+    _is_stopped: bool = False
+    _is_late: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, answer: type[T], body: bytes) -> T:
+        now = time.monotonic()
+        seconds = min(2.0 * self.limits.seconds, self.end_by - now)
+        if now >= self.start_by or seconds <= 0:
+            raise ExtractionUnavailable
+        try:
+            output, status = self._exchange(body, seconds)
+        except (OSError, RuntimeError) as error:  # no memory, too many processes or threads
+            logger.warning("no process can be started that reads a document", exc_info=True)
+            count(self.ended)
+            raise ExtractionUnavailable from error
+        return self._result(answer, output, status, len(body))
+
+    def _exchange(self, body: bytes, seconds: float) -> tuple[bytearray, int]:
+        """Return what the process has written, and its status."""
+        with self._lock:
+            if self._is_stopped:
+                raise ExtractionUnavailable
+            self._process = process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
+                # Without packages of the user, files of the working directory, and writing of bytecode.
+                [sys.executable, "-S", "-s", "-P", "-B", "-m", self.module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=_environment(),
+                start_new_session=True,  # an interrupt from the keyboard is for the parent
+            )
+        clock = threading.Timer(seconds, self._end_late)
+        writer = threading.Thread(target=_write, args=(process.stdin, self._header(seconds), body), daemon=True)
+        with process:
+            try:
+                clock.start()
+                writer.start()
+                return _read(process.stdout, self.limits.answer_bytes), _status(process)
+            finally:
+                process.kill()
+                clock.cancel()
+                if writer.ident is not None:
+                    writer.join()
+
+    def _header(self, seconds: float) -> bytes:
+        limits = {
+            "memoryBytes": self.limits.memory_bytes,
+            "cpuSeconds": self.limits.seconds,
+            "wallSeconds": math.ceil(seconds),
+            "parent": os.getpid(),
+        }
+        return json.dumps({**self.task, **limits}).encode() + b"\n"
+
+    def _result(self, answer: type[T], output: bytearray, status: int, size: int) -> T:
+        is_ready, word, content = _parsed(output)
+        try:
+            if word == b"result":
+                return TypeAdapter(answer).validate_json(content)
+            if word == b"missing":
+                logger.error("a library that reads documents is missing", library=json.loads(content))
+                raise DocumentUnreadable("Documents of this type cannot be read here.")
+            refusal = _Refusal.model_validate_json(content) if word == b"refusal" else None
+        except ValidationError:
+            refusal = None
+        if refusal is not None:
+            logger.info("a document was refused", reason=refusal.reason, cause=refusal.cause, bytes=size)
+            raise DocumentUnreadable(refusal.detail, reason=refusal.reason)
+        if len(content) > self.limits.answer_bytes:
+            raise refusals.too_long()
+        if self._is_stopped:
+            raise ExtractionUnavailable
+        problem = self._failure(status, is_ready=is_ready)
+        reason = problem.reason if isinstance(problem, DocumentUnreadable) else problem.code
+        logger.warning(
+            "a document ended the process that read it",
+            work=self.task["work"],
+            status=status,
+            reason=reason,
+            bytes=size,
+        )
+        count(self.ended)
+        raise problem
+
+    def _failure(self, status: int, *, is_ready: bool) -> BatonError:
+        """Return why there is no answer."""
+        if self._is_late or -status in _SLOW:
+            return refusals.too_slow()
+        if not is_ready or -status in _FROM_OUTSIDE:
+            return ExtractionUnavailable()
+        # Libraries in C and Rust abort if they find no memory, and a kernel without memory kills.
+        return refusals.too_complex() if status < 0 else refusals.damaged()
+
+    def _end_late(self) -> None:
+        self._is_late = True
+        if self._process is not None:
+            self._process.kill()
+
+    def stop(self) -> None:
+        """End the process, and start none."""
+        with self._lock:
+            self._is_stopped = True
+            if self._process is not None:
+                self._process.kill()
+
+
+class _Refusal(BaseModel):
+    reason: Annotated[str, StringConstraints(pattern=r"^document_[a-z_]{1,40}$")]
+    detail: Annotated[str, StringConstraints(max_length=500)]
+    cause: Annotated[str, StringConstraints(max_length=500)] | None
+
+
+def _write(pipe: IO[bytes] | None, header: bytes, body: bytes) -> None:
+    with suppress(OSError):  # the process has ended, or needs no more than it has read
+        if pipe is not None:
+            pipe.write(header)
+            pipe.write(body)
+            pipe.close()
+
+
+def _read(pipe: IO[bytes] | None, limit: int) -> bytearray:
+    """Return all that comes, or a little more than ``limit``."""
+    output = bytearray()
+    while pipe is not None and len(output) <= limit + _MAX_HEADER and (piece := os.read(pipe.fileno(), _PIECE)):
+        output += piece
+    return output
+
+
+def _parsed(output: bytearray) -> tuple[bool, bytes, bytearray]:
+    """Return whether the process was ready, the word of its answer, and the rest. No word: the answer is incomplete."""
+    lines = bytes(output[:_MAX_HEADER]).split(b"\n")
+    header = _HEADER.fullmatch(lines[1]) if len(lines) > 2 and lines[0] == b"ready" else None
+    if header is None:
+        return lines[0] == b"ready", b"", output
+    del output[: len(lines[0]) + len(lines[1]) + 2]  # in place, because it may be large
+    return True, header[1] if len(output) == int(header[2]) else b"", output
+
+
+def _status(process: subprocess.Popen[bytes]) -> int:
+    """Return the status of a process that has written all. One that only closed its output is not waited for."""
+    try:
+        return process.wait(1.0)
+    except subprocess.TimeoutExpired:
+        return 0
+
+
+def _environment() -> Mapping[str, str]:
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return inherited | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
