@@ -17,6 +17,9 @@ from baton_local.stack import FunctionDefinition
 
 DEMO_MODEL = "baton-demo"
 
+RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 2
+"""Runs of a pipeline at the same time. All compute on this machine, so more of them would only slow each other."""
+
 DEVELOPERS_CHOICE = (
     "BATON_AGENTS_DIR",
     "BATON_ALLOWED_HOSTS",
@@ -96,6 +99,7 @@ def variables(
     merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
     merged["BATON_SEARCH_URL"] = search_url
     merged["BATON_PIPELINES_SINCE"] = datetime.now(UTC).isoformat()  # executions end with the process
+    merged |= {"BATON_PIPELINES_AT_ONCE": str(RUNS_AT_ONCE), "BATON_PIPELINES_OF_TENANT": str(RUNS_OF_TENANT)}
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:

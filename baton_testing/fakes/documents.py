@@ -171,14 +171,19 @@ class FakeIngestions:
     started: list[tuple[DocumentRef, int]] = field(default_factory=list)
     failure: Exception | None = None
     """What starting comes to."""
+    pending: set[DocumentRef] = field(default_factory=set)
+    """Versions whose runs wait for others or are in progress."""
     _names: set[tuple[DocumentRef, int, datetime]] = field(default_factory=set)
 
-    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime) -> None:
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
         if self.failure is not None:
             raise self.failure
         if (ref, attempt, created_at) not in self._names:
             self._names.add((ref, attempt, created_at))
             self.started.append((ref, attempt))
+
+    async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        return ref in self.pending
 
 
 def _kept(document: Document) -> Document:

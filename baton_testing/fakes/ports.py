@@ -11,11 +11,13 @@ from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.model_providers import Provider
+from baton.domain.pipelines import PipelineLimits
 from baton.domain.prices import NO_PRICES, Prices
 from baton.domain.source_rules import SourceRules
 from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.title_source import TitleSource
 from baton.memory.recall.recall import DEADLINE
+from baton.pipelines.admission import Admission
 from baton.ports.a2a_tasks import A2ATasks
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.agent_client import AgentClient
@@ -80,6 +82,7 @@ from baton_testing.fakes.erasure import (
 from baton_testing.fakes.feedback import FakeFeedback
 from baton_testing.fakes.files import FakeFiles
 from baton_testing.fakes.mcp_calls import FakeMcpCalls
+from baton_testing.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from baton_testing.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
 from baton_testing.fakes.search_index import FakeSearchIndex
 from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
@@ -156,6 +159,8 @@ class FakePorts:
     retentions: Retentions = field(default_factory=FakeRetentions)
     forget_wait_seconds: float = 960.0
     pipelines_since: datetime | None = None
+    admission: Admission = None  # type: ignore[assignment]
+    """One that begins every run at once, unless given: it needs the clock."""
     lease_times: LeaseTimes = USUAL_TIMES
     catalog: AgentCatalog = field(default_factory=FakeAgentCatalog)
     agent_definitions: AgentDefinitions = field(default_factory=FakeAgentDefinitions)
@@ -178,6 +183,9 @@ class FakePorts:
         self.verifier = self.verifier or OpenVerifier(self.clock)
         if self.feedback is None and isinstance(self.store, FakeThreadStore):
             self.feedback = FakeFeedback(self.store)
+        self.admission = self.admission or Admission(
+            FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits()
+        )
         self.mcp_calls = self.mcp_calls or FakeMcpCalls(self.clock)
         self.time_zones = self.time_zones or FakeTimeZones(self.clock)
 

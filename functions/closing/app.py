@@ -11,11 +11,13 @@ from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
 from baton.domain.identity import Scope
+from baton.domain.pipelines import Pipeline
 from baton.memory.episodes.session_closing import ClosingStep
 
 logger = Logger()
 closing = composition.closing()  # built once per execution environment
 learning = composition.session_learning()
+admission = composition.admission()
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -31,10 +33,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     scope = Scope(session["tenantId"], session["userId"])
     if event["step"] == "fail":
         event_loop.run(closing.give_up(scope, thread_id, number))
+        event_loop.run(admission.ended(Pipeline.CLOSING, session["subject"]))
         return {"status": "failed"}
     if event["step"] == "learn":
         return {"started": event_loop.run(learning.catch_up(scope, thread_id, number))}
-    episode = event_loop.run(closing.run(ClosingStep(event["step"]), scope, thread_id, number))
+    step = ClosingStep(event["step"])
+    episode = event_loop.run(closing.run(step, scope, thread_id, number))
+    if step is ClosingStep.COMPLETE:
+        event_loop.run(admission.ended(Pipeline.CLOSING, session["subject"]))
     if episode is None:
         return {"status": "deleted"}
     return {"status": episode.status.value, "missing": [part.value for part in episode.missing]}

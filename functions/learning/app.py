@@ -12,9 +12,11 @@ from baton.composition import event_loop
 from baton.composition.metrics import counted
 from baton.domain.capture import CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.identity import Scope
+from baton.domain.pipelines import Pipeline
 
 logger = Logger()
 learning = composition.learning()  # built once per execution environment
+admission = composition.admission()
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -31,8 +33,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     ref = CaptureRef(task["threadId"], task["agentId"], task["firstOrdinal"], task["endOrdinal"])
     if event["step"] == "fail":
         event_loop.run(learning.give_up(scope, ref))
+        event_loop.run(admission.ended(Pipeline.CAPTURE, task["subject"]))
         return {"status": CaptureStatus.FAILED.value, "goesOn": False}
     capture = event_loop.run(learning.run(CaptureStep(event["step"]), scope, ref))
-    if capture is None:
-        return {"status": "deleted", "goesOn": False}
-    return {"status": capture.status.value, "goesOn": not capture.is_settled}
+    goes_on = capture is not None and not capture.is_settled
+    if not goes_on:
+        event_loop.run(admission.ended(Pipeline.CAPTURE, task["subject"]))
+    return {"status": capture.status.value if capture is not None else "deleted", "goesOn": goes_on}

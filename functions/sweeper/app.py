@@ -22,6 +22,7 @@ logger = Logger()
 sweeper = composition.sweeper()  # built once per execution environment
 retention = composition.retention_runs()
 ingestions = composition.ingestion_starts()
+admission = composition.admission()
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -31,4 +32,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
     report = asdict(event_loop.run(sweeper.sweep(seconds=seconds)))
     documents = event_loop.run(ingestions.resume(seconds=DOCUMENT_SECONDS))
-    return {**report, "retentions": event_loop.run(retention.start_due()), "documents": documents}
+    begun = event_loop.run(admission.admit_all())
+    return {**report, "retentions": event_loop.run(retention.start_due()), "documents": documents, "runs": begun}

@@ -14,12 +14,16 @@ import httpx
 import pytest
 
 from baton.adapters.dynamodb.documents import DynamoDocuments
+from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_documents import S3Documents
 from baton.adapters.s3_files import s3_client
-from baton.adapters.step_functions import StepFunctionsIngestions
+from baton.adapters.step_functions import StepFunctionsExecutions
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
+from baton.domain.pipelines import Pipeline, PipelineLimits
+from baton.pipelines.admission import Admission
+from baton.pipelines.starts import AdmittedIngestions
 from baton.ports.clock import SystemClock
 from baton.ports.files import Upload
 from baton_local.engines.clients import client
@@ -37,7 +41,7 @@ class Desk:
 
     store: DynamoDocuments
     files: S3Documents
-    ingestions: StepFunctionsIngestions
+    ingestions: AdmittedIngestions
     scope: Scope
 
     async def create(self, name: str, content_type: str, body: bytes) -> tuple[Document, Upload]:
@@ -70,7 +74,7 @@ class Desk:
         while (deleted := await self.store.save(self.scope, (await self.get(document)).deleted(CLOCK.now()))) is None:
             pass
         ref = DocumentRef(self.scope.tenant_id, AGENT, document.id, 1)
-        await self.ingestions.start(ref, attempt=deleted.attempt, created_at=deleted.created_at)
+        await self.ingestions.start(ref, attempt=deleted.attempt, created_at=deleted.created_at, removes=True)
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 if await self.store.get(self.scope, AGENT, document.id) is None:
@@ -85,10 +89,13 @@ def desk(demo_cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         monkeypatch.setenv(name, here[name])
     table, s3 = client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), s3_client(here["AWS_ENDPOINT_URL_S3"])
     machines = client("stepfunctions", here["AWS_ENDPOINT_URL"])
+    items = Table.of(table, here["BATON_TABLE"])
+    arn = here["BATON_INGEST_DOCUMENT_ARN"]
+    executions = StepFunctionsExecutions(machines, {Pipeline.INGESTION: lambda: arn})
     yield Desk(
-        DynamoDocuments(Table.of(table, here["BATON_TABLE"])),
+        DynamoDocuments(items),
         S3Documents(s3, here["BATON_BUCKET"], CLOCK),
-        StepFunctionsIngestions(machines, here["BATON_INGEST_DOCUMENT_ARN"]),
+        AdmittedIngestions(Admission(DynamoPipelineQueue(items), executions, CLOCK, PipelineLimits())),
         Scope(f"t-{uuid.uuid4().hex}", "ada"),
     )
     for each in (table, s3, machines):

@@ -37,7 +37,7 @@ ALLOWED = {
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
     "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS | CLOSE,
-    "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE,
+    "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE | CLOSE,
     "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
     "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
@@ -177,14 +177,18 @@ def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
     assert not any(indexes(function) for function in set(ALLOWED) - lists - due)
 
 
+BY_NAME = {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName"}
+"""References in an ARN that is made of a name: the machine that the function belongs to."""
 STARTED = {
     "TurnsFunction": {"CaptureProcedure", "CloseSession"},
     "DeadTurnsFunction": {"CloseSession"},
     "StreamsFunction": {"CaptureProcedure", "CloseSession"},
     "HttpFunction": {"CloseSession", "ForgetUser", "IngestDocument"},  # an imported session is closed at once
-    "ClosingFunction": {"CaptureProcedure"},  # of tasks whose capture was not started during the session
-    "SweeperFunction": {"CloseSession", "ForgetUser", "IngestDocument"},
-    "IngestionFunction": {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName"},  # by its name
+    # Of tasks whose capture was not started during the session, and the next session's closing.
+    "ClosingFunction": {"CaptureProcedure", *BY_NAME},
+    "LearningFunction": BY_NAME,
+    "SweeperFunction": {"CaptureProcedure", "CloseSession", "ForgetUser", "IngestDocument"},
+    "IngestionFunction": BY_NAME,
 }
 """The state machines that functions start."""
 
@@ -199,14 +203,25 @@ def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
     assert {function: started(function) for function in ALLOWED if started(function)} == STARTED
 
 
-def test_ingestion_starts_its_own_state_machine_by_the_name_that_this_has(stack: Stack) -> None:
-    name = stack["IngestDocument"]["StateMachineName"]["Fn::Sub"]
+@pytest.mark.parametrize(
+    ("function", "machine", "variable"),
+    [
+        ("IngestionFunction", "IngestDocument", "BATON_INGEST_DOCUMENT_ARN"),
+        ("ClosingFunction", "CloseSession", "BATON_CLOSE_SESSION_ARN"),
+        ("LearningFunction", "CaptureProcedure", "BATON_CAPTURE_PROCEDURE_ARN"),
+    ],
+)
+def test_a_function_starts_its_own_state_machine_by_the_name_that_this_has(
+    stack: Stack, function: str, machine: str, variable: str
+) -> None:
+    name = stack[machine]["StateMachineName"]["Fn::Sub"]
     (statement,) = [
-        item for item in stack.statements(stack.role_of("IngestionFunction")) if set(item["Action"]) == CLOSE
+        item
+        for item in stack.statements(stack.role_of(function))
+        if set(item["Action"]) == CLOSE and "Fn::Sub" in text(item["Resource"])
     ]
     assert text(statement["Resource"]).endswith(f':stateMachine:{name}"}}]')
-    arn = stack["IngestionFunction"]["Environment"]["Variables"]["BATON_INGEST_DOCUMENT_ARN"]
-    assert [arn] == statement["Resource"]
+    assert [stack[function]["Environment"]["Variables"][variable]] == statement["Resource"]
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,8 @@ def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack)
 @pytest.mark.parametrize(
     ("variable", "functions"),
     [
-        ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
+        ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper", "Closing"}),
+        ("BATON_CAPTURE_PROCEDURE_ARN", {"Turns", "Streams", "Sweeper", "Closing", "Learning"}),
         ("BATON_INGEST_DOCUMENT_ARN", {"Http", "Ingestion", "Sweeper"}),
         ("BATON_SOURCE_PREFIXES", {"Http", "Ingestion"}),
         ("BATON_FORGET_USER_ARN", {"Streams", "Http", "Sweeper"}),

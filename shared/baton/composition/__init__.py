@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from baton.knowledge.ingestion_starts import IngestionStarts
     from baton.knowledge.source_refresh import SourceRefreshes
     from baton.memory.episodes.session_closing import SessionClosing
+    from baton.pipelines.admission import Admission
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.retention import RetentionRuns
     from baton.procedures.learning import SessionLearning
@@ -76,6 +77,11 @@ def session_learning() -> SessionLearning:
 def learning() -> ProcedureCapture:
     """Return the pipeline that makes procedures of completed tasks."""
     return deployed().procedures.capture
+
+
+def admission() -> Admission:
+    """Return the admission of the pipelines' runs."""
+    return deployed_ports().admission
 
 
 def ingestion() -> IngestionEvents:

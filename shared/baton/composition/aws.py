@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from baton.domain.source_rules import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.title_source import TitleSource
+    from baton.pipelines.admission import Admission
     from baton.ports.announcements import Announcements
     from baton.ports.captures import Captures, CaptureStore
     from baton.ports.connections import Connections
@@ -219,11 +220,9 @@ class AwsPorts(AwsAgentPorts):
 
     @cached_property
     def captures(self) -> Captures:
-        from baton.adapters.aws import client
-        from baton.adapters.step_functions import StepFunctionsCaptures
-        from baton.settings.pipelines import CaptureSettings
+        from baton.pipelines.starts import AdmittedCaptures
 
-        return StepFunctionsCaptures(client("stepfunctions"), CaptureSettings().capture_procedure_arn)
+        return AdmittedCaptures(self.admission)
 
     @cached_property
     def announcements(self) -> Announcements:
@@ -281,7 +280,7 @@ class AwsPorts(AwsAgentPorts):
 
         return ForgettingWaitSettings().wait_seconds
 
-    # Ingestion
+    # Pipelines
 
     @cached_property
     def pipelines_since(self) -> datetime | None:
@@ -290,12 +289,32 @@ class AwsPorts(AwsAgentPorts):
         return PipelineSettings().since
 
     @cached_property
-    def ingestions(self) -> Ingestions:
+    def admission(self) -> Admission:
         from baton.adapters.aws import client
-        from baton.adapters.step_functions import StepFunctionsIngestions
-        from baton.settings.pipelines import IngestionSettings
+        from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
+        from baton.adapters.step_functions import StepFunctionsExecutions
+        from baton.domain.pipelines import Pipeline
+        from baton.pipelines.admission import Admission
+        from baton.settings.pipelines import CaptureSettings, ClosingSettings, IngestionSettings, PipelineSettings
 
-        return StepFunctionsIngestions(client("stepfunctions"), IngestionSettings().ingest_document_arn)
+        executions = StepFunctionsExecutions(
+            client("stepfunctions"),
+            {
+                Pipeline.CLOSING: lambda: ClosingSettings().close_session_arn,
+                Pipeline.CAPTURE: lambda: CaptureSettings().capture_procedure_arn,
+                Pipeline.INGESTION: lambda: IngestionSettings().ingest_document_arn,
+            },
+        )
+        limits = PipelineSettings().limits
+        return Admission(DynamoPipelineQueue(self.table), executions, self.clock, limits, self.pipelines_since)
+
+    # Ingestion
+
+    @cached_property
+    def ingestions(self) -> Ingestions:
+        from baton.pipelines.starts import AdmittedIngestions
+
+        return AdmittedIngestions(self.admission)
 
     @cached_property
     def source_rules(self) -> SourceRules:
@@ -373,11 +392,9 @@ class AwsPorts(AwsAgentPorts):
 
     @cached_property
     def closings(self) -> Closings:
-        from baton.adapters.aws import client
-        from baton.adapters.step_functions import StepFunctionsClosings
-        from baton.settings.pipelines import ClosingSettings
+        from baton.pipelines.starts import AdmittedClosings
 
-        return StepFunctionsClosings(client("stepfunctions"), ClosingSettings().close_session_arn)
+        return AdmittedClosings(self.admission)
 
     @cached_property
     def connections(self) -> Connections:

@@ -38,7 +38,7 @@ class KnowledgeUseCases:
         """Handles stored documents, and the steps of their pipeline."""
         from baton.entry.ingestion_events import IngestionEvents
 
-        return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning)
+        return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning, self.ports.admission)
 
     @cached_property
     def ingestion_starts(self) -> IngestionStarts:

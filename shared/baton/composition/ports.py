@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from baton.domain.source_rules import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.title_source import TitleSource
+    from baton.pipelines.admission import Admission
     from baton.ports.announcements import Announcements
     from baton.ports.captures import Captures, CaptureStore
     from baton.ports.connections import Connections
@@ -158,6 +159,11 @@ class Ports(StorePorts, AgentPorts, Protocol):
     @property
     def pipelines_since(self) -> datetime | None:
         """When the engine of the pipelines began, if what ran in it before has ended."""
+        ...
+
+    @property
+    def admission(self) -> Admission:
+        """Admission of the pipelines' runs."""
         ...
 
     @property

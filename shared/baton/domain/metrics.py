@@ -89,6 +89,8 @@ class Metric(StrEnum):
     """Runs of the closing pipeline that left an episode without its summary, its facts or its place in the index."""
     DOCUMENTS_FAILED = "DocumentsFailed"
     """Versions of documents that could not be processed, other than for what is wrong with their content."""
+    RUNS_NOT_ADMITTED = "RunsNotAdmitted"
+    """Ends of background runs after which the next one did not begin. The sweeper begins it later."""
     AUDIT_RECORDS_LOST = "AuditRecordsLost"
     """Audit records that could not be written."""
     SOURCE_FAILURES = "SourceFailures"

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.document import DocumentFormat, DocumentRef
+from baton.domain.pipelines import Pipeline
 from baton.knowledge.cleaning import Cleaning
 from baton.knowledge.ingestion import Ingestion, Part
 from baton.knowledge.ingestion_starts import IngestionStarts
+from baton.pipelines.admission import Admission
 
 Event = Mapping[str, Any]
 
@@ -21,6 +23,7 @@ class IngestionEvents:
     starts: IngestionStarts
     ingestion: Ingestion
     cleaning: Cleaning
+    admission: Admission
 
     async def stored(self, event: Event) -> dict[str, Any]:
         """Start the pipeline for the object of an "Object Created" event of S3."""
@@ -29,6 +32,13 @@ class IngestionEvents:
 
     async def step(self, event: Event) -> dict[str, Any]:
         """Carry out a step of the state machine. Unknown ones raise ``ValueError``."""
+        answer = await self._step(event)
+        # What remains is to remove files when no worker can be alive. That computes nothing.
+        if event["step"] in ("check", "clean") and answer["next"] in ("done", "wait"):
+            await self.admission.ended(Pipeline.INGESTION, event["document"]["subject"])
+        return answer
+
+    async def _step(self, event: Event) -> dict[str, Any]:
         ref = document_of(event)
         match event["step"]:
             case "check":

@@ -133,7 +133,7 @@ class Documents:
         """
         document = await self._marked_deleted(scope, agent_id, document_id, source_id)
         ref = DocumentRef(scope.tenant_id, agent_id, document_id, document.latest.number)
-        await self._ingestions.start(ref, attempt=document.attempt, created_at=document.created_at)
+        await self._ingestions.start(ref, attempt=document.attempt, created_at=document.created_at, removes=True)
         return document
 
     async def _marked_deleted(self, scope: Scope, agent_id: str, document_id: str, source_id: str | None) -> Document:

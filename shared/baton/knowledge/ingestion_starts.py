@@ -74,12 +74,28 @@ class IngestionStarts:
             starts = is_dead or progressed <= now
             return _again(document, now) if starts else replace(document, check_at=progressed)
 
+        if await self._is_pending(ref):
+            await self.records.change(ref, lambda document: replace(document, check_at=self.clock.now() + STEP_WAIT))
+            return False
         document = await self.records.change(ref, looked_at)
         if document is None or not starts:
             return False
         newest = replace(ref, version=document.latest.number)
-        await self.ingestions.start(newest, attempt=document.attempt, created_at=document.created_at)
+        await self.ingestions.start(
+            newest,
+            attempt=document.attempt,
+            created_at=document.created_at,
+            removes=document.deleted_at is not None,
+        )
         return True
+
+    async def _is_pending(self, ref: DocumentRef) -> bool:
+        """Return whether the newest version's pipeline waits for others or is in progress."""
+        document = await self.records.get(ref)
+        if document is None or document.deleted_at is not None:
+            return False
+        newest = replace(ref, version=document.latest.number)
+        return await self.ingestions.is_pending(newest, created_at=document.created_at)
 
     def _due_before(self) -> datetime:
         """Return until when documents must be due to be looked at: with all that an engine that ended left behind."""

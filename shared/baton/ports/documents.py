@@ -103,12 +103,17 @@ MAX_STORED_BYTES = 128 * 1024 * 1024
 class Ingestions(Protocol):
     """Starts the pipeline that ingests documents (Step Functions)."""
 
-    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime) -> None:
-        """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``.
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
+        """Start the pipeline, or let it wait for others. Repeating an ``attempt`` is no error.
 
-        ``created_at`` is the document's: one that was removed may be created again, with the same id. For a deleted
-        document, the pipeline removes what is left of it.
+        ``created_at`` is the document's: one that was removed may be created again, with the same id. ``removes`` is
+        for a deleted document: the pipeline only removes what is left of it, and waits for no other. Raises
+        ``StoreUnavailable``.
         """
+        ...
+
+    async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        """Return whether a run for the version waits for others or is in progress. Raises ``StoreUnavailable``."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import AwareDatetime, Field
 
 from baton.domain.lease_times import ZOMBIE_SECONDS
+from baton.domain.pipelines import PipelineLimits
 from baton.settings.base import Name, Settings
 
 
@@ -13,6 +14,15 @@ class PipelineSettings(Settings):
 
     since: AwareDatetime | None = Field(default=None, validation_alias="BATON_PIPELINES_SINCE")
     """When it began. Only the local cloud sets it, whose executions end with its process."""
+    at_once: int = Field(default=20, ge=1, le=1000, validation_alias="BATON_PIPELINES_AT_ONCE")
+    """The most runs of each pipeline at the same time."""
+    of_tenant: int = Field(default=15, ge=1, le=1000, validation_alias="BATON_PIPELINES_OF_TENANT")
+    """The most of one tenant."""
+
+    @property
+    def limits(self) -> PipelineLimits:
+        """The limits, for the admission of runs."""
+        return PipelineLimits(self.at_once, self.of_tenant)
 
 
 class ClosingSettings(Settings):

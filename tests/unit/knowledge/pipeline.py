@@ -132,7 +132,8 @@ class Pipeline:
 
     async def step(self, ref: DocumentRef, step: str, **given: Any) -> dict[str, Any]:
         described = {"tenantId": ref.tenant_id, "agentId": ref.agent_id}
-        document = {**described, "documentId": ref.document_id, "version": ref.version}
+        subject = f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}-{ref.version}"
+        document = {**described, "documentId": ref.document_id, "version": ref.version, "subject": subject}
         return await self.app.knowledge.ingestion_events.step({"step": step, "document": document, **given})
 
     async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:

@@ -31,6 +31,7 @@ from baton.api.a2a.notifying import Notifications
 from baton.api.mcp.caller import McpCaller
 from baton.api.mcp.cancelling import cancel_named
 from baton.composition.metrics import write_metrics
+from baton.domain import pipelines
 from baton.domain.agent import AgentDefinition
 from baton.domain.document import DocumentFormat
 from baton.domain.errors import (
@@ -430,6 +431,13 @@ async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.say()
     harness.clock.advance(1800)
     await harness.sweeper.sweep(seconds=-1)
+
+
+@failure(Metric.RUNS_NOT_ADMITTED)
+async def an_end_of_a_run_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    monkeypatch.setattr(harness.app.ports.admission.queue, "running", Failing(StoreUnavailable()).running)
+    await harness.app.ports.admission.ended(pipelines.Pipeline.CLOSING, "a session")
 
 
 class Failing:

@@ -288,6 +288,35 @@ def retention_due(tenant_id: str) -> Key:
     return {"PK": RETENTIONS, "SK": tenant_id}
 
 
+WAITING = "WAITS#"
+"""What sort keys of ``waiting_run`` begin with."""
+
+
+def pipeline(name: str) -> str:
+    """Return the partition of a pipeline's runs, of all tenants."""
+    return f"~PIPELINE#{name}"
+
+
+def running_runs(name: str) -> Key:
+    """Return the key of the runs of a pipeline that are in progress."""
+    return {"PK": pipeline(name), "SK": "RUNNING"}
+
+
+def waiting_run(name: str, tenant_id: str, since: int, subject: str) -> Key:
+    """Return the key of a run that waits ``since`` a time in milliseconds. A tenant's runs are in their order."""
+    return {"PK": pipeline(name), "SK": f"{waiting_runs(tenant_id)}{since:015d}#{subject}"}
+
+
+def waiting_runs(tenant_id: str) -> str:
+    """Return what the sort keys of a tenant's waiting runs begin with."""
+    return f"{WAITING}{tenant_id}#"
+
+
+def waiting_subject(name: str, subject: str) -> Key:
+    """Return the key of the note that a run for ``subject`` waits."""
+    return {"PK": pipeline(name), "SK": f"SUBJECT#{subject}"}
+
+
 def idle_shards() -> list[str]:
     """Return every partition of the ``idle`` index."""
     return [f"~IDLE#{number}" for number in range(IDLE_SHARDS)]

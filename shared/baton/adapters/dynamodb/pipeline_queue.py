@@ -1,0 +1,118 @@
+"""The queue of pipelines on DynamoDB: one item with the runs in progress, and two items for each run that waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
+from baton.domain.pipelines import Pipeline, PipelineRun, Place, RunningRuns, WaitingRun
+from baton.domain.times import from_millis, to_millis
+
+_LAST = "\uffff"
+"""A character that follows every one of a tenant's sort keys."""
+
+
+class DynamoPipelineQueue:
+    """``PipelineQueue`` on the conversation table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def running(self, pipeline: Pipeline) -> RunningRuns:
+        """See ``PipelineQueue``."""
+        item = await self._table.get(keys.running_runs(pipeline.value))
+        if item is None:
+            return RunningRuns({})
+        places = {
+            subject: Place(tenant_id, name, from_millis(since))
+            for subject, (tenant_id, name, since) in json.loads(item["places"]).items()
+        }
+        return RunningRuns(places, int(item["revision"]), item["last_tenant"])
+
+    async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
+        """See ``PipelineQueue``."""
+        places = {
+            subject: (place.tenant_id, place.name, to_millis(place.since)) for subject, place in runs.places.items()
+        }
+        item: Item = {
+            **keys.running_runs(pipeline.value),
+            "places": json.dumps(places),
+            "revision": runs.revision,
+            "last_tenant": runs.last_tenant_id,
+        }
+        condition = "revision = :read" if runs.revision > 1 else "attribute_not_exists(PK)"
+        values: Item | None = {":read": runs.revision - 1} if runs.revision > 1 else None
+        try:
+            await self._table.put(item, condition=condition, values=values)
+        except ConditionFailed as failure:
+            stored = failure.item
+            # The response to an earlier try of this write was lost.
+            return stored is not None and all(stored[key] == value for key, value in item.items())
+        return True
+
+    async def add(self, run: PipelineRun, since: datetime) -> bool:
+        """See ``PipelineQueue``."""
+        key = keys.waiting_run(run.pipeline.value, run.tenant_id, to_millis(since), run.subject)
+        item: Item = {
+            **key,
+            "tenant_id": run.tenant_id,
+            "subject": run.subject,
+            "name": run.name,
+            "described": json.dumps(dict(run.described)),
+            "since": to_millis(since),
+        }
+        note: Item = {**keys.waiting_subject(run.pipeline.value, run.subject), "at": key["SK"]}
+        condition = "attribute_not_exists(PK)"
+        try:
+            await self._table.transact(Write.put(note, condition=condition), Write.put(item, condition=condition))
+        except TransactionFailed:
+            return False
+        return True
+
+    async def remove(self, waiting: WaitingRun) -> None:
+        """See ``PipelineQueue``."""
+        run = waiting.run
+        # The note first: without it, the run may wait again, and without the run, it would wait for ever.
+        await self._table.delete(keys.waiting_subject(run.pipeline.value, run.subject))
+        since = to_millis(waiting.since)
+        await self._table.delete(keys.waiting_run(run.pipeline.value, run.tenant_id, since, run.subject))
+
+    async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
+        """See ``PipelineQueue``."""
+        return await self._table.get(keys.waiting_subject(pipeline.value, subject)) is not None
+
+    async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
+        """See ``PipelineQueue``. It takes a request for each tenant."""
+        found: dict[str, WaitingRun] = {}
+        last, is_second_round = after, not after
+        while len(found) < limit:
+            waiting = await self._first_after(pipeline, last)
+            if waiting is None and not is_second_round:
+                last, is_second_round = "", True
+                continue
+            if waiting is None or waiting.run.tenant_id in found:
+                break
+            last = waiting.run.tenant_id
+            found[last] = waiting
+        return list(found.values())
+
+    async def _first_after(self, pipeline: Pipeline, tenant_id: str) -> WaitingRun | None:
+        """Return the first run of the next tenant behind ``tenant_id``."""
+        first = keys.waiting_runs(tenant_id) + _LAST if tenant_id else keys.WAITING
+        pages = self._table.query(keys.pipeline(pipeline.value), first=first, last=keys.WAITING + _LAST, limit=1)
+        async with aclosing(pages):
+            async for page in pages:
+                return _waiting(pipeline, page[0]) if page else None
+        return None
+
+
+def _waiting(pipeline: Pipeline, item: Item) -> WaitingRun:
+    described: dict[str, Any] = json.loads(item["described"])
+    run = PipelineRun(pipeline, item["tenant_id"], item["subject"], item["name"], described)
+    return WaitingRun(run, from_millis(item["since"]))

@@ -1,0 +1,94 @@
+"""Runs of the pipelines that compute in the background, and how many of them there may be at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+LONGEST_RUN = timedelta(hours=1)
+"""The time after which a run without an end counts as dead. All retries of a step take less."""
+
+
+class Pipeline(StrEnum):
+    """The pipelines whose runs wait for each other. The values are names of state machines."""
+
+    CLOSING = "close_session"
+    INGESTION = "ingest_document"
+    CAPTURE = "capture_procedure"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRun:
+    """One run of a pipeline."""
+
+    pipeline: Pipeline
+    tenant_id: str
+    subject: str
+    """The name of the work, unique in the deployment: the session, document version or task. Attempts share it."""
+    name: str
+    """The name of the attempt. It is reserved for 90 days (Step Functions), so an attempt starts only once."""
+    described: Mapping[str, Any]
+    """The input: references only."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A run that waits for others to end."""
+
+    run: PipelineRun
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a run in progress."""
+
+    tenant_id: str
+    name: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineLimits:
+    """The most runs of one pipeline at the same time."""
+
+    at_once: int = 20
+    """Of the deployment."""
+    of_tenant: int = 15
+    """Of one tenant, so that some places remain for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRuns:
+    """The runs of a pipeline that are in progress, by their subjects. Each revision is written once."""
+
+    places: Mapping[str, Place]
+    revision: int = 0
+    last_tenant_id: str = ""
+    """The tenant whose run began last. The search for the next run begins after it."""
+
+    def alive(self, after: datetime) -> RunningRuns:
+        """Return the runs without those that began before ``after``."""
+        return replace(self, places={key: place for key, place in self.places.items() if place.since >= after})
+
+    def of_tenant(self, tenant_id: str) -> int:
+        """Return the number of the tenant's runs."""
+        return Counter(place.tenant_id for place in self.places.values())[tenant_id]
+
+    def have_room(self, tenant_id: str, limits: PipelineLimits) -> bool:
+        """Return whether a run of the tenant may begin."""
+        return len(self.places) < limits.at_once and self.of_tenant(tenant_id) < limits.of_tenant
+
+    def begun(self, run: PipelineRun, now: datetime) -> RunningRuns:
+        """Return the next revision, with the run."""
+        places = {**self.places, run.subject: Place(run.tenant_id, run.name, now)}
+        return RunningRuns(places, self.revision + 1, run.tenant_id)
+
+    def ended(self, subject: str) -> RunningRuns:
+        """Return the next revision, without the subject's run."""
+        places = {key: place for key, place in self.places.items() if key != subject}
+        return replace(self, places=places, revision=self.revision + 1)

@@ -1,0 +1,140 @@
+"""Admit runs of pipelines: a bounded number at once, of the deployment and of each tenant, the oldest ones first.
+
+A run that finds no room waits in the queue, and begins when another one ends. So work that has begun is carried out
+without competing with everything that waits, and nothing is given up because too much was begun at once.
+
+Every write may be lost together with its worker. A sweep admits what waits although there is room, and a run that does
+not end loses its place after ``LONGEST_RUN``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.metrics import Metric, count
+from baton.domain.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns, WaitingRun
+from baton.gather_all import gather_all
+from baton.ports.clock import Clock
+from baton.ports.pipelines import Executions, PipelineQueue
+
+logger = Logger(child=True)
+
+TENANTS = 25
+"""Tenants among which the next run is chosen."""
+MAX_TRIES = 12
+"""Attempts to write the runs in progress while others write them."""
+PAUSE_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Begins runs of pipelines while there is room, and keeps the others waiting."""
+
+    queue: PipelineQueue
+    executions: Executions
+    clock: Clock
+    limits: PipelineLimits
+    since: datetime | None = None
+    """When the engine of the pipelines began, if runs end with it. None if it never ends."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def start(self, run: PipelineRun) -> None:
+        """Begin a run, or let it wait. A repetition changes nothing. Raises ``StoreUnavailable``."""
+        if await self._begin(run):
+            return
+        await self.queue.add(run, self.clock.now())
+        # All others may have ended before this one began to wait.
+        await self.admit(run.pipeline)
+
+    async def start_at_once(self, run: PipelineRun) -> None:
+        """Begin a run that computes nothing, whatever else is in progress. Raises ``StoreUnavailable``."""
+        await self.executions.start(run)
+
+    async def is_pending(self, pipeline: Pipeline, subject: str) -> bool:
+        """Return whether a run waits or is in progress. Raises ``StoreUnavailable``."""
+        return subject in (await self._running(pipeline)).places or await self.queue.is_waiting(pipeline, subject)
+
+    async def ended(self, pipeline: Pipeline, subject: str) -> None:
+        """Give the place of a run that has ended to the next one. Raises nothing: a sweep makes up for it."""
+        try:
+            await self._leave(pipeline, subject)
+            await self.admit(pipeline)
+        except Exception:  # the run's own result must not depend on the next run
+            logger.exception("next run not admitted", pipeline=pipeline.value)
+            count(Metric.RUNS_NOT_ADMITTED)
+
+    async def admit(self, pipeline: Pipeline) -> int:
+        """Begin runs that wait while there is room, and return how many. Raises ``StoreUnavailable``."""
+        begun = 0
+        while (waiting := await self._next(pipeline)) is not None:
+            if not await self._begin(waiting.run):
+                break
+            await self.queue.remove(waiting)
+            begun += 1
+        return begun
+
+    async def admit_all(self) -> int:
+        """Begin runs of all pipelines that wait while there is room, and return how many.
+
+        A pipeline that fails keeps none of the others. Raises ``StoreUnavailable``.
+        """
+        return sum(await gather_all(*(self.admit(pipeline) for pipeline in Pipeline)))
+
+    async def _next(self, pipeline: Pipeline) -> WaitingRun | None:
+        """Return the run to begin next: of the tenant with the fewest in progress, the one that has waited longest."""
+        running = await self._running(pipeline)
+        if len(running.places) >= self.limits.at_once:
+            return None
+        found = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
+        able = [each for each in found if self._may_begin(running, each.run)]
+        return min(able, key=lambda each: (running.of_tenant(each.run.tenant_id), each.since), default=None)
+
+    async def _begin(self, run: PipelineRun) -> bool:
+        """Begin a run if there is room; return False if there is none."""
+        for attempt in range(MAX_TRIES):
+            running = await self._running(run.pipeline)
+            place = running.places.get(run.subject)
+            if place is not None:
+                # Its worker may have ended before the execution began.
+                await self.executions.start(replace(run, name=place.name))
+                return True
+            if not running.have_room(run.tenant_id, self.limits):
+                return False
+            if await self.queue.save_running(run.pipeline, running.begun(run, self.clock.now())):
+                await self._execute(run)
+                return True
+            await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
+        raise StoreUnavailable
+
+    async def _execute(self, run: PipelineRun) -> None:
+        try:
+            is_new = await self.executions.start(run)
+        except BaseException:
+            await self._leave(run.pipeline, run.subject)
+            raise
+        if not is_new:  # it has ended, or its end was noted before
+            await self._leave(run.pipeline, run.subject)
+
+    async def _leave(self, pipeline: Pipeline, subject: str) -> None:
+        for attempt in range(MAX_TRIES):
+            running = await self._running(pipeline)
+            if subject not in running.places:
+                return
+            if await self.queue.save_running(pipeline, running.ended(subject)):
+                return
+            await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
+        raise StoreUnavailable
+
+    async def _running(self, pipeline: Pipeline) -> RunningRuns:
+        oldest = self.clock.now() - LONGEST_RUN
+        return (await self.queue.running(pipeline)).alive(max(oldest, self.since) if self.since else oldest)
+
+    def _may_begin(self, running: RunningRuns, run: PipelineRun) -> bool:
+        return run.subject in running.places or running.have_room(run.tenant_id, self.limits)

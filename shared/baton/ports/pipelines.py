@@ -1,0 +1,48 @@
+"""The queue of pipelines: the runs that are in progress, and those that wait. It spans all tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from baton.domain.pipelines import Pipeline, PipelineRun, RunningRuns, WaitingRun
+
+
+class PipelineQueue(Protocol):
+    """Keeps the runs of the deployment. Methods raise ``StoreUnavailable``."""
+
+    async def running(self, pipeline: Pipeline) -> RunningRuns:
+        """Return the runs in progress, as the last write left them."""
+        ...
+
+    async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
+        """Store the next revision; return False, without a change, if another one was stored since it was read."""
+        ...
+
+    async def add(self, run: PipelineRun, since: datetime) -> bool:
+        """Let a run wait; return False, without a change, if a run with its subject waits already."""
+        ...
+
+    async def remove(self, waiting: WaitingRun) -> None:
+        """Remove a run that waits. A missing one is no error."""
+        ...
+
+    async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
+        """Return whether a run with this subject waits."""
+        ...
+
+    async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
+        """Return the run that has waited longest of each of up to ``limit`` tenants.
+
+        Tenants are in the order of their ids, from the one behind ``after`` on, and from the first one behind the last.
+        """
+        ...
+
+
+class Executions(Protocol):
+    """Starts executions of the pipelines (Step Functions)."""
+
+    async def start(self, run: PipelineRun) -> bool:
+        """Start a run; return False if its name was used before. Raises ``StoreUnavailable``."""
+        ...
