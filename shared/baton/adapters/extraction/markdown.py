@@ -55,7 +55,7 @@ def _blocks(text: str) -> Iterator[TextBlock]:
     """
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    parser = MarkdownIt("commonmark").enable("table")
+    parser = _block_parser()
     end = 0
     for first_line, piece in _pieces(lines):
         for block, line in _parsed(parser, piece):
@@ -65,6 +65,13 @@ def _blocks(text: str) -> Iterator[TextBlock]:
             yield replace(block, space=between[len(between.rstrip()) :])
             end = start + len(block.verbatim)
     yield from paragraphs(text[end:])
+
+
+def _block_parser() -> MarkdownIt:
+    """Return a parser of blocks. What is inside of lines is kept as written, and parsing it takes most of the time."""
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
 
 
 def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
