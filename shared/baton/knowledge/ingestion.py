@@ -25,6 +25,7 @@ from baton.domain.document import (
     VersionStatus,
     chunk_source_id,
 )
+from baton.domain.document_title import given_title
 from baton.domain.errors import (
     DocumentUnreadable,
     EmbedderUnavailable,
@@ -61,10 +62,6 @@ MAX_TEXT = 64 * 1024 * 1024
 """Characters of a document. All its text is in memory while it is divided, and a small file may stand for much."""
 MAX_TITLE = 200
 """Characters of a title that a document gives itself."""
-NO_TITLES = frozenset(
-    {"untitled", "unknown", "document", "document1", "presentation", "powerpoint presentation", "title"}
-)
-"""What programs write where nobody has given a title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +301,7 @@ def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
 
 def _title(document: Document, texts: Sequence[ExtractedText]) -> str:
     """Return the title that a document gives itself, if it has only the name of its file as yet."""
-    own = next((" ".join(text.title.split()) for text in texts if text.title), "")
-    if not own or own.casefold() in NO_TITLES or document.title != document.latest.name:
+    own = next(filter(None, (given_title(text.title) for text in texts)), None)
+    if own is None or document.title != document.latest.name:
         return document.title
     return own[:MAX_TITLE]
