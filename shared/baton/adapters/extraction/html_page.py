@@ -1,134 +1,249 @@
-"""Web pages."""
+"""Web pages, as a reader sees them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from baton.adapters.extraction import refusals
+from baton.adapters.extraction import html_limits, html_visibility
+from baton.adapters.extraction.html_controls import ListNumbers, input_text, selected_text
+from baton.adapters.extraction.html_inline import formula, lowered, raised
+from baton.adapters.extraction.html_tables import TableGrid, data_tables
 from baton.adapters.extraction.plain_text import decoded
-from baton.adapters.extraction.tables import table_text
+from baton.domain.document_title import given_title
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
-MAX_DEPTH = 1_000
-"""Elements inside each other. The time to build a tree grows with the square of its depth."""
-_LEFT_OUT = (
-    "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "nav", "footer", "select",
-    "button", "textarea", "dialog",
-)  # fmt: skip
+_LEFT_OUT = frozenset({
+    "audio", "canvas", "datalist", "footer", "iframe", "nav", "noscript", "object", "script", "style", "svg",
+    "template", "video",
+})  # fmt: skip
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_BUTTONS_OF = _HEADINGS | {"summary", "dt"}
+"""A button in one of these opens what follows it, and its text is the heading."""
+_LISTS = frozenset({"ol", "ul", "menu"})
 # fmt: off
-_BLOCKS = frozenset({
-    "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "div", "dl", "dt",
-    "fieldset", "figcaption", "figure", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr",
-    "html", "legend", "li", "main", "menu", "ol", "p", "pre", "section", "summary", "table", "tbody", "td",
-    "tfoot", "th", "thead", "tr", "ul",
+_BLOCKS = _HEADINGS | _LISTS | frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "form", "header", "hgroup", "hr", "html", "legend", "li", "main", "p",
+    "pre", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr",
 })
 # fmt: on
 _BREAK = "\0"
 """Stands for a line break, and is in no text."""
+_NOT_SHOWN = re.compile("[\u00ad\u200b\ufeff]")
+"""Places at which words may be divided."""
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([A-Za-z0-9_-]+)""", re.IGNORECASE)
-_TAG = re.compile(rb"<(/?)([A-Za-z][A-Za-z0-9]*)")
-_UNCOUNTED = frozenset(
-    b"area base br col embed hr img input link meta param source track wbr p li dt dd option optgroup tr td th tbody"
-    b" thead tfoot colgroup caption html head body rb rt rp rtc".split()
-)
-"""Elements that are empty, or end without an end tag."""
 
 
 def extract(body: bytes) -> ExtractedText:
-    """Return headings, paragraphs, items of lists, tables and preformatted text, without what leads elsewhere."""
-    _check_depth(body)
+    """Return headings, paragraphs, items of lists, tables and preformatted text.
+
+    Left out is what is hidden or leads elsewhere.
+    """
     declared = _CHARSET.search(body[:4096])
-    parser = LexborHTMLParser(decoded(body, declared[1].decode("ascii") if declared else None))
+    text = decoded(body, declared[1].decode("ascii") if declared else None)
+    html_limits.check(text)
+    parser = LexborHTMLParser(text)
     title = parser.css_first("title")
-    heading = title.text(strip=True) if title is not None else ""
-    for name in _LEFT_OUT:
-        for node in parser.css(name):
-            node.decompose()
     root = parser.body
-    return ExtractedText(tuple(_blocks(root)) if root is not None else (), " ".join(heading.split()) or None)
+    blocks = _Reader(data_tables(root)).read(root) if root is not None else []
+    return ExtractedText(tuple(blocks), given_title(title.text(strip=True)) if title is not None else None)
 
 
-def _check_depth(body: bytes) -> None:
-    depth = 0
-    for found in _TAG.finditer(body):
-        if found[2].lower() not in _UNCOUNTED:
-            depth = max(0, depth - 1) if found[1] else depth + 1
-            if depth > MAX_DEPTH:
-                raise refusals.too_deep()
+@dataclass(slots=True)
+class _Reader:
+    """Reads one page from its beginning to its end. The text between the borders of block elements is one block."""
 
+    tables: set[int]
+    """Those that hold data."""
+    blocks: list[TextBlock] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    """The text of the block so far."""
+    inside: list[str] = field(default_factory=list)
+    """Block elements around the text."""
+    lists: list[ListNumbers] = field(default_factory=list)
+    mark: str = ""
+    """The number of an item that has no text yet."""
+    table: TableGrid | None = None
+    preformatted: int = 0
+    """Elements around the text whose white space is shown."""
+    shifted: list[int] = field(default_factory=list)
+    """Parts before each superscript or subscript around the text."""
+    seen: list[bool] = field(default_factory=lambda: [True])
+    """Visibility of the elements around the text that set it."""
 
-def _blocks(root: Any) -> Iterator[TextBlock]:
-    """Yield blocks in the order of reading. The text between the borders of block elements is one."""
-    parts: list[str] = []
-    inside: list[str] = []
-    node = root
-    while node is not None:
+    def read(self, root: Any) -> list[TextBlock]:
+        node = root
+        while True:
+            if self._begin(node):
+                if node.child is not None:
+                    node = node.child
+                    continue
+                self._end(node)
+            while node.mem_id != root.mem_id and node.next is None:
+                node = node.parent
+                self._end(node)
+            if node.mem_id == root.mem_id:
+                self._flush()
+                return self.blocks
+            node = node.next
+
+    def _begin(self, node: Any) -> bool:
+        """Read the start of a node. Return whether what is in it is to be read."""
         tag = node.tag
-        is_whole = tag == "pre" or (tag == "table" and _is_data(node))
-        ended: list[str] = []
         if tag == "-text":
-            parts.append(node.text_content or "")
-        elif tag == "br":
-            parts.append(_BREAK)
+            if self.seen[-1]:
+                self.parts.append(node.text_content or "")
+            return False
+        if tag.startswith("-") or tag in _LEFT_OUT:
+            return False
+        attributes = node.attributes
+        if html_visibility.is_hidden(attributes) or self._is_control(tag, attributes):
+            return False
+        if self._is_whole(node, tag, attributes):
+            return False
+        visibility = html_visibility.visibility(attributes)
+        if visibility is not None:
+            self.seen.append(visibility)
+        if tag in ("sup", "sub"):
+            self.shifted.append(len(self.parts))
         elif tag in _BLOCKS:
-            yield from _flushed(parts, inside)
-            if is_whole:
-                yield from _whole(node)
+            self._begin_block(node, tag, attributes)
+        elif tag == "q":
+            self.parts.append("\u201c")
+        return True
+
+    def _is_control(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
+        if tag == "button":
+            return not _BUTTONS_OF.intersection(self.inside)
+        if tag == "dialog":
+            return "open" not in attributes
+        return "katex-html" in (attributes.get("class") or "")  # the formula before it once more, in pieces
+
+    def _is_whole(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> bool:
+        """Read an element whose text is not that of its nodes. Return whether it is one."""
+        match tag:
+            case "br":
+                text = _BREAK
+            case "input":
+                text = f" {input_text(attributes)} "
+            case "select":
+                text = f" {selected_text(node)} "
+            case "textarea":
+                text = f" {(node.text() or '').strip()} ".replace("\n", _BREAK)
+            case "math":
+                text = formula(node)
+            case _:
+                return False
+        if self.seen[-1]:
+            self.parts.append(text)
+        return True
+
+    def _begin_block(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> None:
+        self._border()
+        self.inside.append(tag)
+        if tag in _LISTS:
+            self.lists.append(ListNumbers.of(node))
+        elif tag == "li":
+            mark = self.lists[-1].take(attributes.get("value")) if self.lists else ""
+            if self.table is None:
+                self.mark = mark
             else:
-                inside.append(tag)
-                ended.append(tag)
-        if node.child is not None and tag != "-text" and not is_whole:
-            node = node.child
-            continue
-        node = _next(node, root, ended)
-        for each in ended:
-            yield from _flushed(parts, inside)
-            if inside and inside[-1] == each:
-                inside.pop()
-    yield from _flushed(parts, inside)
+                while self.parts and not self.parts[-1].strip():
+                    self.parts.pop()
+                self.parts.append(f"; {mark}" if self.parts else mark)
+        elif tag == "pre":
+            self.preformatted += 1
+        elif tag == "table" and node.mem_id in self.tables:
+            self.table = TableGrid()
+        elif self.table is not None:
+            if tag == "tr":
+                self.table.begin_row()
+            elif tag in ("thead", "tbody", "tfoot"):
+                self.table.begin_group(tag)
+            elif tag in ("td", "th", "caption"):
+                self.parts.clear()
 
+    def _end(self, node: Any) -> None:
+        tag = node.tag
+        attributes = node.attributes
+        if tag in ("sup", "sub"):
+            self._shift(tag)
+        elif tag == "q":
+            self.parts.append("\u201d")
+        elif tag in _BLOCKS:
+            self._end_block(node, tag, attributes)
+            self.inside.pop()
+        if html_visibility.visibility(attributes) is not None:
+            self.seen.pop()
 
-def _next(node: Any, root: Any, ended: list[str]) -> Any:
-    """Return the node after ``node`` and what is in it; note the block elements that end in between."""
-    while node is not None and node.mem_id != root.mem_id:
-        if node.next is not None:
-            return node.next
-        node = node.parent
-        if node is not None and node.tag in _BLOCKS:
-            ended.append(node.tag)
-    return None
+    def _end_block(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> None:
+        if self.table is None:
+            self._flush()
+        elif tag in ("td", "th", "caption"):
+            text = _lines("".join(self.parts)).replace("\n", " ")
+            self.parts.clear()
+            if tag == "caption":
+                self.table.caption = text
+            else:
+                self.table.add(text, attributes)
+        elif tag == "table":
+            self._add(BlockKind.PARAGRAPH, self.table.caption)
+            self._add(BlockKind.TABLE, self.table.text())
+            self.table = None
+            self.parts.clear()
+        else:
+            self._border()
+        if tag in _LISTS:
+            self.lists.pop()
+        elif tag == "li":
+            self.mark = ""
+        elif tag == "pre":
+            self.preformatted -= 1
 
+    def _shift(self, tag: str) -> None:
+        start = self.shifted.pop()
+        if start <= len(self.parts):
+            text = "".join(self.parts[start:])
+            del self.parts[start:]
+            before = next((part for part in reversed(self.parts) if part), "")
+            self.parts.append((raised if tag == "sup" else lowered)(text, before))
 
-def _flushed(parts: list[str], inside: list[str]) -> Iterator[TextBlock]:
-    lines = "".join(parts).split(_BREAK)
-    parts.clear()
-    text = "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
-    if not text:
-        return
-    heading = next((tag for tag in reversed(inside) if re.fullmatch("h[1-6]", tag)), None)
-    if heading is not None:
-        yield TextBlock(BlockKind.HEADING, text, level=int(heading[1]))
-    elif "li" in inside:
-        yield TextBlock(BlockKind.LIST_ITEM, text)
-    else:
-        yield TextBlock(BlockKind.PARAGRAPH, text)
+    def _border(self) -> None:
+        """Part the text before a block from that in it."""
+        if self.table is not None:
+            self.parts.append(" ")
+        elif not self.preformatted:
+            self._flush()
+        elif self.parts and not self.parts[-1].endswith("\n"):
+            self.parts.append("\n")
 
+    def _flush(self) -> None:
+        text = "".join(self.parts)
+        self.parts.clear()
+        if self.preformatted:
+            self._add(BlockKind.CODE, _NOT_SHOWN.sub("", text.replace(_BREAK, "\n")).strip("\n").rstrip())
+            return
+        text = _lines(text)
+        if not text:
+            return
+        heading = next((tag for tag in reversed(self.inside) if tag in _HEADINGS), None)
+        text, self.mark = self.mark + text, ""
+        if heading is not None:
+            self._add(BlockKind.HEADING, text, int(heading[1]))
+        else:
+            self._add(BlockKind.LIST_ITEM if "li" in self.inside else BlockKind.PARAGRAPH, text)
 
-def _is_data(table: Any) -> bool:
-    """Return whether a table holds data, and is not there for the layout of a page."""
-    return table.css_first("table table, h1, h2, h3, ul, ol, pre") is None and table.css_first("td, th") is not None
-
-
-def _whole(node: Any) -> Iterator[TextBlock]:
-    if node.tag == "pre":
-        text = node.text().strip("\n").rstrip()
+    def _add(self, kind: BlockKind, text: str, level: int | None = None) -> None:
         if text:
-            yield TextBlock(BlockKind.CODE, text)
-        return
-    text = table_text([cell.text(separator=" ") for cell in row.css("td, th")] for row in node.css("tr"))
-    if text:
-        yield TextBlock(BlockKind.TABLE, text)
+            self.blocks.append(TextBlock(kind, text, level=level))
+
+
+def _lines(text: str) -> str:
+    """Return text with its white space as it is shown."""
+    lines = _NOT_SHOWN.sub("", text).split(_BREAK)
+    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))

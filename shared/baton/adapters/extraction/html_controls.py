@@ -1,0 +1,103 @@
+"""Form controls, and the numbers of lists, as a reader of a web page sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CHECKED, UNCHECKED = "\u2611", "\u2610"
+"""The marks of boxes: ☑ and ☐."""
+_WITHOUT_TEXT = frozenset(["hidden", "password", "file", "submit", "image", "reset", "button", "color", "range"])
+"""Types of inputs whose value is not shown as text."""
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+_MAX_ROMAN = 3_999
+_INTEGER = re.compile(r"\s*([-+]?[0-9]{1,9})(?![0-9])")
+
+
+def input_text(attributes: Mapping[str, str | None]) -> str:
+    """Return the value of an input, or the mark of a box."""
+    kind = (attributes.get("type") or "text").strip().lower()
+    if kind in ("checkbox", "radio"):
+        return CHECKED if "checked" in attributes else UNCHECKED
+    return "" if kind in _WITHOUT_TEXT else attributes.get("value") or ""
+
+
+def selected_text(select: Any) -> str:
+    """Return the options that are selected; the first one of a list that shows one, if none is."""
+    options = select.css("option")
+    chosen = [option for option in options if "selected" in option.attributes]
+    shows_one = "multiple" not in select.attributes and (select.attributes.get("size") or "1").strip() in ("0", "1")
+    if shows_one:
+        chosen = chosen[-1:] or next(([each] for each in options if "disabled" not in each.attributes), [])
+    return ", ".join(filter(None, (" ".join(_label(option).split()) for option in chosen)))
+
+
+def _label(option: Any) -> str:
+    return str(option.attributes.get("label") or option.text())
+
+
+@dataclass(slots=True)
+class ListNumbers:
+    """The numbers of one list's items. A list without order has none."""
+
+    kind: str | None
+    """``type`` of the list: "1", "a", "A", "i" or "I"."""
+    next: int = 1
+    step: int = 1
+
+    @classmethod
+    def of(cls, node: Any) -> ListNumbers:
+        """Return the numbering of a list, before its first item."""
+        attributes = node.attributes
+        style = (attributes.get("style") or "").replace(" ", "").lower()
+        if node.tag != "ol" or "list-style:none" in style or "list-style-type:none" in style:
+            return cls(None)
+        kind = (attributes.get("type") or "1").strip()
+        is_reversed = "reversed" in attributes
+        first = _integer(attributes.get("start"))
+        if first is None:
+            first = _items(node) if is_reversed else 1
+        return cls(kind if kind in ("1", "a", "A", "i", "I") else "1", first, -1 if is_reversed else 1)
+
+    def take(self, value: str | None) -> str:
+        """Return the mark of the next item, which may set its number itself."""
+        if self.kind is None:
+            return ""
+        number = _integer(value)
+        number = self.next if number is None else number
+        self.next = number + self.step
+        return f"{_written(number, self.kind)}. "
+
+
+def _items(node: Any) -> int:
+    child, count = node.child, 0
+    while child is not None:
+        count += child.tag == "li"
+        child = child.next
+    return count
+
+
+def _integer(value: str | None) -> int | None:
+    found = _INTEGER.match(value or "")
+    return int(found[1]) if found else None
+
+
+def _written(number: int, kind: str) -> str:
+    if kind in "aA" and number > 0:
+        letters = ""
+        while number:
+            number, rest = divmod(number - 1, 26)
+            letters = chr(ord("a") + rest) + letters
+        return letters if kind == "a" else letters.upper()
+    if kind in "iI" and 0 < number <= _MAX_ROMAN:
+        roman = ""
+        for value, letter in _ROMAN:
+            roman += letter * (number // value)
+            number %= value
+        return roman if kind == "i" else roman.upper()
+    return str(number)

@@ -1,0 +1,88 @@
+"""Superscripts, subscripts and formulas of web pages as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_RAISED = str.maketrans("0123456789+-\u2212=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
+_ORDINALS = frozenset("aoe")
+"""Letters that stand raised behind numbers: 1o, 2e."""
+_OPERATORS = frozenset("=+-\u2212\u00b1\u00d7\u00b7\u22c5\u00f7<>\u2264\u2265\u2260\u2248\u2261\u2192\u21d2\u2208")
+"""Operators that stand between spaces."""
+_NOT_SHOWN = frozenset({"annotation", "annotation-xml", "mphantom", "maligngroup", "malignmark", "script", "style"})
+_EMPTY = frozenset({"\u2061", "\u2062", "\u2063", "\u2064"})
+"""Operators that are not shown: of functions, products, lists and sums."""
+
+
+def raised(text: str, before: str) -> str:
+    """Return a superscript that cannot be taken for a part of ``before``, the text that it follows."""
+    text = text.strip()
+    if not text:
+        return ""
+    if all(ord(each) in _RAISED for each in text):
+        return text.translate(_RAISED)
+    if text.isalpha() and (len(text) > 1 or (text in _ORDINALS and before[-1:] in tuple("0123456789nN"))):
+        return text  # 1st, Mme
+    if text.startswith("[") or not any(each.isalnum() for each in text):
+        return text
+    return f"^{text}" if text.isalnum() else f"^({text})"
+
+
+def lowered(text: str, before: str) -> str:
+    """Return a subscript. Numbers follow letters without a sign: H2O, CO2."""
+    text = text.strip()
+    if not text or (text.isdigit() and not before[-1:].isdigit()) or not text[0].isalnum():
+        return text
+    return f"_{text}" if text.isalnum() else f"_({text})"
+
+
+def formula(root: Any) -> str:
+    """Return the text of a ``math`` element."""
+    ahead: list[tuple[Any, Any, list[str]]] = [(root, root.child, [])]
+    while True:
+        node, child, texts = ahead.pop()
+        if child is None:
+            text = _written(node.tag, texts)
+            if not ahead:
+                return " ".join(text.split())
+            ahead[-1][2].append(text)
+            continue
+        ahead.append((node, child.next, texts))
+        if child.tag == "-text":
+            if node.tag not in ("math", "mrow", "semantics") or (child.text_content or "").strip():
+                texts.append(" ".join((child.text_content or "").split()))
+        elif child.tag not in _NOT_SHOWN and not child.tag.startswith("-") and child.tag != "!--":
+            ahead.append((child, child.child, []))
+
+
+def _written(tag: str, texts: list[str]) -> str:
+    parts = [text for text in texts if text.strip()]
+    first, second, third = (*parts, "", "", "")[:3]
+    match tag:
+        case "mo":
+            operator = "".join(parts)
+            return f" {operator} " if operator in _OPERATORS else "" if operator in _EMPTY else operator
+        case "mfrac":
+            return f"{_enclosed(first)}/{_enclosed(second)}"
+        case "msup" | "mover":
+            return first + (raised(second, first) if second.isalnum() else f"^{_enclosed(second)}")
+        case "msub" | "munder":
+            return f"{first}_{_enclosed(second)}"
+        case "msubsup" | "munderover":
+            return f"{first}_{_enclosed(second)}^{_enclosed(third)}"
+        case "msqrt":
+            return f"\u221a({''.join(texts).strip()})"
+        case "mroot":
+            return f"{raised(second, '')}\u221a({first.strip()})"
+        case "mtr" | "mlabeledtr":
+            return ", ".join(part.strip() for part in parts)
+        case "mtable":
+            return "; ".join(parts)
+        case "mspace":
+            return " "
+    return "".join(texts)
+
+
+def _enclosed(text: str) -> str:
+    text = text.strip()
+    return text if text.isalnum() or len(text) < 2 else f"({text})"
