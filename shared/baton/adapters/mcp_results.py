@@ -12,6 +12,7 @@ from mcp import MCPError
 
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.tool_source import Unreachable
+from baton.domain.web_url import is_web_url
 from baton.ports.tools import ToolFailed, ToolResult
 
 EXCERPT = 1000
@@ -58,7 +59,7 @@ def _told(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
 
 def _source(uri: str, title: str) -> Mapping[str, Any]:
     source = {"kind": "resource", "id": uri, "title": title}
-    return {**source, "url": uri} if uri.startswith(("https://", "http://")) else source
+    return {**source, "url": uri} if is_web_url(uri) else source
 
 
 def _is_told(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:

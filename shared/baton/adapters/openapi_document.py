@@ -13,6 +13,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from baton.domain.web_url import has_credentials
 from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
@@ -152,8 +153,8 @@ def _base(document: Mapping[str, Any], found: Mapping[str, Any], location: str, 
         variables = servers[0].get("variables", {})
         url = re.sub(r"\{([^{}]+)\}", lambda match: str(variables[match[1]]["default"]), servers[0]["url"])
         base_url = urljoin(location, url)
-    if re.match(r"https?://[^/{}]+", base_url) is None:
-        raise UnusableDocument("The document does not say where the API is: set base_url.")
+    if re.match(r"https?://[^/{}]+", base_url) is None or has_credentials(base_url):
+        raise UnusableDocument("The document does not say where the API is, or holds credentials there: set base_url.")
     return base_url.rstrip("/")
 
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
 from baton.domain.message import Content, Part, part_as_json
-from baton.domain.web_url import is_web_url
+from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 
 MAX_CONTENT_BYTES = 1024 * 1024
 MAX_PARTS = 32
@@ -201,5 +201,7 @@ def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
 
 
 def _check_url(url: str, where: str) -> None:
+    if has_credentials(url):
+        raise InvalidRequest(f"{where} {CREDENTIALS}.")
     if not is_web_url(url):
         raise InvalidRequest(f"{where} must be an http or https URL.")

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.a2a_task import TaskId
 from baton.domain.identity import MAX_MESSAGE_ID, Scope, is_printable
-from baton.domain.web_url import is_web_url
+from baton.domain.web_url import has_credentials, is_web_url
 
 DEFAULT_ID = "default"
 """The id of a configuration whose client gave none."""
@@ -65,10 +65,10 @@ class PushConfig:
         """What is wrong with it, for its client; None if nothing is."""
         if not is_printable(self.id, MAX_MESSAGE_ID):
             return f"id must be 1 to {MAX_MESSAGE_ID} printable characters."
-        if len(self.url) > MAX_URL or not self.url.isascii() or not is_web_url(self.url):
-            return f"url must be an absolute https address of at most {MAX_URL} ASCII characters."
-        if "@" in self.url.split("://", 1)[1].split("/", 1)[0].split("?", 1)[0].split("#", 1)[0]:
+        if has_credentials(self.url):
             return "url must not contain a user name or password. Use authentication."
+        if not self.url.isascii() or not is_web_url(self.url, MAX_URL):
+            return f"url must be an absolute https address of at most {MAX_URL} ASCII characters."
         if self.token is not None and not _is_header_value(self.token, MAX_TOKEN):
             return f"token must be 1 to {MAX_TOKEN} printable ASCII characters."
         if self.scheme is not None and not (len(self.scheme) <= MAX_SCHEME and _SCHEME.fullmatch(self.scheme)):

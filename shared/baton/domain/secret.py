@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_serializer, model_validator
 
+from baton.domain.web_url import WithoutCredentials
+
 CREDENTIAL_HEADERS = frozenset(
     {
         "api-key",
@@ -81,7 +83,9 @@ class ExchangeTarget(BaseModel):
     client_secret: SecretReference
     """The secret of Baton's own client at the token endpoint."""
     audience: str | None = Field(default=None, min_length=1, max_length=500)
-    resource: str | None = Field(default=None, pattern=r"^https?://[!-~]+$", max_length=2_000)
+    resource: Annotated[str, WithoutCredentials] | None = Field(
+        default=None, pattern=r"^https?://[!-~]+$", max_length=2_000
+    )
     scope: str | None = Field(default=None, pattern=r"^[!#-\[\]-~]+( [!#-\[\]-~]+)*$", max_length=1_000)
     subject_token_type: Literal["access_token", "id_token", "jwt"] = "access_token"  # noqa: S105 - a kind of token
     """What the users' tokens are to the token endpoint."""

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from baton.domain.egress_policy import EgressPolicy, EgressRefused
 from baton.domain.errors import InvalidRequest, SourceRefused
-from baton.domain.web_url import is_web_url
+from baton.domain.web_url import has_credentials, is_web_url
 
 MAX_SOURCE_URL = 2048
 TENANT = "{tenant}"
@@ -30,15 +30,15 @@ class SourceRules:
 
     def check_url(self, url: str) -> None:
         """Raise ``InvalidRequest`` for what is no address, ``SourceRefused`` for one that must not be called."""
-        if len(url) > MAX_SOURCE_URL or not is_web_url(url):
+        if has_credentials(url):
+            raise InvalidRequest(
+                "Addresses must hold no user name and no password: whoever lists the source reads them."
+            )
+        if not is_web_url(url, MAX_SOURCE_URL):
             raise InvalidRequest(
                 f"Addresses must be absolute http or https ones of at most {MAX_SOURCE_URL} characters."
             )
         parts = urlsplit(url)
-        if parts.username is not None or parts.password is not None:
-            raise InvalidRequest(
-                "Addresses must hold no user name and no password: whoever lists the source reads them."
-            )
         try:
             self.egress.check_scheme(parts.scheme, parts.hostname or "")
             self.egress.check_host(parts.hostname or "")

@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.identity import TENANT_ID
 from baton.domain.signature_algorithms import SignatureAlgorithm
+from baton.domain.web_url import WebUrl, WithoutCredentials
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -21,9 +22,9 @@ class OidcIssuer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
-    issuer: _Text
+    issuer: Annotated[_Text, WithoutCredentials]
     audience: _Text | Annotated[tuple[_Text, ...], Field(min_length=1)]
-    jwks_url: _Text | None = None
+    jwks_url: WebUrl | None = None
     """The address of the keys; None to find it by OpenID Connect Discovery."""
     algorithms: Annotated[tuple[SignatureAlgorithm, ...], Field(min_length=1)] = ("RS256",)
     tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None

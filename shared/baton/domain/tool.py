@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, fiel
 from baton.domain.definition import Definition
 from baton.domain.identity import PermissionName
 from baton.domain.secret import Headers, HeaderValue, TokenExchange
-from baton.domain.web_url import is_web_url
+from baton.domain.web_url import has_credentials, is_web_url
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """The function names that model providers accept."""
@@ -31,12 +31,11 @@ def _checked_name(name: str) -> str:
 
 
 def _checked_url(url: str) -> str:
+    if has_credentials(url):
+        raise ValueError("must not hold credentials: put them into a header, by reference")
     if not is_web_url(url):
         raise ValueError("must be an absolute https URL")
-    parts = urlsplit(url)
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold credentials: put them into a header, by reference")
-    if PLACEHOLDER.search(parts.netloc):
+    if PLACEHOLDER.search(urlsplit(url).netloc):
         raise ValueError("must not have placeholders in its host")
     return url
 

@@ -1,24 +1,53 @@
-"""Strict validation of web addresses."""
+"""Strict validation of web addresses: the one check of every address that somebody gives."""
 
 from __future__ import annotations
 
+from typing import Annotated
 from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
 
 MAX_URL = 8192
 """The length limit of an address in characters."""
+CREDENTIALS = "must not hold a user name or password: everybody who is shown the address would learn them"
 
 
-def is_web_url(url: str) -> bool:
+def is_web_url(url: str, longest: int = MAX_URL) -> bool:
     """Return whether ``url`` is an absolute http or https URL that all parsers read in the same way.
 
     White space and control characters are invalid: ``urllib`` and browsers silently drop line ends, so the checked
-    address would differ from the one that is requested. So are backslashes, which browsers treat as slashes.
+    address would differ from the one that is requested. So are backslashes, which browsers treat as slashes, and
+    addresses that ``has_credentials``.
     """
-    if len(url) > MAX_URL or not url.isprintable() or " " in url or "\\" in url:
+    if len(url) > longest or not url.isprintable() or " " in url or "\\" in url:
         return False
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError if it is no number
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not has_credentials(url)
+
+
+def has_credentials(url: str) -> bool:
+    """Return whether ``url`` has a user name or password, or an empty place for them (RFC 3986, section 3.2.1)."""
+    try:
+        return "@" in urlsplit(url).netloc
+    except ValueError:
+        return "@" in url
+
+
+def _without_credentials(url: str) -> str:
+    if has_credentials(url):
+        raise ValueError(CREDENTIALS)
+    return url
+
+
+def _web_url(url: str) -> str:
+    if not is_web_url(_without_credentials(url)):
+        raise ValueError("must be an absolute http or https URL")
+    return url
+
+
+WithoutCredentials = AfterValidator(_without_credentials)
+WebUrl = Annotated[str, AfterValidator(_web_url)]

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from baton.domain.document import DOCUMENT_ID, MAX_DOCUMENT_BYTES, MEDIA_TYPES
 from baton.domain.errors import DocumentTooLarge, InvalidRequest, UnsupportedDocument
 from baton.domain.identity import is_printable
-from baton.domain.web_url import is_web_url
+from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton.knowledge.documents import Details, DocumentRequest
 
 MAX_NAME_BYTES = 255
@@ -56,7 +56,9 @@ def checked_request(
     check_title(details.get("title"))
     check_permission(details.get("required_permission"))
     url = details.get("url")
-    if url is not None and (len(url) > MAX_DOCUMENT_URL or not is_web_url(url)):
+    if url is not None and has_credentials(url):
+        raise InvalidRequest(f"url {CREDENTIALS}.")
+    if url is not None and not is_web_url(url, MAX_DOCUMENT_URL):
         raise InvalidRequest(f"url must be an absolute http or https address of at most {MAX_DOCUMENT_URL} characters.")
     return DocumentRequest(name, content_type, size, sha256, document_id, details)
 

@@ -7,8 +7,10 @@ from typing import Annotated
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from baton.domain.web_url import WithoutCredentials
+
 Name = Annotated[str, Field(min_length=1)]
-Url = Annotated[str, Field(pattern=r"^https?://")]
+Url = Annotated[str, Field(pattern=r"^https?://"), WithoutCredentials]
 
 
 class Settings(BaseSettings):

@@ -83,6 +83,17 @@ async def test_plain_http_is_refused_in_a_deployment(make: Any) -> None:
             await client.get("http://api.example.com/")
 
 
+@pytest.mark.parametrize("user", ["ann:secret", "ann", ":secret"])
+async def test_an_address_with_a_user_name_or_password_is_refused(make: Any, user: str) -> None:
+    async with make(EgressPolicy(("*",)), resolve=Names(["8.8.8.8"])) as client:
+        with pytest.raises(EgressRefused, match="without a user name or password"):
+            await client.get(f"https://{user}@api.example.com/")
+    moved = reply(b"", f"Location: http://{user}@127.0.0.1/", status="302 Found")
+    async with serving(moved) as port, make(AT_HOME) as client:
+        with pytest.raises(EgressRefused, match="without a user name or password"):
+            await client.get(f"http://127.0.0.1:{port}/", follow_redirects=True)
+
+
 async def test_redirects_are_not_followed_unless_asked_for(make: Any) -> None:
     async with serving(reply(b"", "Location: /next", status="302 Found")) as port, make(AT_HOME) as client:
         assert (await client.get(f"http://127.0.0.1:{port}/")).status_code == 302

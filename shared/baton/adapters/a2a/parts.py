@@ -12,6 +12,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.failures import shortened
+from baton.domain.web_url import has_credentials
 from baton.ports.agent_client import AgentData, AgentFile, Attachment
 
 MAX_DATA_CHARS = 32_000
@@ -69,8 +70,12 @@ def _named(part: Part) -> tuple[str | None, str | None]:
 
 
 def _address(told: str) -> str | None:
-    """Return an address that clients may link to; None for one that would run or read something in their page."""
-    return told[:MAX_ADDRESS] if told.casefold().startswith(("https://", "http://")) else None
+    """Return an address that clients may link to; None for one that would run or read something in their page.
+
+    Also None for one with a user name or password, which everybody who reads the answer would learn.
+    """
+    is_web = told.casefold().startswith(("https://", "http://")) and not has_credentials(told)
+    return told[:MAX_ADDRESS] if is_web else None
 
 
 def _note(part: Part) -> str:

@@ -46,6 +46,8 @@ class Url(Protocol):
     def raw_host(self) -> bytes: ...
     @property
     def raw_path(self) -> bytes: ...
+    @property
+    def userinfo(self) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,9 @@ class GuardedPool:
         url = call.url
         headers = [pair for pair in call.headers if pair[0].lower() != b"accept-encoding"]
         with _raised_as(self._errors):
+            if url.userinfo:
+                # Whoever wrote it into a card, a document or a redirect would decide what Baton signs in with.
+                raise EgressRefused(f"{url.host} must be called without a user name or password in its address.")
             self._policy.check_scheme(url.scheme, url.host)
             self._policy.check_host(url.raw_host.decode("ascii"))
             response = await self._pool.handle_async_request(
