@@ -42,7 +42,8 @@ class FakePushConfigs:
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
         place = (scope.tenant_id, thread_id)
-        return [each for key, each in self.configs.items() if key[:2] == place and self._is_shown(scope, each)]
+        kept = [each for key, each in self.configs.items() if key[:2] == place and self._is_shown(scope, each)]
+        return [each.without_secrets for each in kept]
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
         self.configs.pop((scope.tenant_id, thread_id, root, config_id), None)

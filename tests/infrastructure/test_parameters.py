@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+import httpx
 import pytest
 from pydantic import ValidationError
 from samcli.cli.types import CfnParameterOverridesType  # type: ignore[import-untyped]
 
+from baton.adapters.webhooks import HttpWebhooks
 from baton.settings.agents import OutsideSettings
 from baton.settings.api import ApiSettings
 from baton.settings.identity import IdentitySettings
@@ -63,6 +65,19 @@ def usable(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def test_nobody_is_notified_until_hosts_are_named(source: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert source.template["Parameters"]["PushHosts"]["Default"] == ""
+    monkeypatch.delenv("BATON_PUSH_HOSTS", raising=False)
+    for stage, hosts, is_on in (("dev", "", False), ("dev", "*", True), ("local", "", True)):
+        monkeypatch.setenv("BATON_STAGE", stage)
+        monkeypatch.setenv("BATON_PUSH_HOSTS", hosts)
+        assert PushSettings().is_on is is_on
+        webhooks = HttpWebhooks(PushSettings().egress, lambda seconds: httpx.AsyncClient(timeout=seconds))
+        assert webhooks.is_on is is_on
+        assert (webhooks.refusal("https://client.example/") is None) is (hosts == "*")
+        assert (webhooks.refusal("http://127.0.0.1:9000/hook") is None) is (stage == "local")
 
 
 def test_every_list_is_known_here(source: Stack) -> None:

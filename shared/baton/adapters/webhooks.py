@@ -28,7 +28,7 @@ class HttpWebhooks:
 
     @property
     def is_on(self) -> bool:
-        return bool(self._policy.hosts)
+        return bool(self._policy.hosts) or self._policy.allow_local
 
     def refusal(self, url: str) -> str | None:
         try:

@@ -28,7 +28,7 @@ def deployed_app() -> CountedRequests:
         issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
         is_open=settings.open_a2a,
         public_url=settings.public_url.rstrip("/") if settings.public_url is not None else None,
-        pushes=bool(PushSettings().egress.hosts),
+        pushes=PushSettings().is_on,
         has_stage=not settings.is_local,
     )
     mcp = McpAccess(settings.origins, is_local=settings.is_local)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from baton.ports.erasure import Erasure, ObjectErasure
     from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.pii_detector import PiiDetector
+    from baton.ports.push_configs import PushConfigs
     from baton.ports.push_queue import PushQueue
     from baton.ports.queue_records import QueueRecords
     from baton.ports.retentions import Retentions
@@ -375,6 +376,15 @@ class AwsPorts(AwsAgentPorts):
 
         policy = PushSettings().egress
         return HttpWebhooks(policy, lambda seconds: http_client(policy, timeout_seconds=seconds))
+
+    @cached_property
+    def push_configs(self) -> PushConfigs:
+        from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
+        from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
+        from baton.settings.push import PushKeySettings
+
+        secrets = ReceiverSecrets(lambda: self.secrets.get(PushKeySettings().secret))
+        return DynamoPushConfigs(self.table, self.clock, secrets)
 
     @cached_property
     def signing_key(self) -> SigningKey:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from baton.ports.live import LiveRegistry
     from baton.ports.mcp_calls import McpCalls
     from baton.ports.procedures import ProcedureStore
-    from baton.ports.push_configs import PushConfigs
     from baton.ports.run_records import RunRecords
     from baton.ports.sources import SourceObjects, SourceStore
     from baton.ports.stream_log import StreamLog
@@ -109,12 +108,6 @@ class AwsStorePorts:
         from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
 
         return DynamoA2ATasks(self.table)
-
-    @cached_property
-    def push_configs(self) -> PushConfigs:
-        from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
-
-        return DynamoPushConfigs(self.table, self.clock)
 
     @cached_property
     def feedback(self) -> FeedbackStore:

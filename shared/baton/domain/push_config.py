@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
@@ -59,6 +59,17 @@ class PushConfig:
     scheme: str | None = None
     """The HTTP authentication scheme of the ``Authorization`` header."""
     credentials: str | None = field(default=None, repr=False)
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """What its receiver is shown, by name."""
+        given = {"token": self.token, "credentials": self.credentials}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def without_secrets(self) -> PushConfig:
+        """The configuration as it is read and listed."""
+        return replace(self, token=None, credentials=None)
 
     @property
     def problem(self) -> str | None:

@@ -10,7 +10,7 @@ from baton.domain.push_config import PushConfig
 
 
 class PushConfigs(Protocol):
-    """Configurations of push notifications, in the partitions of their tasks' threads.
+    """Configurations of push notifications, in the partitions of their tasks' threads. Secrets are kept sealed.
 
     Every method raises ``StoreUnavailable``. The caller has checked that the task is the scope's user's.
     """
@@ -24,15 +24,18 @@ class PushConfigs(Protocol):
         ...
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
-        """Return a configuration; None if there is none with this id, or if it is another user's."""
+        """Return a configuration with its receiver's secrets, for whoever sends notifications.
+
+        None if there is none with this id, if it is another user's, or if its secrets cannot be opened any more.
+        """
         ...
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
-        """Return the configurations of a task, in the order of their ids."""
+        """Return the configurations of a task in the order of their ids, without the secrets of their receivers."""
         ...
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
-        """Return the configurations of all tasks of a thread, in no order."""
+        """Return the configurations of all tasks of a thread in no order, without the secrets of their receivers."""
         ...
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:

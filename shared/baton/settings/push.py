@@ -14,11 +14,17 @@ class PushSettings(Settings):
 
     stage: Name = Field(validation_alias="BATON_STAGE")
     hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
-    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``. Empty: nobody is notified."""
+    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``. Empty: nobody is notified, except
+    receivers on this machine in the local cloud."""
 
     @property
     def egress(self) -> EgressPolicy:
         return EgressPolicy.of(self.hosts.split(","), allow_local=self.stage == "local")
+
+    @property
+    def is_on(self) -> bool:
+        """True if anybody may be notified: receivers on the same machine always, in the local cloud."""
+        return bool(self.egress.hosts) or self.egress.allow_local
 
 
 class PushQueueSettings(Settings):

@@ -32,6 +32,7 @@ from baton.adapters.dynamodb.time_zones import DynamoTimeZones
 from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_erasure import S3Erasure
+from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.composition.app import App, build
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client
@@ -78,7 +79,7 @@ class World:
             DynamoHandoffs(table, bodies),
             DynamoWorkflows(table, clock),
             DynamoA2ATasks(table),
-            DynamoPushConfigs(table, clock),
+            DynamoPushConfigs(table, clock, ReceiverSecrets(lambda: "a secret")),
             DynamoFeedback(table),
             DynamoMcpCalls(table, clock),
             DynamoTimeZones(table, clock),

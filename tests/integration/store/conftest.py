@@ -32,6 +32,7 @@ from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.adapters.dynamodb.time_zones import DynamoTimeZones
 from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
@@ -76,7 +77,7 @@ class Engine:
             DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(self.table, clock),
             DynamoA2ATasks(self.table),
-            DynamoPushConfigs(self.table, clock),
+            DynamoPushConfigs(self.table, clock, ReceiverSecrets(lambda: "a secret")),
             DynamoFeedback(self.table),
             DynamoMcpCalls(self.table, clock),
             DynamoTimeZones(self.table, clock),

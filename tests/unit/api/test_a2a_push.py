@@ -82,11 +82,12 @@ def states(posted: list[Posted]) -> list[str]:
 # Configurations
 
 
-async def test_a_configuration_is_kept_as_it_was_given(served: A2AServed) -> None:
+async def test_a_configuration_is_kept_as_it_was_given_and_shown_without_its_secrets(served: A2AServed) -> None:
     task = await sent(served, message("One", "m-1"))
     given = {"id": "c-1", "url": URL, "token": "t", "authentication": {"schemes": ["Bearer"], "credentials": "secret"}}
     expected = {"taskId": task["id"], "pushNotificationConfig": given}
     assert (await with_config(served, task, **given))["result"] == expected
+    expected["pushNotificationConfig"] = {"id": "c-1", "url": URL, "authentication": {"schemes": ["Bearer"]}}
     params = {"id": task["id"], "pushNotificationConfigId": "c-1"}
     assert (await served.call(GET, params))["result"] == expected
     assert (await served.call(LIST, {"id": task["id"]}))["result"] == [expected]
@@ -109,12 +110,35 @@ async def test_clients_of_both_lines_see_the_same_configurations(served: A2AServ
     task = await sent(served, message("One", "m-1"))
     params = {"taskId": task["id"], "id": "c-1", "url": URL, "authentication": {"scheme": "Basic", "credentials": "x"}}
     assert (await served.call("CreateTaskPushNotificationConfig", params))["result"] == params
+    params = params | {"authentication": {"scheme": "Basic"}}
     assert (await served.call("GetTaskPushNotificationConfig", {"taskId": task["id"], "id": "c-1"}))["result"] == params
     listed = await served.call("ListTaskPushNotificationConfigs", {"taskId": task["id"]})
     assert listed["result"]["configs"] == [params]
     assert len((await served.call(LIST, {"id": task["id"]}))["result"]) == 1
     await served.call("DeleteTaskPushNotificationConfig", {"taskId": task["id"], "id": "c-1"})
     assert (await served.call(LIST, {"id": task["id"]}))["result"] == []
+
+
+@pytest.mark.parametrize(
+    "given", [{"token": "very-secret"}, {"authentication": {"scheme": "B", "credentials": "very-secret"}}]
+)
+async def test_no_reading_shows_what_a_receiver_is_entrusted_with(served: A2AServed, given: Json) -> None:
+    task = await sent(served, message("One", "m-1"))
+    sent_ = {"taskId": task["id"], "id": "c-1", "url": URL} | given
+    assert "result" in await served.call("CreateTaskPushNotificationConfig", sent_)
+    asked = {"taskId": task["id"], "id": "c-1"}
+    answers = [
+        await served.call("GetTaskPushNotificationConfig", asked),
+        await served.call("ListTaskPushNotificationConfigs", {"taskId": task["id"]}),
+        await served.call(GET, {"id": task["id"], "pushNotificationConfigId": "c-1"}),
+        await served.call(LIST, {"id": task["id"]}),
+    ]
+    for path in ("pushNotificationConfigs", "pushNotificationConfigs/c-1"):
+        answer = await served.request("GET", f"/a2a/v1/tasks/{task['id']}/{path}")
+        assert answer.status_code == 200
+        answers.append(answer.json())
+    assert all(URL in str(answer) for answer in answers)
+    assert "very-secret" not in str(answers)
 
 
 async def test_the_same_id_again_replaces_and_there_are_not_too_many(served: A2AServed) -> None:

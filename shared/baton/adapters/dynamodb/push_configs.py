@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
+from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig, room_for
@@ -19,9 +22,10 @@ TOO_MANY = f"A task has at most {MAX_CONFIGS} push notification configurations."
 class DynamoPushConfigs:
     """``PushConfigs`` on the conversation table."""
 
-    def __init__(self, table: Table, clock: Clock) -> None:
+    def __init__(self, table: Table, clock: Clock, secrets: ReceiverSecrets) -> None:
         self._table = table
         self._clock = clock
+        self._secrets = secrets
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
         # Two calls at the same time may both pass: the limit protects the table, and is no promise.
@@ -42,12 +46,21 @@ class DynamoPushConfigs:
             "set_at": to_millis(config.set_at),
             "expires_at": int((config.set_at + LIFETIME).timestamp()),
         }
-        optional = {"token": config.token, "scheme": config.scheme, "credentials": config.credentials}
-        await self._table.put(item | {name: value for name, value in optional.items() if value is not None})
+        if config.scheme is not None:
+            item["scheme"] = config.scheme
+        if config.secrets:
+            item["sealed"] = await asyncio.to_thread(self._secrets.seal, _place(item), config.secrets)
+        await self._table.put(item)
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
         item = await self._table.get(keys.push_config(scope, thread_id, root, config_id))
-        return self._config(scope, item) if item is not None else None
+        config = self._config(scope, item) if item is not None else None
+        if item is None or config is None:
+            return None
+        if "sealed" not in item:  # none, or those of an item that an earlier version wrote
+            return replace(config, token=item.get("token"), credentials=item.get("credentials"))
+        secrets = await asyncio.to_thread(self._secrets.open, _place(item), item["sealed"])
+        return replace(config, **secrets) if secrets is not None else None
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
         found = [each for each in await self.of_thread(scope, thread_id) if each.root == root]
@@ -73,7 +86,10 @@ class DynamoPushConfigs:
             url=item["url"],
             line=Line(item["line"]),
             set_at=set_at,
-            token=item.get("token"),
             scheme=item.get("scheme"),
-            credentials=item.get("credentials"),
         )
+
+
+def _place(item: Item) -> str:
+    """Return what the sealed secrets of an item name, so that they open in no other one."""
+    return f"{item['PK']} {item['SK']} {item['user_id']} {item['url']}"

@@ -121,7 +121,7 @@ def parsed(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId
 
 
 def shown(config: PushConfig, task_id: TaskId) -> TaskPushNotificationConfig:
-    """Return a configuration as its client sees it."""
+    """Return a configuration as its client sees it: with secrets only if ``config``, as just given, has them."""
     told = TaskPushNotificationConfig(task_id=str(task_id), id=config.id, url=config.url, token=config.token or "")
     if config.scheme is not None or config.credentials is not None:
         told.authentication.scheme = config.scheme or ""

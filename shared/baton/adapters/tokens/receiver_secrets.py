@@ -1,0 +1,56 @@
+"""What receivers of push notifications want to be shown, sealed while it is stored.
+
+A client entrusts Baton with a token and credentials for its own server. The table and its backups hold ciphertext
+(Fernet) that names its place. The key is derived from the secret from which the signing key is derived.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Callable, Mapping
+
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from baton.adapters.parsed_text import ParsedText
+
+PURPOSE = b"baton push receivers Fernet"
+
+_log = logging.getLogger(__name__)
+
+
+class ReceiverSecrets:
+    """Seals and opens secrets of receivers. ``read_secret`` returns the text of the key's secret; it may block."""
+
+    def __init__(self, read_secret: Callable[[], str]) -> None:
+        self._read_secret = read_secret
+        self._keys = ParsedText(_derived)
+
+    def seal(self, place: str, secrets: Mapping[str, str]) -> str:
+        """Return the secrets of the configuration at ``place``, sealed. Raises as ``read_secret`` does."""
+        return self._fernet().encrypt(json.dumps({"place": place, **secrets}).encode()).decode()
+
+    def open(self, place: str, sealed: str) -> Mapping[str, str] | None:
+        """Return the secrets; None if they were sealed with another key or for another place.
+
+        Raises as ``read_secret`` does.
+        """
+        try:
+            opened: dict[str, str] = json.loads(self._fernet().decrypt(sealed.encode()))
+        except InvalidToken:
+            opened = {}
+        if opened.pop("place", None) != place:
+            _log.warning("The secrets of a receiver of push notifications cannot be opened: the key has changed.")
+            return None
+        return opened
+
+    def _fernet(self) -> Fernet:
+        return self._keys.of(self._read_secret())
+
+
+def _derived(secret: str) -> Fernet:
+    material = HKDF(hashes.SHA256(), 32, salt=None, info=PURPOSE).derive(secret.encode())
+    return Fernet(base64.urlsafe_b64encode(material))
