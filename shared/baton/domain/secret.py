@@ -83,9 +83,7 @@ class ExchangeTarget(BaseModel):
     client_secret: SecretReference
     """The secret of Baton's own client at the token endpoint."""
     audience: str | None = Field(default=None, min_length=1, max_length=500)
-    resource: Annotated[str, WithoutCredentials] | None = Field(
-        default=None, pattern=r"^https?://[!-~]+$", max_length=2_000
-    )
+    resource: Annotated[str, Field(pattern=r"^https?://[!-~]+$", max_length=2_000), WithoutCredentials] | None = None
     scope: str | None = Field(default=None, pattern=r"^[!#-\[\]-~]+( [!#-\[\]-~]+)*$", max_length=1_000)
     subject_token_type: Literal["access_token", "id_token", "jwt"] = "access_token"  # noqa: S105 - a kind of token
     """What the users' tokens are to the token endpoint."""

@@ -60,7 +60,9 @@ class DynamoPushConfigs:
         if "sealed" not in item:  # none, or those of an item that an earlier version wrote
             return replace(config, token=item.get("token"), credentials=item.get("credentials"))
         secrets = await asyncio.to_thread(self._secrets.open, _place(item), item["sealed"])
-        return replace(config, **secrets) if secrets is not None else None
+        if secrets is None:
+            return None
+        return replace(config, token=secrets.get("token"), credentials=secrets.get("credentials"))
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
         found = [each for each in await self.of_thread(scope, thread_id) if each.root == root]
