@@ -27,7 +27,9 @@ class PlainTextExtractor:
         parts = ((first, min(first + PAGES_AT_ONCE - 1, count)) for first in range(1, count + 1, PAGES_AT_ONCE))
         return Inspection(MEDIA_TYPES[content_type], tuple(parts))
 
-    async def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+    async def extract(
+        self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
+    ) -> ExtractedText:
         pages = _pages(body)
         blocks: list[TextBlock] = []
         errors: list[PageError] = []

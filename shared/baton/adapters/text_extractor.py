@@ -27,9 +27,11 @@ class ChildProcessExtractor:
         task = {"work": "inspect", "name": name, "contentType": content_type}
         return await self._processes.run(Inspection, task, body)
 
-    async def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+    async def extract(
+        self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
+    ) -> ExtractedText:
         """See ``TextExtractor``."""
-        task = {"work": "extract", "format": form.value, "part": list(part)}
+        task = {"work": "extract", "format": form.value, "part": list(part), "charset": charset}
         return await self._processes.run(ExtractedText, task, body)
 
 

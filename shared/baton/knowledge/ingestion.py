@@ -34,6 +34,7 @@ from baton.domain.errors import (
     error_classes,
 )
 from baton.domain.extracted import Chunk, ExtractedText
+from baton.domain.media_type import MediaType
 from baton.domain.metrics import Metric, count
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
@@ -149,8 +150,9 @@ class Ingestion:
         if body is None or hashlib.sha256(body).hexdigest() != document.latest.sha256:
             await self._fail(ref, "document_changed", "The content was changed while it was read. Upload it again.")
             return
+        charset = MediaType.parse(document.latest.content_type).charset
         try:
-            text = await self.extractor.extract(body, part.form, part.pages)
+            text = await self.extractor.extract(body, part.form, part.pages, charset)
         except DocumentUnreadable as problem:
             await self._fail(ref, problem.reason, problem.detail)
             return

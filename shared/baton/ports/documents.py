@@ -131,8 +131,13 @@ class TextExtractor(Protocol):
         """
         ...
 
-    async def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
-        """Return the text of one part. A page that cannot be read is an error of that page."""
+    async def extract(
+        self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
+    ) -> ExtractedText:
+        """Return the text of one part. A page that cannot be read is an error of that page.
+
+        ``charset`` is the label of a text's encoding that its media type has.
+        """
         ...
 
 

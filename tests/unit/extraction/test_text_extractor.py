@@ -71,6 +71,15 @@ async def test_the_text_is_what_the_libraries_have_read() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "form", [DocumentFormat.TEXT, DocumentFormat.MARKDOWN, DocumentFormat.CSV, DocumentFormat.HTML]
+)
+async def test_a_text_is_read_by_its_charset(form: DocumentFormat) -> None:
+    body = "<meta charset=koi8-r>Да".encode("cp1251")
+    text = await ChildProcessExtractor().extract(body, form, (1, 1), "windows-1251")
+    assert text.blocks[0].text.endswith("Да")
+
+
 async def test_a_refusal_keeps_its_reason() -> None:
     with pytest.raises(DocumentUnreadable) as raised:
         await ChildProcessExtractor().inspect(b"PK\x03\x04", "a.pdf", documents.PDF)

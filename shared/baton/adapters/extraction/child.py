@@ -1,8 +1,8 @@
 """The program that works on one document in a process of its own: ``python -m baton.adapters.extraction.child``.
 
 A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``inspect`` or ``extract``),
-what the work needs (``name``, ``contentType``, ``format``, ``part``) and the limits (``memoryBytes``, ``cpuSeconds``,
-``wallSeconds``, and the ``parent`` to end with).
+what the work needs (``name``, ``contentType``, ``format``, ``part``, ``charset``) and the limits (``memoryBytes``,
+``cpuSeconds``, ``wallSeconds``, and the ``parent`` to end with).
 
 Out comes the line ``ready`` once the limits are set, then a line with a word and a length, and so many bytes of JSON:
 ``result``, a ``refusal`` (``reason`` and ``detail``), or the name of the library that is ``missing``.
@@ -73,7 +73,7 @@ def _done(task: Mapping[str, Any], body: bytes) -> object:
         case "inspect":
             return Extractor().inspect(body, task["name"], task["contentType"])
     first, last = task["part"]
-    return Extractor().extract(body, DocumentFormat(task["format"]), (first, last))
+    return Extractor().extract(body, DocumentFormat(task["format"]), (first, last), task["charset"])
 
 
 def _refusal(problem: DocumentUnreadable, cause: BaseException | None = None) -> dict[str, object]:

@@ -8,15 +8,16 @@ from baton.adapters.extraction import refusals
 from baton.adapters.extraction.plain_text import decoded
 from baton.adapters.extraction.tables import table_text
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+from baton.domain.media_type import MediaType
 
 _SEPARATORS = ",;\t|"
 _SAMPLE = 16 * 1024
 _MAX_FIELD = 16 * 1024 * 1024
 
 
-def extract(body: bytes) -> ExtractedText:
+def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     """Return the file's one table."""
-    text = decoded(body)
+    text = decoded(body, MediaType("text/csv", charset))
     csv.field_size_limit(_MAX_FIELD)
     try:
         table = table_text(csv.reader(text.splitlines(keepends=True), delimiter=_separator(text[:_SAMPLE])))

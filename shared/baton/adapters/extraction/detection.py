@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from baton.adapters.extraction import office_archive, plain_text, refusals
 from baton.domain.document import MEDIA_TYPES, DocumentFormat
+from baton.domain.media_type import MediaType
 
 OFFICE = frozenset({DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX})
 _PDF_WITHIN = 1024
@@ -25,7 +26,8 @@ def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
         raise refusals.empty()
     if PurePosixPath(name).suffix.lower() in _MACRO_SUFFIXES:
         raise refusals.with_macros()
-    announced = MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower())
+    media_type = MediaType.parse(content_type)
+    announced = MEDIA_TYPES.get(media_type.essence)
     if announced is None:
         raise refusals.unsupported(content_type)
     found = _binary_format(body)
@@ -33,7 +35,7 @@ def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
         if found is not announced:
             raise refusals.mislabelled(announced.value.upper(), _name(found, body))
         return announced
-    if not plain_text.decoded(body[: 1024 * 1024]).strip("\ufeff \t\n\r\f\v"):
+    if not plain_text.decoded(body[: 1024 * 1024], media_type).strip("\ufeff \t\n\r\f\v"):
         raise refusals.empty()
     return announced
 

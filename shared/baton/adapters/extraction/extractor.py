@@ -33,9 +33,11 @@ class Extractor:
         with _damages():
             return self._parts(body, form)
 
-    def extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+    def extract(
+        self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
+    ) -> ExtractedText:
         with _damages():
-            return self._extract(body, form, part)
+            return self._extract(body, form, part, charset)
 
     def _parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
         match form:
@@ -53,7 +55,7 @@ class Extractor:
                 return _ranges(xlsx.pages(body), SHEETS_AT_ONCE)
         return [(1, 1)]
 
-    def _extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int]) -> ExtractedText:
+    def _extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None) -> ExtractedText:
         match form:
             case DocumentFormat.PDF:
                 from baton.adapters.extraction import pdf
@@ -74,18 +76,18 @@ class Extractor:
             case DocumentFormat.HTML:
                 from baton.adapters.extraction import html_page
 
-                return html_page.extract(body)
+                return html_page.extract(body, charset)
             case DocumentFormat.MARKDOWN:
                 from baton.adapters.extraction import markdown
 
-                return markdown.extract(body)
+                return markdown.extract(body, charset)
             case DocumentFormat.CSV:
                 from baton.adapters.extraction import csv_table
 
-                return csv_table.extract(body)
+                return csv_table.extract(body, charset)
         from baton.adapters.extraction import plain_text
 
-        return plain_text.extract(body)
+        return plain_text.extract(body, charset)
 
 
 def _ranges(pages: int, at_once: int) -> list[tuple[int, int]]:

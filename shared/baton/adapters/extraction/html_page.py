@@ -16,6 +16,7 @@ from baton.adapters.extraction.html_tables import TableGrid, data_tables
 from baton.adapters.extraction.plain_text import decoded
 from baton.domain.document_title import given_title
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+from baton.domain.media_type import MediaType
 
 _LEFT_OUT = frozenset({
     "audio", "canvas", "datalist", "footer", "iframe", "nav", "noscript", "object", "script", "style", "svg",
@@ -36,16 +37,14 @@ _BREAK = "\0"
 """Stands for a line break, and is in no text."""
 _NOT_SHOWN = re.compile("[\u00ad\u200b\ufeff]")
 """Places at which words may be divided."""
-_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([A-Za-z0-9_-]+)""", re.IGNORECASE)
 
 
-def extract(body: bytes) -> ExtractedText:
+def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     """Return headings, paragraphs, items of lists, tables and preformatted text.
 
     Left out is what is hidden or leads elsewhere.
     """
-    declared = _CHARSET.search(body[:4096])
-    text = decoded(body, declared[1].decode("ascii") if declared else None)
+    text = decoded(body, MediaType("text/html", charset))
     html_limits.check(text)
     parser = LexborHTMLParser(text)
     title = parser.css_first("title")

@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 from baton.adapters.extraction.plain_text import decoded, paragraphs
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+from baton.domain.media_type import MediaType
 
 _LINES_AT_ONCE = 2_000
 """A longer document is parsed in pieces that begin with headings: parsed, a text takes many times its own memory."""
@@ -31,9 +32,9 @@ _KINDS = {
 }
 
 
-def extract(body: bytes) -> ExtractedText:
+def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     """Return headings, paragraphs, items of lists, tables and code."""
-    text = decoded(body)
+    text = decoded(body, MediaType("text/markdown", charset))
     title = None
     if front := _FRONT_MATTER.match(text):
         found = _TITLE.search(front[1])

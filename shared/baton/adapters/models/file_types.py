@@ -10,7 +10,8 @@ import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.adapters.extraction.plain_text import decoded_as_it_is
+from baton.domain.media_type import MediaType
+from baton.domain.text_encoding import decode_text
 
 MAX_CHARACTERS = 200_000
 """Of a text (about 50,000 tokens)."""
@@ -105,7 +106,7 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
 
     ``announced`` is a media type, perhaps a wrong one. Like ``name``, it decides only the kind of a text.
     """
-    media_type = (announced or "").partition(";")[0].strip().lower()
+    media_type = MediaType.parse(announced)
     by_name = (mimetypes.guess_type(name.lower())[0] if name else None) or ""
     found = _marked(data)
     if found is None:
@@ -157,13 +158,13 @@ def _archive(data: bytes) -> FileType:
     return _ARCHIVE
 
 
-def _text(data: bytes, media_type: str, by_name: str) -> FileType | None:
-    is_announced = any(map(_TEXT_TYPES.fullmatch, (media_type, by_name)))
-    text = decoded_as_it_is(data)
+def _text(data: bytes, media_type: MediaType, by_name: str) -> FileType | None:
+    types = [each for each in (media_type.essence, by_name) if _TEXT_TYPES.fullmatch(each)]
+    text = decode_text(data, MediaType(types[0] if types else "", media_type.charset))
     sample = text[:_SAMPLE]
     controls = len(_CONTROLS.findall(sample))
     # A file that should be text is text with some bytes that are damaged.
-    if controls > (max(2, len(sample) // 20) if is_announced else len(sample) // 100):
+    if controls > (max(2, len(sample) // 20) if types else len(sample) // 100):
         return None
-    found = next(filter(_TEXT_TYPES.fullmatch, (media_type, by_name)), "text/plain")
+    found = types[0] if types else "text/plain"
     return FileType(FileKind.TEXT, found, "a text", text[:MAX_CHARACTERS].replace("\0", "\ufffd"), len(text))
