@@ -18,6 +18,7 @@ from baton.domain.document import Document, DocumentVersion, VersionStatus, chun
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter
+from baton.gather_all import gather_all
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore
@@ -115,7 +116,7 @@ class Documentation:
         try:
             for agent_id in agents:
                 before = ready
-                await asyncio.gather(*(ingest(agent_id, page) for page in pages))
+                await gather_all(*(ingest(agent_id, page) for page in pages))
                 count = f"{ready - before} of {len(pages)} documents are ready"
                 self._progress(f"Baton's documentation: {count} for the agent {agent_id}")
             await self._encoder.store([text async for text in self._texts(agents[0], pages)])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from baton.gather_all import stop_all
 from baton_local.apis import SocketApi
 from baton_local.functions import Function
 from baton_local.gateway.authorizer import Refused, authorize
@@ -81,7 +82,7 @@ class SocketGateway:
 
     async def _serve(self, connection: Connection, receive: Receive, send: Send) -> Close:
         """Move frames both ways until a side closes the connection or a limit ends it. Return how it ended."""
-        incoming: asyncio.Queue[str] = asyncio.Queue()
+        incoming: asyncio.Queue[str | None] = asyncio.Queue()
         activity = asyncio.Event()
         handling = asyncio.create_task(self._handle(connection, incoming))
         tasks = [
@@ -90,23 +91,24 @@ class SocketGateway:
             asyncio.create_task(self._expire(activity)),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([handling, *tasks], return_when=asyncio.FIRST_COMPLETED)
             self._connections.remove(connection)
-            ended = next(iter(done)).result()
-            await incoming.join()  # frames that came before the end count
+            incoming.put_nowait(None)
+            await handling  # frames that came before the end count
+            ended = next(task.result() for task in tasks if task.done())
+        except Exception:
+            logger.exception("connection failed")
+            ended = Close(1011, "Internal server error")
         finally:
             self._connections.remove(connection)
-            for task in (*tasks, handling):
-                task.cancel()
-            await asyncio.gather(*tasks, handling, return_exceptions=True)
+            await stop_all(*tasks, handling)
         with contextlib.suppress(Exception):  # the client may be gone already
             await send({"type": "websocket.close", "code": ended.code, "reason": ended.reason})
         return ended
 
-    async def _handle(self, connection: Connection, incoming: asyncio.Queue[str]) -> None:
-        """Give frames to their routes, one after the other."""
-        while True:
-            body = await incoming.get()
+    async def _handle(self, connection: Connection, incoming: asyncio.Queue[str | None]) -> None:
+        """Give frames to their routes, one after the other, up to the end that is None."""
+        while (body := await incoming.get()) is not None:
             route_key = _route_key(self._api, body)
             event = connection.handshake.message_event(route_key, body)
             failed = not await self._run(route_key, event) if route_key in self._api.routes else True
@@ -119,7 +121,6 @@ class SocketGateway:
                     "requestId": context["requestId"],
                 }
                 connection.outgoing.put_nowait(Frame(json.dumps(frame)))
-            incoming.task_done()
 
     async def _expire(self, activity: asyncio.Event) -> Close:
         """Wait for the idle timeout or the maximum lifetime."""
@@ -151,7 +152,7 @@ class SocketGateway:
         return await asyncio.wait_for(invocation, self._limits.integration)
 
 
-async def _receive(receive: Receive, incoming: asyncio.Queue[str], activity: asyncio.Event) -> Close:
+async def _receive(receive: Receive, incoming: asyncio.Queue[str | None], activity: asyncio.Event) -> Close:
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":

@@ -3,22 +3,74 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
     """Return the results of all steps, or raise the first failure, but only once every step has ended.
 
     ``asyncio.gather`` raises at once, and what is still being read or written then goes on behind its caller's back.
+    A failure does not cancel the other steps as ``asyncio.TaskGroup`` does, because a write that was cancelled may
+    have taken effect or not. If the caller is cancelled, the steps are cancelled too, and awaited first.
     """
-    results = await asyncio.gather(*steps, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
+    begun = [asyncio.ensure_future(step) for step in steps]
+    await _until_ended(begun)
+    _notice_failures(begun)
+    return [step.result() for step in begun]
+
+
+async def gather_each(items: Iterable[T], step: Callable[[T], Awaitable[R]], *, at_once: int) -> list[R]:
+    """Return the results of ``step`` for all items, in their order, with at most ``at_once`` in progress.
+
+    A step is made when its turn comes, so a failure leaves no coroutine behind that was never awaited. After a failure
+    no step is begun, and the failure is raised once those in progress have ended.
+    """
+    waiting = iter(enumerate(items))
+    results: dict[int, R] = {}
+    failed = False
+
+    async def work_off() -> None:
+        nonlocal failed
+        for number, item in waiting:
+            try:
+                results[number] = await step(item)
+            except BaseException:
+                failed = True
+                raise
+            if failed:
+                return
+
+    await gather_all(*(work_off() for _ in range(at_once)))
+    return [results[number] for number in range(len(results))]
+
+
+@asynccontextmanager
+async def alongside(*steps: Coroutine[Any, Any, Any]) -> AsyncGenerator[tuple[asyncio.Task[Any], ...], None]:
+    """Do ``steps`` while the block runs, then cancel those that have not ended and wait for their ends.
+
+    Raises the failure of a step, unless the block has failed itself. Yields the steps' tasks.
+    """
+    begun = tuple(asyncio.ensure_future(step) for step in steps)
+    try:
+        yield begun
+    finally:
+        await stop_all(*begun)
+    for step in begun:
+        if not step.cancelled():
+            step.result()
+
+
+async def stop_all(*steps: asyncio.Future[Any]) -> None:
+    """Cancel the steps and wait until all have ended. Their failures are not raised."""
+    for step in steps:
+        step.cancel()
+    await _until_ended(steps)
+    _notice_failures(steps)
 
 
 async def each_until(
@@ -45,7 +97,32 @@ async def each_until(
             task = asyncio.ensure_future(deal_with(item))
             working.add(task)
             task.add_done_callback(ended)
+    except asyncio.CancelledError:
+        await stop_all(*working)
+        raise
     finally:
-        if working:
-            await asyncio.wait(working)
+        await _until_ended(working)
     return True
+
+
+async def _until_ended(steps: Iterable[asyncio.Future[Any]]) -> None:
+    """Wait for the end of all steps. If the caller is cancelled, cancel them, and raise once they have ended."""
+    begun = set(steps)
+    cancelled: asyncio.CancelledError | None = None
+    while not all(step.done() for step in begun):
+        try:
+            await asyncio.wait(begun)
+        except asyncio.CancelledError as error:
+            cancelled = error
+            for step in begun:
+                step.cancel()
+    if cancelled is not None:
+        _notice_failures(begun)
+        raise cancelled
+
+
+def _notice_failures(steps: Iterable[asyncio.Future[Any]]) -> None:
+    """Keep asyncio from reporting failures that are not raised because another one is raised instead."""
+    for step in steps:
+        if not step.cancelled():
+            step.exception()

@@ -11,7 +11,7 @@ import pytest
 from baton_testing.virtual_time import VirtualTimeLoop
 
 IN_VIRTUAL_TIME = frozenset(
-    {"agents", "breakers", "dialogue", "entry", "handoffs", "outbox", "sessions", "tools", "turns"}
+    {"agents", "breakers", "dialogue", "entry", "handoffs", "outbox", "sessions", "steps", "tools", "turns"}
 )
 """Folders of tests without threads and sockets, whose work would take no time at all on a virtual clock."""
 

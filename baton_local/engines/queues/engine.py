@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from baton.gather_all import stop_all
 from baton_local.engines.queues.journal import Journal
 from baton_local.engines.queues.service import Json, SqsError, SqsService
 from baton_local.serving.hosts import LocalHosts
@@ -87,8 +88,7 @@ async def _unless_gone(request: Request, handling: Coroutine[Any, Any, Json]) ->
             raise ClientDisconnect
         return work.result()
     finally:
-        work.cancel()
-        gone.cancel()
+        await stop_all(work, gone)
 
 
 async def _gone(request: Request) -> None:

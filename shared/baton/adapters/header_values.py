@@ -13,6 +13,7 @@ from baton.adapters.tokens.subject_tokens import ABSENT
 from baton.domain.errors import NotFound, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.secret import HeaderValue, SecretReference, TokenExchange
+from baton.gather_all import gather_all
 from baton.ports.secrets import Secrets
 
 HIDDEN = "[secret]"
@@ -44,9 +45,7 @@ class HeaderValues:
         the user and there is no token of the user's to exchange.
         """
         references = {name: value for name, value in headers.items() if isinstance(value, SecretReference)}
-        resolved = await asyncio.gather(
-            *(asyncio.to_thread(self._value, reference) for reference in references.values())
-        )
+        resolved = await gather_all(*(asyncio.to_thread(self._value, reference) for reference in references.values()))
         values = dict(zip(references, resolved, strict=True))
         for name, value in headers.items():
             if isinstance(value, TokenExchange):

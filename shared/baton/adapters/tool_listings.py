@@ -10,6 +10,7 @@ from typing import Protocol
 
 from baton.adapters.tool_source import SourceTool
 from baton.domain.tool import ToolDefinition
+from baton.gather_all import gather_all
 from baton.ports.tools import MissingTools
 
 RETRY_SECONDS = 30.0
@@ -93,7 +94,7 @@ class Listings:
     async def settled(self) -> None:
         """Wait for the background requests in progress."""
         attempts = [known.attempt for known in self._known.values() if known.attempt is not None]
-        await asyncio.gather(*attempts)
+        await gather_all(*attempts)
 
     def _is_due(self, known: _Known, freshness: Freshness) -> bool:
         is_long_ago = self._monotonic() - known.tried_at >= RETRY_SECONDS

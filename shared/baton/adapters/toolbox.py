@@ -26,6 +26,7 @@ from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.tool import McpServer, ToolDefinition
+from baton.gather_all import gather_all
 from baton.ports.chat_model import ToolSpec
 from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
 
@@ -144,7 +145,7 @@ class Toolbox:
     ) -> tuple[dict[str, _Entry], tuple[MissingTools, ...]]:
         if any(type(definition) not in self._sources for definition in definitions):
             await asyncio.to_thread(self._make, {type(definition) for definition in definitions})
-        lists = await asyncio.gather(
+        lists = await gather_all(
             *(self._listings.of(definition, self._source(definition)) for definition in definitions)
         )
         missing = tuple(found for found in lists if isinstance(found, MissingTools))

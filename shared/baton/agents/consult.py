@@ -36,6 +36,7 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
+from baton.gather_all import gather_all
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.memory.prompt.system_prompt import system_prompt
@@ -332,7 +333,7 @@ class Consultations:
         audited = services.audit.record(
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
-        await asyncio.gather(services.records.put_task(context.lease(), ended), audited)
+        await gather_all(services.records.put_task(context.lease(), ended), audited)
 
 
 def _missed(work: _Work) -> str:
@@ -368,7 +369,7 @@ async def stop_remote_tasks(
     """
     answered = {call.task_id for call in journal.values()}
     found = [(agents.describe(task.agent_id), task) for task in left.left if task.id not in answered]
-    await asyncio.gather(
+    await gather_all(
         *(services.agent_client.cancel(agent, scope, task.remote_task_id) for agent, task in found if agent is not None)
     )
 

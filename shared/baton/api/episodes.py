@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any, cast
 from uuid import UUID
 
@@ -40,6 +39,7 @@ from baton.domain.errors import (
     Unauthorized,
     UnknownAgent,
 )
+from baton.gather_all import gather_all
 from baton.requests.parsing import moment
 from baton.requests.session_import import imported_session
 
@@ -89,7 +89,7 @@ async def get_episode(
     if ref is None:
         raise NotFound("There is no such episode.")
     try:
-        episode, thread = await asyncio.gather(
+        episode, thread = await gather_all(
             services.episodes.get(caller, ref.thread_id, ref.number), services.store.get_thread(caller, ref.thread_id)
         )
     except ThreadUnavailable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
@@ -34,6 +33,7 @@ from baton.domain.identity import ME, Permission, Scope, thread_ref
 from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.entry.forget_requests import named_user
+from baton.gather_all import gather_all
 from baton.privacy.readers import sees_all
 
 router = APIRouter(tags=["personal data"])
@@ -243,7 +243,7 @@ async def put_retention(asked: RetentionRequest, caller: Caller, services: Servi
 
 
 async def _shown(services: ApiServices, caller: Scope, retention: RetentionRecord) -> Retention:
-    due_at, last = await asyncio.gather(
+    due_at, last = await gather_all(
         services.retentions.due_at(caller), services.forget_requests.latest_of_retention(caller)
     )
     return Retention.of(

@@ -17,6 +17,7 @@ from baton.composition import deployed_ports
 from baton.domain.agent import ModelChoice
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.model_providers import route
+from baton.gather_all import gather_all
 
 EMBEDDER_SECONDS = 5.0
 """Time limit of the embedding model."""
@@ -47,7 +48,7 @@ async def problems(*, with_embedder: bool = False) -> list[str]:
     concurrently, for at most a few seconds.
     """
     tried = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
-    found = await asyncio.gather(*tried)
+    found = await gather_all(*tried)
     return [*_models(), *(line for lines in found for line in lines)]
 
 
@@ -85,7 +86,7 @@ async def _remote_agents() -> list[str]:
     if not remote:
         return []
     client = deployed_ports().outside.remote_agents
-    reasons = await asyncio.gather(*(client.check(agent) for agent in remote))
+    reasons = await gather_all(*(client.check(agent) for agent in remote))
     return [
         f"{files.place_of(agent, 'remote', 'card_url')}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents that "
         "need it answer without it; it is tried again when it is asked."

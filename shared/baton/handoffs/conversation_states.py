@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -25,6 +24,7 @@ from baton.domain.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
+from baton.gather_all import gather_all
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.skill_making import check_limit, publish_skill
 from baton.ports.audit import AuditLog, Once
@@ -63,7 +63,7 @@ class ConversationStates:
             return self._checked(conversation, scope)
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
-        found, agents = await asyncio.gather(self._workflows.unfinished(scope), self._agents.of(scope))
+        found, agents = await gather_all(self._workflows.unfinished(scope), self._agents.of(scope))
         unfinished = [each for each in found if _may_continue(scope, agents, each)]
         offer = next((each.workflow for each in unfinished if not each.is_offered), None)
         others = [each.workflow for each in unfinished if each.workflow is not offer]
@@ -130,7 +130,7 @@ class ConversationStates:
             else:
                 await self._produce(lease, workflow)
         requests = [self._as_committed(request, conversation) for request in change.handoffs]
-        await asyncio.gather(
+        await gather_all(
             *(self._handoffs.put(lease, request) for request in requests),
             *(self._record_end(lease.scope, request) for request in requests),
         )
@@ -182,7 +182,7 @@ class ConversationStates:
         if known.handoff is None:
             return conversation
         found = self._workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
-        handoff, workflow = await asyncio.gather(self._handoffs.get(scope, thread.id, known.handoff), found)
+        handoff, workflow = await gather_all(self._handoffs.get(scope, thread.id, known.handoff), found)
         if workflow is None or workflow.thread_id != thread.id:
             return replace(conversation, handoff=handoff, elsewhere=workflow)
         return replace(conversation, handoff=handoff, workflow=expire(workflow, self._clock.now()))

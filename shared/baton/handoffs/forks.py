@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Sequence
@@ -19,6 +18,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
+from baton.gather_all import gather_all
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.leases.acquiring import acquire_when_free, waiting
 from baton.leases.holding import holding
@@ -258,7 +258,7 @@ class Forks:
     async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         for start in range(0, len(messages), AT_ONCE):
             some = messages[start : start + AT_ONCE]
-            await asyncio.gather(*(self._store.put_message(lease, message) for message in some))
+            await gather_all(*(self._store.put_message(lease, message) for message in some))
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=lease.thread.last_seq,

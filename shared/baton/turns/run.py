@@ -25,7 +25,7 @@ from baton.domain.thread import Run
 from baton.domain.time_zone import Today
 from baton.domain.times import to_millis
 from baton.domain.tool_call import ToolCallRecord
-from baton.gather_all import gather_all
+from baton.gather_all import gather_all, stop_all
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.message_range import messages_between
@@ -157,9 +157,7 @@ class RunExecution:
         finally:
             self._outbox.stop()
             self._writes.stop()
-            for step in begun:
-                step.cancel()
-            await asyncio.gather(*begun, return_exceptions=True)
+            await stop_all(*begun)
 
     async def _finish_earlier(
         self, known: TurnRecord, left: tuple[StoredMessage, ...] | None, find_outcome: FindOutcome
@@ -263,8 +261,7 @@ class RunExecution:
                 error = await self._publish(dialogue)
                 was_begun = await beginning
         finally:
-            beginning.cancel()
-            await asyncio.gather(beginning, return_exceptions=True)
+            await stop_all(beginning)
         if not was_begun:
             count(Metric.ANSWERS_DISCARDED)
             self._outbox.discard_waiting()

@@ -10,10 +10,9 @@ import asyncio
 import contextlib
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
@@ -27,7 +26,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.forgetting import EpisodeTrace, ThreadTrace, without_content
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.gather_all import gather_all
+from baton.gather_all import gather_each
 from baton.ports.clock import Clock
 
 TRIES = 5
@@ -120,12 +119,12 @@ class DynamoErasure:
         counts: Counter[str] = Counter()
         tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
         async for page in self._table.query(keys.partition(scope, thread_id)):
-            await self._in_turn([self._remove(item, tombstone, counts) for item in page])
+            await self._remove_all(page, tombstone, counts)
             if asyncio.get_running_loop().time() >= deadline:
                 return counts, False
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
             own = [item for item in page if item["thread_id"] == thread_id]
-            await self._in_turn([self._remove(item, tombstone, counts) for item in own])
+            await self._remove_all(own, tombstone, counts)
         await self._table.delete(keys.user_upload(scope, thread_id))
         # A worker may have begun the end of the last session: its record is gone, and what leads to it came later.
         await self._forget_places(scope, thread_id, _last_sessions(tombstone))
@@ -178,7 +177,7 @@ class DynamoErasure:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.user_listing(scope)):
             old = [item for item in page if item.get("changed_at", 0) <= to_millis(before)]
-            await self._in_turn([self._remove(item, {}, counts) for item in old])
+            await self._remove_all(old, {}, counts)
         return counts
 
     async def left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
@@ -194,8 +193,8 @@ class DynamoErasure:
                 found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
                 items = await self._table.get_many(found) if found else []
                 # A handoff's record holds the handoff, which a conversation in use still needs.
-                old = [item for item in items if "ordinal" not in item]
-                await self._in_turn([self._table.delete({"PK": item["PK"], "SK": item["SK"]}) for item in old])
+                old = [{"PK": item["PK"], "SK": item["SK"]} for item in items if "ordinal" not in item]
+                await gather_each(old, self._table.delete, at_once=AT_ONCE)
                 counts["auditRecords"] += len(old)
                 if asyncio.get_running_loop().time() >= deadline:
                     return +counts, False
@@ -291,9 +290,8 @@ class DynamoErasure:
             return 0  # a turn has changed it; the next sweep looks again
         return 1
 
-    async def _in_turn(self, steps: Sequence[Coroutine[Any, Any, None]]) -> None:
-        for start in range(0, len(steps), AT_ONCE):
-            await gather_all(*steps[start : start + AT_ONCE])
+    async def _remove_all(self, items: Sequence[Item], tombstone: Item, counts: Counter[str]) -> None:
+        await gather_each(items, lambda item: self._remove(item, tombstone, counts), at_once=AT_ONCE)
 
     def _is_active(self, item: Item, since: datetime) -> bool:
         is_leased = item.get("lease_until", 0) >= to_millis(self._clock.now())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import datetime
 
@@ -12,6 +11,7 @@ from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.forgetting import GIVEN_UP_AFTER, MARK_KEPT, ForgetRequest, ForgetStatus, ForgetSubject
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
+from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 
 
@@ -81,7 +81,7 @@ class DynamoForgetRequests:
             return  # a later request has taken its place
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
-        user, thread = await asyncio.gather(
+        user, thread = await gather_all(
             self._table.get(_mark(scope, ForgetSubject.USER, None)),
             self._table.get(_mark(scope, ForgetSubject.THREAD, thread_id)),
         )

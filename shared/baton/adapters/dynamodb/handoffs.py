@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 
@@ -17,6 +16,7 @@ from baton.domain.cursors import decode_text, encode_text
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis
+from baton.gather_all import gather_all
 from baton.ports.thread_store import Lease
 
 AUDITED = "handoff"
@@ -67,7 +67,7 @@ class DynamoHandoffs:
             if len(found) > limit:
                 break
         shown = found[:limit]
-        requests = await asyncio.gather(*(self._request(scope, thread_id, item) for item in shown))
+        requests = await gather_all(*(self._request(scope, thread_id, item) for item in shown))
         more = encode_text(shown[-1]["SK"].removeprefix(keys.AUDIT)) if len(found) > limit else None
         return requests, more
 

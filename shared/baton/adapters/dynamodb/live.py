@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 
 from baton.adapters.dynamodb import keys
@@ -10,6 +9,7 @@ from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton.domain.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
+from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 from baton.ports.live import Live
 
@@ -82,7 +82,7 @@ class DynamoLiveRegistry:
         )
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
-        await asyncio.gather(
+        await gather_all(
             self._table.delete(keys.live_connection(scope, thread_id, connection_id)),
             self._table.delete(keys.connection(connection_id, keys.partition(scope, thread_id))),
         )

@@ -21,6 +21,7 @@ from baton.domain.identity import Scope
 from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
+from baton.gather_all import gather_all
 from baton.off_loop import LARGE, off_loop
 from baton.ports.clock import Clock
 from baton.ports.thread_store import Lease, Page
@@ -162,7 +163,7 @@ class Messages(Leases):
 
     async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
         elsewhere = [item for item in items if not self._bodies.is_inline(item)]
-        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in elsewhere))
+        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in elsewhere))
         read = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
         messages: list[StoredMessage] = []
         for item in items:

@@ -20,6 +20,7 @@ from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
+from baton.gather_all import gather_all
 from baton.off_loop import LARGE, off_loop
 from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
 from baton.ports.thread_store import Lease
@@ -90,7 +91,7 @@ class DynamoRunRecords:
             **await self._bodies.kept(scope, thread_id, messages, name="messages", room=max(0, MAX_INLINE - len(head))),
         }
         place: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
-        await asyncio.gather(put_fenced(self._table, lease, place), put_fenced(self._table, lease, item))
+        await gather_all(put_fenced(self._table, lease, place), put_fenced(self._table, lease, item))
 
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -114,7 +115,7 @@ class DynamoRunRecords:
         item = await self._table.get(keys.task(scope, thread_id, place["first_ordinal"], task_id))
         if item is None:
             return None
-        body, messages = await asyncio.gather(
+        body, messages = await gather_all(
             self._bodies.read(scope, thread_id, item), self._bodies.read(scope, thread_id, item, name="messages")
         )
         return TASK.unpack(
@@ -200,7 +201,7 @@ class DynamoRunRecords:
         return _page([*found, *_newest_below(run, below)], limit)
 
     async def _calls(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[ToolCallRecord]:
-        bodies = await asyncio.gather(*(self._bodies.read(scope, thread_id, item) for item in items))
+        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
         calls: list[ToolCallRecord] = []
         for item, body in zip(items, bodies, strict=True):
             called_at = from_millis(item["began_at"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -12,6 +11,7 @@ from datetime import datetime
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton.domain.times import to_millis
+from baton.gather_all import gather_all
 
 LISTING = ("listing", "listing", "listed_at")
 """The index of lists: its name, its hash and its range key."""
@@ -53,7 +53,7 @@ async def newest_first(
         while True:
             used_up = [shard for shard in shards if not shard.read]
             if used_up:
-                await asyncio.gather(*(shard.fill() for shard in used_up))
+                await gather_all(*(shard.fill() for shard in used_up))
                 shards = [shard for shard in shards if shard.read]
                 if not shards:
                     return
@@ -88,7 +88,7 @@ async def due_entries(table: Table, partitions: Sequence[str], before: datetime)
             pages = table.query(partition, last=to_millis(before), limit=DUE_PAGE, index=IDLE)
             shards.append(await reading.enter_async_context(aclosing(pages)))
         while shards:
-            read = await asyncio.gather(*(anext(shard, None) for shard in shards))
+            read = await gather_all(*(anext(shard, None) for shard in shards))
             shards = [shard for shard, page in zip(shards, read, strict=True) if page is not None]
             yield [entry for page in read if page for entry in page]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -19,6 +18,7 @@ from baton.domain.identity import Permission, Scope
 from baton.domain.thread import Thread
 from baton.domain.thread_search import MAX_SEARCHED, ThreadQuery
 from baton.domain.times import from_millis, to_millis
+from baton.gather_all import gather_all
 
 SEARCHED_AT_ONCE = 100
 """Threads that a search loads with one request, if they are not of one hour."""
@@ -39,7 +39,7 @@ class DynamoThreadStore(Messages):
         return thread_from_item(thread_id, begun, self._clock.now())
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
-        item, owner = await asyncio.gather(
+        item, owner = await gather_all(
             self._table.get(keys.thread(scope, thread_id)), self._table.get(keys.owner(thread_id))
         )
         if item is not None and (item["user_id"] != scope.user_id or item["thread_status"] == "deleted"):
