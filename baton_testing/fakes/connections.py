@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.ports.connections import ConnectionBusy, ConnectionGone
+from baton.ports.connections import ConnectionGone
 from baton_testing.fakes.frames import events_in
 
 MAX_FRAME = 32 * 1024
@@ -27,7 +27,7 @@ class FakeConnections:
     def __post_init__(self) -> None:
         self._script: defaultdict[str, deque[Exception | None]] = defaultdict(deque)
 
-    def script(self, connection_id: str, *outcomes: ConnectionGone | ConnectionBusy | None) -> None:
+    def script(self, connection_id: str, *outcomes: Exception | None) -> None:
         """How the connection's next posts end; None is success."""
         self._script[connection_id].extend(outcomes)
 

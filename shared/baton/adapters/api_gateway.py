@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call, error_code
 from baton.domain.errors import StoreUnavailable
-from baton.ports.connections import ConnectionBusy, ConnectionGone
+from baton.ports.connections import ConnectionBusy, ConnectionGone, FrameRefused
 
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
@@ -40,8 +40,14 @@ class ApiGatewayConnections:
 
 
 def _meaning(error: ClientError) -> Exception:
-    code = error_code(error)
+    """Return what the refusal means. Only "gone" is about the client; all others may be mended here.
+
+    Credentials that have expired, a role without permission and a frame that is too large say nothing about the client.
+    """
+    code, status = error_code(error), error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    if code == "GoneException" or status == 410:
+        return ConnectionGone()
     if code in _BUSY:
         return ConnectionBusy()
-    # All other errors (gone, forbidden, an id of another API) mean that this connection never accepts a frame again.
-    return ConnectionGone()
+    is_too_large = code == "PayloadTooLargeException" or status == 413
+    return FrameRefused(code or str(status), may_pass_later=not is_too_large)

@@ -19,6 +19,7 @@ from botocore.exceptions import (
     HTTPClientError,
     IncompleteReadError,
     MetadataRetrievalError,
+    NoCredentialsError,
 )
 
 from baton.adapters.aws_http import send_directly
@@ -42,7 +43,14 @@ QUICK = Config(read_timeout=2, parameter_validation=False)
 
 Parameter validation would take a tenth of each request's CPU time; the tests check the requests instead."""
 
-_OUTAGES = (ConnectionError, CredentialRetrievalError, HTTPClientError, IncompleteReadError, MetadataRetrievalError)
+_OUTAGES = (
+    ConnectionError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    IncompleteReadError,
+    MetadataRetrievalError,
+    NoCredentialsError,  # also if their source does not answer
+)
 _OUTAGE_CODES = frozenset(
     {
         "InternalError",

@@ -81,6 +81,8 @@ class Metric(StrEnum):
     """Runs that followed a procedure and could not be counted. The closing of the session counts them."""
     FRAMES_GIVEN_UP = "FramesGivenUp"
     """Frames that API Gateway did not accept in time."""
+    FRAMES_REFUSED = "FramesRefused"
+    """Frames that were not sent because API Gateway refused them or sending failed, though the client had not gone."""
     RECORDS_NOT_HIDDEN = "RecordsNotHidden"
     """Failed renewals of a queue record's invisibility. Another worker may get the record too early."""
     CLOSINGS_NOT_STARTED = "ClosingsNotStarted"

@@ -23,7 +23,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.outbox.delivery import send_to
+from baton.outbox.connection_sender import send_to
 from baton.outbox.reader_events import ReaderEvents, beginning
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog

@@ -27,7 +27,7 @@ from baton.domain.queued import (
 )
 from baton.domain.times import from_millis
 from baton.memory.prompt.history_summary import HistorySummaries
-from baton.outbox.delivery import send_to
+from baton.outbox.connection_sender import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.outbox.task_news import TaskNews
 from baton.ports.a2a_tasks import A2ATasks

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-
-from aws_lambda_powertools import Logger
 
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
-from baton.domain.metrics import Metric, count
 from baton.domain.thread import LeaseMark
-from baton.outbox.frames import EncodedEvent, FrameQueue, encoded, frames
+from baton.gather_all import gather_all
+from baton.outbox.connection_sender import ConnectionSender
+from baton.outbox.frames import EncodedEvent, encoded
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
-from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections
+from baton.ports.connections import ConnectionBusy, Connections
 from baton.ports.live import LiveRegistry
 
-logger = Logger(child=True)
-
-FIRST_BACKOFF_SECONDS = 0.1
-MAX_BACKOFF_SECONDS = 2.0
-DRAIN_SECONDS = 10.0
-SEND_SECONDS = 10.0
-"""Well below the 25 s that a function has to handle a WebSocket frame."""
-MAX_BACKLOG = 4 * 1024 * 1024
-"""Bytes that may wait for one connection. Beyond that they are dropped: its client sees a gap and asks for them."""
+DRAIN_SECONDS = 3.0
+"""How long a run that has ended waits for slow connections. Their clients notice the gap or the silence, and resume."""
 
 
 class Delivery:
@@ -53,7 +45,7 @@ class Delivery:
         self._clock = clock
         self._lease_until = lease_until
         self._margin = timedelta(seconds=times.margin)
-        self._senders: dict[str, _Sender] = {}
+        self._senders: dict[str, ConnectionSender] = {}
         self._gone: set[str] = set()
         self._recent: list[Event] = []
         """Events that were not logged by the last refresh. A new connection may not find them in the log."""
@@ -102,10 +94,11 @@ class Delivery:
                 self._give(connection_id, ready)
 
     async def drain(self) -> None:
-        """Wait until every connection has all events, for at most ten seconds. Slower clients resume from the log."""
+        """Wait until every connection has all events, for at most three seconds. Slower clients resume from the log."""
         senders = list(self._senders.values())
-        if senders:
-            await asyncio.wait([asyncio.ensure_future(sender.idle()) for sender in senders], timeout=DRAIN_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await gather_all(*(sender.idle() for sender in senders))
         for sender in senders:
             sender.stop()
         self._senders.clear()
@@ -119,10 +112,9 @@ class Delivery:
 
     def _give(self, connection_id: str, events: Sequence[EncodedEvent]) -> None:
         if not self._senders[connection_id].add(events):
-            logger.warning("connection too slow", connection_id=connection_id)
             self._senders.pop(connection_id).stop()  # the next refresh adds it again, and its client sees the gap
 
-    def _add(self, connection_id: str, token_expires_at: datetime) -> _Sender:
+    def _add(self, connection_id: str, token_expires_at: datetime) -> ConnectionSender:
         async def send(frame: str) -> None:
             now = self._clock.now()
             if now >= token_expires_at:
@@ -136,89 +128,8 @@ class Delivery:
             self._gone.add(connection_id)
             await self._live.detach(self._scope, self._thread_id, connection_id)
 
-        sender = self._senders[connection_id] = _Sender(send, forget)
+        sender = self._senders[connection_id] = ConnectionSender(connection_id, send, forget)
         return sender
-
-
-async def send_to(
-    connections: Connections, connection_id: str, events: Iterable[Event], *, patience: float = SEND_SECONDS
-) -> bool:
-    """Post events to one connection, in order and in as few frames as possible. Return whether it took all of them.
-
-    Stops without an error when the client has gone, or when the gateway has throttled for ``patience`` seconds in
-    total, because a client asks for events that it misses.
-    """
-    for frame in frames(events):
-        backoff = FIRST_BACKOFF_SECONDS
-        while True:
-            try:
-                await connections.post(connection_id, frame)
-            except ConnectionBusy:
-                patience -= backoff
-                if patience < 0:
-                    logger.warning("connection too busy", connection_id=connection_id)
-                    count(Metric.FRAMES_GIVEN_UP)
-                    return False
-                await asyncio.sleep(backoff)
-                backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
-                continue
-            except ConnectionGone:
-                return False
-            break
-    return True
-
-
-class _Sender:
-    """The backlog of one connection, and the task that sends it."""
-
-    def __init__(self, send: Callable[[str], Awaitable[None]], forget: Callable[[], Awaitable[None]]) -> None:
-        self._send = send
-        self._forget = forget
-        self._backlog = FrameQueue()
-        self._wake = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._task = asyncio.ensure_future(self._work())
-
-    def add(self, events: Sequence[EncodedEvent]) -> bool:
-        """Add the events to the backlog. Return False if the backlog is then too large."""
-        self._backlog.add(events)
-        if self._backlog.size > MAX_BACKLOG:
-            return False
-        if self._backlog:
-            self._idle.clear()
-            self._wake.set()
-        return True
-
-    async def idle(self) -> None:
-        await self._idle.wait()
-
-    def stop(self) -> None:
-        self._task.cancel()
-        self._idle.set()
-
-    async def _work(self) -> None:
-        backoff = FIRST_BACKOFF_SECONDS
-        while True:
-            while not self._backlog:
-                self._idle.set()
-                self._wake.clear()
-                await self._wake.wait()
-            # Build the frame anew for each try, so that events that arrive while the gateway throttles are in it.
-            frame, events_in_frame = self._backlog.next_frame()
-            try:
-                await self._send(frame)
-            except ConnectionBusy:
-                await asyncio.sleep(backoff)
-                backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
-                continue
-            except ConnectionGone:
-                self._idle.set()
-                with contextlib.suppress(BatonError):  # the next run or its TTL removes what is left
-                    await self._forget()
-                return
-            backoff = FIRST_BACKOFF_SECONDS
-            self._backlog.remove(events_in_frame)
 
 
 async def announce(

@@ -8,7 +8,7 @@ from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.gather_all import gather_all
-from baton.outbox.delivery import send_to
+from baton.outbox.connection_sender import send_to
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry

@@ -8,7 +8,7 @@ from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
 from baton.leases.acquiring import acquire_when_free, waiting
-from baton.outbox.delivery import send_to
+from baton.outbox.connection_sender import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
 from baton.ports.queue_records import HeldRecord

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from baton.domain.errors import MessageIdConflict
 from baton.domain.events import Event
 from baton.domain.thread import LeaseMark, Thread
-from baton.outbox.delivery import send_to
+from baton.outbox.connection_sender import send_to
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber

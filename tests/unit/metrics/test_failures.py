@@ -56,11 +56,11 @@ from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.title_source import TitleSource
 from baton.domain.usage import Usage
-from baton.outbox.delivery import send_to
+from baton.outbox.connection_sender import send_to
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
 from baton.ports.clock import SystemClock
-from baton.ports.connections import ConnectionBusy
+from baton.ports.connections import ConnectionBusy, FrameRefused
 from baton.ports.tools import ToolFailed
 from baton.requests.parsing import message_request
 from baton_local.engines.process import free_port
@@ -330,6 +330,13 @@ async def a_client_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     connections = FakeConnections()
     connections.script("c1", *[ConnectionBusy()] * 3)
     assert not await send_to(connections, "c1", [unsequenced(custom("heartbeat", {}))], patience=0.0)
+
+
+@failure(Metric.FRAMES_REFUSED)
+async def a_frame_that_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = FakeConnections()
+    connections.script("c1", FrameRefused("PayloadTooLargeException", may_pass_later=False))
+    assert not await send_to(connections, "c1", [unsequenced(custom("heartbeat", {}))])
 
 
 @failure(Metric.RECORDS_NOT_HIDDEN)

@@ -11,7 +11,8 @@ import pytest
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES
-from baton.outbox.delivery import MAX_BACKLOG, Delivery, send_to
+from baton.outbox.connection_sender import MAX_BACKLOG, send_to
+from baton.outbox.delivery import Delivery
 from baton.ports.connections import ConnectionBusy, ConnectionGone
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.connections import FakeConnections
