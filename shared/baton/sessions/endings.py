@@ -13,6 +13,7 @@ from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread, ThreadStatus
+from baton.gather_all import gather_all
 from baton.handoffs.conversation_states import ConversationStates
 from baton.leases.holding import holding
 from baton.outbox.delivery import Delivery, announce
@@ -68,13 +69,14 @@ class Endings:
             lease = await self.store.acquire(scope, LeaseRequest(seen.id))
         except (LeaseBusy, NoSuchThread, ThreadUnavailable):
             return None
-        if lease.thread.run is not None:
-            await self.store.abandon(lease)  # a worker died during a run: the next worker takes the run over
-            return None
-        if replace(lease.thread, reserved_seq=seen.reserved_seq) != seen:
-            await self.store.release(lease)
-            return None
-        return await self.end(lease, EndReason.TIMEOUT)
+        async with holding(self.store, lease):
+            if lease.thread.run is not None:
+                await self.store.abandon(lease)  # a worker died during a run: the next worker takes the run over
+                return None
+            if replace(lease.thread, reserved_seq=seen.reserved_seq) != seen:
+                await self.store.release(lease)
+                return None
+            return await self._end(lease, EndReason.TIMEOUT, None)
 
     async def _end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None) -> Closed:
         thread, scope = lease.thread, lease.scope
@@ -94,8 +96,11 @@ class Endings:
         is_told = thread.notifies and await self.task_news.session_closed(lease)
         if await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable) and not is_told:
             await self.task_news.session_closed(lease)
-        await self._tell(lease, events, log.logged_seq, subscriber)
-        await self.sessions.finish(scope, thread.id, ref, reason.value)
+        # The pipeline need not wait for slow connections.
+        await gather_all(
+            self.sessions.finish(scope, thread.id, ref, reason.value),
+            self._tell(lease, events, log.logged_seq, subscriber),
+        )
         return closed
 
     async def _tell(

@@ -8,6 +8,7 @@ from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
 from baton.leases.acquiring import acquire_when_free, waiting
+from baton.leases.holding import holding
 from baton.outbox.connection_sender import send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
@@ -70,7 +71,8 @@ class Closer:
     async def _ended_before(self, lease: Lease, number: int, subscriber: Subscriber | None) -> Closed:
         """Return the result of an earlier closing, after repeating the steps that its worker may not have finished."""
         thread, sessions = lease.thread, self._services.sessions
-        await self._store.release(lease)
+        async with holding(self._store, lease):
+            await self._store.release(lease)
         await sessions.finish_again(lease.scope, thread.id, number)
         closed = Closed(thread.id, last_episode(thread))
         if subscriber is not None:

@@ -118,11 +118,11 @@ class Turns:
 
         Returns False, with the lease still held, if the run has stored nothing: then there is nothing to finish.
         """
-        orphan = await find_orphan(self._store, lease)
-        if orphan is None:
-            return False
         deadline = asyncio.get_running_loop().time() + ORPHAN_SECONDS
         async with holding(self._store, lease):
+            orphan = await find_orphan(self._store, lease)
+            if orphan is None:
+                return False
             await self._finish(await self._store.take_over(lease), orphan, deadline, record)
         return True
 
@@ -140,8 +140,9 @@ class Turns:
             lease = await self._store.acquire(scope, wanted)
         except (LeaseBusy, NoSuchThread):
             return
-        if lease.thread.run is None or not await self.finish_orphan(lease, record=record):
-            await self._store.release(lease)
+        async with holding(self._store, lease):
+            if lease.thread.run is None or not await self.finish_orphan(lease, record=record):
+                await self._store.release(lease)
 
     async def _run_call(self, call: TurnCall) -> FinishedRun:
         request, refusal = call.request, None
