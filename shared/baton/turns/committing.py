@@ -30,6 +30,7 @@ from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.gather_all import gather_all
+from baton.memory.inspection.inspection import Inspection
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
 from baton.ports.thread_store import Commit, TurnRecord
@@ -67,6 +68,7 @@ class RunCommit:
     agents: AgentDirectory
     remote_tasks: RemoteTasks
     """What earlier attempts have asked of remote agents."""
+    inspection: Inspection
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
     offered_by: str | None
@@ -77,7 +79,10 @@ class RunCommit:
     """The user's time zone; None if it is not known."""
 
     async def commit(self, result: DialogueResult) -> FinishedRun:
-        """Write the messages, commit them by moving the thread's pointer, then send the events that end the run."""
+        """Write the messages, commit them by moving the thread's pointer, then send the events that end the run.
+
+        The connections get the last events while the follow-up is done. Slow ones are waited for at the very end.
+        """
         store, lease, run = self.services.store, self.holder.lease, self._run
         said = result.messages or (self.question,)
         messages = said if said[0].ordinal == self.question.ordinal else (self.question, *said)
@@ -114,16 +119,10 @@ class RunCommit:
             await self._tell_task(finished.thread, ended)
         count_failure(result.error)
         self.outbox.send_numbered(final)
-        await self.outbox.drain()
-        if run.run_id in self.outbox.delivery.cancelled_runs:
-            await self.services.live.clear_cancel(lease.scope, lease.thread_id, run.run_id)
-        await stop_remote_tasks(self.services.agents, self.scope, self.agents, self.remote_tasks, self.journal)
-        if ended is not None:
-            await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
-        if result.summary_due is not None:
-            await self._ask_for_summary(result.summary_due)
-        await self._ask_for_title(end)
-        await self.services.learning.after_run(lease.scope, finished.thread, (*self.unfinished, *messages))
+        try:
+            await self._follow_up(finished, end, ended, result.summary_due)
+        finally:
+            await self.outbox.drain()  # last, because it may wait for slow connections
         return finished
 
     async def adopt(self, known: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
@@ -156,11 +155,29 @@ class RunCommit:
                 for seq, body in enumerate(end.tail, end.tail_seq)
             ]
         )
-        await self.outbox.drain()
+        try:
+            if ended is not None:
+                await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+            await self._ask_for_title(end)
+        finally:
+            await self.outbox.drain()
+        return finished
+
+    async def _follow_up(
+        self, finished: FinishedRun, end: RunEnd, ended: EpisodeRef | None, summary_due: SummaryDue | None
+    ) -> None:
+        """Do what depends on the commit, while the connections receive the run's last events."""
+        lease, run_id = self.holder.lease, self._run.run_id
+        if run_id in self.outbox.delivery.cancelled_runs:
+            await self.services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
+        await stop_remote_tasks(self.services.agents, self.scope, self.agents, self.remote_tasks, self.journal)
         if ended is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        if summary_due is not None:
+            await self._ask_for_summary(summary_due)
         await self._ask_for_title(end)
-        return finished
+        await self.services.learning.after_run(lease.scope, finished.thread, (*self.unfinished, *finished.messages))
+        await self.services.inspector.keep(lease.scope, lease.thread_id, run_id, self.inspection)
 
     @property
     def _thread(self) -> Thread:

@@ -128,7 +128,6 @@ class RunExecution:
         Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
         begun: list[asyncio.Future[Any]] = []
-        lease = self._holder.lease
         try:
             known, left = await self._question.find_earlier_attempt() if self._run.attempt > 1 else (None, None)
             if known is not None and (left is not None or known.digest != self._request.digest):
@@ -152,7 +151,6 @@ class RunExecution:
                 result = await self._answer(snapshot)
             assert result is not None  # noqa: S101 - without a question to wait for, it always begins
             finished = await self._committing().commit(result)
-            await self._services.inspector.keep(lease.scope, lease.thread_id, self._run.run_id, self._inspection)
             return RunOutcome(finished, was_told=True)
         finally:
             self._outbox.stop()
@@ -388,6 +386,7 @@ class RunExecution:
             journal=self._journal,
             agents=self._agents,
             remote_tasks=self._remote_tasks,
+            inspection=self._inspection,
             unfinished=self._unfinished,
             offered_by=self._offered_by,
             first_token_ms=self._first_token_ms,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -40,16 +41,30 @@ async def test_closing_again_gives_the_same_answer_and_starts_nothing(harness: H
 
 
 async def died_after_closing(harness: Harness) -> None:
-    """A worker closes the thread and dies before it can tell anybody."""
-    harness.connections.script("tab", *[ConnectionBusy()] * 6)
-    closing = asyncio.ensure_future(close(harness))
-    async with asyncio.timeout(10):
-        while (await harness.store.get_thread(harness.ada, harness.thread_id)).status is not ThreadStatus.CLOSED:  # noqa: ASYNC110 - the fake has no event
-            await asyncio.sleep(0.01)
-    closing.cancel()
-    await asyncio.wait([closing])
+    """A worker closes the thread and dies before it can audit that or start the pipeline."""
+
+    async def never(*args: Any, **details: Any) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.MonkeyPatch.context() as hanging:
+        hanging.setattr(harness.audit, "record", never)
+        closing = asyncio.ensure_future(close(harness))
+        await asyncio.sleep(1)
+        closing.cancel()
+        await asyncio.wait([closing])
+    assert (await harness.store.get_thread(harness.ada, harness.thread_id)).status is ThreadStatus.CLOSED
     assert harness.closings.started == {}
     assert harness.audit.records == []
+
+
+async def test_the_pipeline_does_not_wait_for_a_slow_connection(harness: Harness) -> None:
+    await harness.say(subscriber=harness.subscriber("tab"))
+    harness.connections.script("tab", *[ConnectionBusy()] * 1000)
+    closing = asyncio.ensure_future(close(harness))
+    await asyncio.sleep(0.1)
+    assert not closing.done()
+    assert len(harness.closings.started) == 1
+    await closing
 
 
 async def test_a_closing_that_comes_again_makes_up_for_a_worker_that_died(harness: Harness) -> None:
