@@ -13,11 +13,11 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from baton.adapters.extraction import refusals
+from baton.adapters.extraction.pdf_bounds import MAX_PAGES, PdfGraph
 from baton.adapters.extraction.pdf_tables import PageTable, TableReader
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
-MAX_PAGES = 5_000
 MAX_PAGE_CHARACTERS = 1_000_000
 MAX_HEADING = 200
 """Characters."""
@@ -43,12 +43,19 @@ class _Line:
 
 def pages(body: bytes) -> int:
     """Return the number of pages. Raises ``DocumentUnreadable``."""
+    graph = PdfGraph.of(body)
     with _lock, _opened(body) as document:
         count = len(document)
     if not count:
         raise refusals.damaged()
     if count > MAX_PAGES:
         raise refusals.too_long()
+    if graph is not None:
+        costly = graph.costly_pages(1, MAX_PAGES)
+        # Pages that PDFium counts in another way cannot be told apart.
+        if len(costly) == count or (costly and count != graph.count):
+            raise refusals.bomb()
+        graph.check_fields()
     return count
 
 
@@ -56,10 +63,15 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
     """Return the text of a range of pages. A page that cannot be read is left out and noted."""
     read: dict[int, tuple[list[_Line], list[PageTable]]] = {}
     errors: list[PageError] = []
+    graph = PdfGraph.of(body)
+    costly = graph.costly_pages(first, last) if graph is not None else frozenset()
     with _lock, _opened(body) as document, TableReader(body) as tables:
         title = document.get_metadata_value("Title").strip()
         count = len(document)
         for number in range(first, min(last, count) + 1):
+            if number in costly:
+                errors.append(PageError(number, "The page draws too much to be read."))
+                continue
             try:
                 lines, has_pictures, page_tables = _page(document, number, tables)
             except (pdfium.PdfiumError, ValueError, OverflowError):

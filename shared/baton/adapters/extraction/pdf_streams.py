@@ -1,0 +1,101 @@
+"""Streams of PDF files, unpacked within bounds."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from pdfminer.ascii85 import ascii85decode, asciihexdecode
+from pdfminer.lzw import lzwdecode
+from pdfminer.pdfexceptions import PDFException
+from pdfminer.pdftypes import (
+    LITERALS_ASCII85_DECODE,
+    LITERALS_ASCIIHEX_DECODE,
+    LITERALS_FLATE_DECODE,
+    LITERALS_LZW_DECODE,
+    LITERALS_RUNLENGTH_DECODE,
+    PDFStream,
+    int_value,
+)
+from pdfminer.psexceptions import PSException
+from pdfminer.runlength import rldecode
+from pdfminer.utils import apply_png_predictor
+
+MAX_STREAM = 32 * 1024 * 1024
+"""Bytes of a stream when it is unpacked."""
+MAX_SLOW = 1024 * 1024
+"""Bytes of a stream that is unpacked byte by byte, before or after that."""
+PROBLEMS = (
+    PDFException, PSException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, zlib.error,
+    AssertionError, OverflowError, NotImplementedError,
+)  # fmt: skip
+"""Exceptions of pdfminer for files that are not as they should be."""
+
+
+def unpacked(stream: PDFStream) -> bytes | None:
+    """Return the content of a stream as far as it can be read, None if it is too large."""
+    data = stream.rawdata if stream.rawdata is not None else stream.data or b""
+    try:
+        if stream.decipher is not None and stream.objid is not None and stream.genno is not None:
+            data = stream.decipher(stream.objid, stream.genno, data, stream.attrs)
+        for name, parameters in stream.get_filters():
+            result = _unpacked(data, name, parameters)
+            if result is None or len(result) > MAX_STREAM:
+                return None
+            data = result
+    except PROBLEMS:
+        return data
+    return data
+
+
+def _unpacked(data: bytes, name: Any, parameters: Any) -> bytes | None:
+    if name in LITERALS_FLATE_DECODE:
+        return _predicted(_inflated(data), parameters)
+    if name in LITERALS_ASCII85_DECODE:
+        return ascii85decode(data)
+    if name in LITERALS_ASCIIHEX_DECODE:
+        return asciihexdecode(data)
+    if name in LITERALS_LZW_DECODE:
+        return _predicted(lzwdecode(data), parameters) if len(data) <= MAX_SLOW else None
+    if name in LITERALS_RUNLENGTH_DECODE:
+        return rldecode(data) if len(data) <= MAX_SLOW else None
+    return data
+
+
+def _inflated(data: bytes) -> bytes | None:
+    """Return inflated data, up to the first damage."""
+    unpacker, parts, size = zlib.decompressobj(), [], 0
+    try:
+        while data and size <= MAX_STREAM:
+            parts.append(unpacker.decompress(data, MAX_STREAM + 1 - size))
+            size += len(parts[-1])
+            data = unpacker.unconsumed_tail
+    except zlib.error:
+        # What was inflated before it is lost with the call, and PDFium uses it: once more, byte by byte.
+        return _inflated_by_bytes(b"".join(parts), data)
+    return b"".join(parts) if size <= MAX_STREAM else None
+
+
+def _inflated_by_bytes(before: bytes, data: bytes) -> bytes | None:
+    if before:
+        return before
+    unpacker, parts, size = zlib.decompressobj(), [], 0
+    for start in range(0, len(data), 64):
+        try:
+            parts.append(unpacker.decompress(data[start : start + 64], MAX_STREAM))
+        except zlib.error:
+            break
+        size += len(parts[-1])
+        if size > MAX_STREAM:
+            return None
+    return b"".join(parts)
+
+
+def _predicted(data: bytes | None, parameters: Any) -> bytes | None:
+    """Return data after its predictor. Content has none as a rule."""
+    if data is None or not isinstance(parameters, dict) or int_value(parameters.get("Predictor", 1)) < 10:
+        return data
+    if len(data) > MAX_SLOW:
+        return None
+    colors, columns = int_value(parameters.get("Colors", 1)), int_value(parameters.get("Columns", 1))
+    return apply_png_predictor(10, colors, columns, int_value(parameters.get("BitsPerComponent", 8)), data)
