@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.inspection_policy import InspectionPolicy
@@ -42,6 +42,7 @@ from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.mcp_calls import McpCalls
 from baton.ports.pii_detector import PiiDetector
+from baton.ports.private_skills import PrivateSkills
 from baton.ports.procedures import ProcedureStore
 from baton.ports.push_configs import PushConfigs
 from baton.ports.push_queue import PushQueue
@@ -83,6 +84,7 @@ from baton_testing.fakes.feedback import FakeFeedback
 from baton_testing.fakes.files import FakeFiles
 from baton_testing.fakes.mcp_calls import FakeMcpCalls
 from baton_testing.fakes.pipelines import FakeExecutions, FakePipelineQueue
+from baton_testing.fakes.private_skills import FakePrivateSkills
 from baton_testing.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks, known_key
 from baton_testing.fakes.search_index import FakeSearchIndex
 from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
@@ -118,6 +120,8 @@ class FakePorts:
     """An empty one, unless given: it needs the clock."""
     time_zones: TimeZones = None  # type: ignore[assignment]
     """An empty one, unless given: it needs the clock."""
+    private_skills: PrivateSkills = None  # type: ignore[assignment]
+    """An empty one, unless given: it needs the procedures."""
     files: Files = field(default_factory=FakeFiles)
     documents: DocumentStore = field(default_factory=FakeDocuments)
     document_files: DocumentFiles = field(default_factory=FakeDocumentFiles)
@@ -188,11 +192,13 @@ class FakePorts:
         )
         self.mcp_calls = self.mcp_calls or FakeMcpCalls(self.clock)
         self.time_zones = self.time_zones or FakeTimeZones(self.clock)
+        self.private_skills = self.private_skills or FakePrivateSkills(cast("Any", self.procedures), self.clock)
 
     @classmethod
     def over(cls, stores: Any, **others: Any) -> FakePorts:
         """Fakes around ``stores``, which has the ports of its attributes' names; ``others`` come before both."""
         names = ["clock", "store", "log", "live", "records", "handoffs", "workflows", "procedures", "episodes", "idle"]
         names += ["agent_definitions", "a2a_tasks", "push_configs", "feedback", "mcp_calls", "time_zones"]
+        names += ["private_skills"]
         given = {name: getattr(stores, name) for name in (*names, "audit")}
         return cls(**given | {"capture_records": stores.captures} | others)

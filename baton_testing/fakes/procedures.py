@@ -17,6 +17,7 @@ from baton.domain.procedure import (
     ProcedureDecision,
     ProcedureScope,
     ProcedureStatus,
+    check_is_proposal,
 )
 from baton.domain.times import from_millis, to_millis
 
@@ -36,6 +37,7 @@ class FakeProcedures:
         self._counted: set[tuple[_Name, str]] = set()
 
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
+        check_is_proposal(procedure)
         name = _name(scope, procedure.agent_id, procedure.id)
         if procedure.source is not None and (name[0], procedure.source.key) in self._sources:
             made, number = self._sources[name[0], procedure.source.key]
@@ -51,20 +53,14 @@ class FakeProcedures:
             if newest.version != edited_from:
                 raise ProcedureChanged
         for same in (newest, approved if edited_from is None else None):
-            if same is None or same.draft != procedure.draft or same.status not in _IN_USE:
-                continue
-            if same.status is ProcedureStatus.PENDING and procedure.status is ProcedureStatus.APPROVED:
-                return self._decided(name, same.version, _approval(procedure))
-            return same
+            if same is not None and same.draft == procedure.draft and same.status in _IN_USE:
+                return same
         kept = replace(
             procedure,
             tenant_id=scope.tenant_id,
             created_at=from_millis(to_millis(procedure.created_at)),
-            decided_at=from_millis(to_millis(procedure.decided_at)) if procedure.decided_at is not None else None,
             version=newest.version + 1 if newest is not None else 1,
         )
-        if kept.status is ProcedureStatus.APPROVED:
-            self._retire(name, approved, _approval(kept))
         if edited_from is not None and newest is not None and newest.status is ProcedureStatus.PENDING:
             self._retire(name, newest, _approval(kept))
         versions[kept.version] = kept
@@ -156,6 +152,14 @@ class FakeProcedures:
         uses[0] += 1
         uses[1] += went_well
         return True
+
+    def add_shared(self, scope: Scope, version: Procedure) -> Procedure:
+        """Save an approved version, and retire the one that it replaces."""
+        name = _name(scope, version.agent_id, version.id)
+        kept = replace(version, version=max(self._versions[name], default=0) + 1)
+        self._retire(name, self._approved(name), _approval(kept))
+        self._versions[name][kept.version] = kept
+        return kept
 
     def _approved(self, name: _Name) -> Procedure | None:
         versions = self._versions.get(name, {}).values()

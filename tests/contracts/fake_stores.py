@@ -16,6 +16,7 @@ from baton_testing.fakes.handoffs import FakeHandoffs
 from baton_testing.fakes.idle_threads import FakeIdleThreads
 from baton_testing.fakes.live import FakeLiveRegistry
 from baton_testing.fakes.mcp_calls import FakeMcpCalls
+from baton_testing.fakes.private_skills import FakePrivateSkills
 from baton_testing.fakes.procedures import FakeProcedures
 from baton_testing.fakes.push import FakePushConfigs
 from baton_testing.fakes.run_records import FakeRunRecords
@@ -44,7 +45,7 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
             if record.scope.tenant_id == scope.tenant_id
         ]
 
-    store = FakeThreadStore(clock)
+    store, procedures = FakeThreadStore(clock), FakeProcedures()
     return Stores(
         store,
         FakeStreamLog(clock),
@@ -60,7 +61,8 @@ def in_memory(clock: FakeClock | None = None) -> Stores:
         FakeFeedback(store),
         FakeMcpCalls(clock),
         FakeTimeZones(clock),
-        FakeProcedures(),
+        procedures,
+        FakePrivateSkills(procedures, clock),
         FakeCaptureStore(),
         FakeAgentDefinitions(),
         clock,

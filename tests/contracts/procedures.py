@@ -11,6 +11,7 @@ import pytest
 from baton.domain.errors import InvalidRequest, ProcedureChanged, UnknownProcedure
 from baton.domain.identity import Scope
 from baton.domain.procedure import (
+    REVIEWED,
     Procedure,
     ProcedureAction,
     ProcedureDecision,
@@ -20,6 +21,7 @@ from baton.domain.procedure import (
     ProcedureStatus,
     ProcedureStep,
 )
+from baton.ports.procedures import ProcedureStore
 from tests.contracts.stores import Stores
 
 DRAFT = ProcedureDraft(
@@ -31,7 +33,7 @@ DRAFT = ProcedureDraft(
 )
 ID = "slack-alert"
 SOURCE = ProcedureSource("t-1", run_id="r-1", message_ids=("m-1", "m-2"))
-PENDING, APPROVED, REJECTED, RETIRED = ProcedureStatus
+PENDING, APPROVED, REJECTED, RETIRED = REVIEWED
 
 
 class ProcedureContract:
@@ -97,21 +99,22 @@ class ProcedureContract:
             assert approved.version == number
         assert await statuses(stores) == [PENDING, RETIRED, APPROVED]
 
-    async def test_an_approved_version_is_saved_and_replaces_the_former(self, stores: Stores) -> None:
-        made = procedure(stores, status=APPROVED, decided_by="ada", decided_at=stores.clock.now())
-        first = await stores.procedures.put(stores.ada, made)
-        assert await stores.procedures.approved(stores.ada, "assistant") == [first]
-        better = replace(made, draft=replace(DRAFT, description="Better."))
-        second = await stores.procedures.put(stores.ada, better)
-        assert await stores.procedures.approved(stores.ada, "assistant") == [second]
-        assert await stores.procedures.put(stores.ada, better) == second
-        assert await statuses(stores) == [APPROVED, RETIRED]
-
-    async def test_saving_a_pending_version_as_approved_approves_it(self, stores: Stores) -> None:
+    async def test_saving_approves_nothing(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
-        approved = await stores.procedures.put(stores.bob, procedure(stores, status=APPROVED, decided_by="bob"))
-        assert (approved.version, approved.status) == (1, APPROVED)
-        assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [1]
+        for wanted in (
+            {"status": APPROVED, "decided_by": "ada", "decided_at": stores.clock.now()},
+            {"status": APPROVED, "source": SOURCE},
+            {"scope": ProcedureScope.USER},
+            {"scope": ProcedureScope.USER, "status": ProcedureStatus.PRIVATE},
+        ):
+            with pytest.raises(ValueError, match="saved as pending"):
+                await stores.procedures.put(stores.bob, procedure(stores, **wanted))  # type: ignore[arg-type]
+        waiting = replace(procedure(stores), created_by="bob")
+        for source in (None, SOURCE):  # the content of a version that waits
+            same = await stores.procedures.put(stores.bob, replace(waiting, source=source))
+            assert (same.version, same.status, same.created_by) == (1, PENDING, "ada")
+        assert await stores.procedures.approved(stores.ada, "assistant") == []
+        assert await statuses(stores) == [PENDING]
 
     async def test_what_was_rejected_or_retired_is_not_in_use_and_stays_so(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
@@ -160,7 +163,7 @@ class ProcedureContract:
         assert await stores.procedures.approved(stores.ada, "assist") == []
         assert await stores.procedures.approved(stores.stranger, "assistant") == []
         assert await stores.procedures.get(stores.stranger, "assistant", ID) is None
-        assert await listed(stores, stores.stranger, ProcedureStatus) == []
+        assert await listed(stores, stores.stranger, REVIEWED) == []
         with pytest.raises(UnknownProcedure):
             await stores.procedures.decide(
                 stores.stranger, "assistant", ID, 1, decision(stores, ProcedureAction.RETIRE)
@@ -193,9 +196,7 @@ class ProcedureContract:
         assert await listed(stores, stores.bob, [REJECTED, APPROVED]) == ["alert-2", "alert-0"]
         assert await listed(stores, stores.bob, [RETIRED]) == []
         assert await listed(stores, stores.bob, [PENDING], agent_id="assistant-2") == ["tenant.all"]
-        assert sorted(await listed(stores, stores.bob, ProcedureStatus, limit=2)) == sorted(
-            [*waiting, "alert-0", "alert-2"]
-        )
+        assert sorted(await listed(stores, stores.bob, REVIEWED, limit=2)) == sorted([*waiting, "alert-0", "alert-2"])
         with pytest.raises(InvalidRequest):
             await stores.procedures.of_agents(stores.ada, ["assistant"], [PENDING], limit=5, cursor="x")
 
@@ -355,6 +356,13 @@ def procedure(
     draft = replace(DRAFT, name=name, description=description)
     made = Procedure(draft, stores.tenant, "assistant", "ada", stores.clock.now(), source=source)
     return replace(made, **fields)  # type: ignore[arg-type]
+
+
+async def add_approved(procedures: ProcedureStore, scope: Scope, made: Procedure, *, by: str = "bob") -> Procedure:
+    """Save a procedure and approve it."""
+    kept = await procedures.put(scope, made)
+    approval = ProcedureDecision(ProcedureAction.APPROVE, by, made.created_at)
+    return await procedures.decide(scope, kept.agent_id, kept.id, kept.version, approval)
 
 
 def decision(

@@ -22,6 +22,7 @@ from baton.ports.handoffs import HandoffStore
 from baton.ports.idle_threads import IdleThreads
 from baton.ports.live import LiveRegistry
 from baton.ports.mcp_calls import McpCalls
+from baton.ports.private_skills import PrivateSkills
 from baton.ports.procedures import ProcedureStore
 from baton.ports.push_configs import PushConfigs
 from baton.ports.run_records import RunRecords
@@ -54,6 +55,7 @@ class Stores:
     mcp_calls: McpCalls
     time_zones: TimeZones
     procedures: ProcedureStore
+    private_skills: PrivateSkills
     captures: CaptureStore
     agent_definitions: AgentDefinitions
     clock: FakeClock

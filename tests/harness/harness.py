@@ -36,6 +36,7 @@ from baton_testing.fakes.idle_threads import FakeIdleThreads
 from baton_testing.fakes.live import FakeLiveRegistry
 from baton_testing.fakes.mcp_calls import FakeMcpCalls
 from baton_testing.fakes.ports import FakePorts
+from baton_testing.fakes.private_skills import FakePrivateSkills
 from baton_testing.fakes.procedures import FakeProcedures
 from baton_testing.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks
 from baton_testing.fakes.run_records import FakeRunRecords
@@ -99,6 +100,7 @@ class Harness:
         self.mcp_calls = FakeMcpCalls(self.clock)
         self.time_zones = FakeTimeZones(self.clock)
         self.procedures = FakeProcedures()
+        self.private_skills = FakePrivateSkills(self.procedures, self.clock)
         self.capture_records: CaptureStore = FakeCaptureStore()
         self.idle = FakeIdleThreads(self.store, self.clock)
         self.ada = Scope("acme", "ada")
@@ -130,6 +132,7 @@ class Harness:
             mcp_calls=self.mcp_calls,
             time_zones=self.time_zones,
             procedures=self.procedures,
+            private_skills=self.private_skills,
             episodes=self.episodes,
             idle=self.idle,
             audit=self.audit,
@@ -166,6 +169,7 @@ class Harness:
             "handoffs",
             "workflows",
             "procedures",
+            "private_skills",
             "idle",
             "a2a_tasks",
             "push_configs",

@@ -84,8 +84,8 @@ class BuiltinTools:
     tracker: ConversationTracker
     scope: Scope
     clock: Clock
-    check_skill_limit: Callable[[Scope, str, Workflow], Awaitable[None]]
-    """Raises ``IllegalTransition`` if a completed workflow's skill would be one too many for an agent."""
+    check_skill: Callable[[Scope, str, Workflow], Awaitable[None]]
+    """Raises ``IllegalTransition`` if a workflow's skill cannot be saved: its name is taken, or there is no room."""
     _decided: str | None = None
     """The name of the agent that is active after this answer."""
     _one_by_one: asyncio.Lock | None = None
@@ -140,7 +140,7 @@ class BuiltinTools:
             moved = advance(definition, workflow, state, data, self.clock.now())
             about = review_skill(moved, self.scope, self._goes_to) if definition.produces == "skill" else ""
             if definition.produces == "skill":
-                await self.check_skill_limit(self.scope, conversation.main.id, moved)
+                await self.check_skill(self.scope, conversation.main.id, moved)
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
         self.tracker.current = conversation.with_workflow(moved)

@@ -11,6 +11,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.api.episode_schemas import Episode
+from baton.api.procedure_schemas import Procedure
 from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCall
 from baton.api.schemas import Feedback, Message, Thread
 from baton.domain.errors import BatonError, InternalError
@@ -98,6 +99,7 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
             **resumable_workflow(describe, workflow).wire(),
             "data": workflow.data,
         },
+        ExportKind.SKILL: lambda skill: Procedure.shown(skill).wire(),
         ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
         ExportKind.AUDIT: lambda record: AuditRecord.of(record).wire(),
         ExportKind.EPISODE: lambda episode: Episode.shown(tenant_id, episode.user_id, episode.ref, episode).wire(),

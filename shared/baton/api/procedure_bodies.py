@@ -33,7 +33,10 @@ IfMatch = Annotated[
 
 
 def etag(procedure: Procedure) -> str:
-    """Return the ETag of a version: its content never changes, and it never returns to a status that it had."""
+    """Return the ETag of a version: its content never changes.
+
+    It never returns to a status that it had, but for a private skill whose offer is withdrawn or declined.
+    """
     return f'"{procedure.version}-{procedure.status.value}"'
 
 

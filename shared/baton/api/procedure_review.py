@@ -23,7 +23,7 @@ from baton.domain.errors import (
     UnknownProcedure,
 )
 from baton.domain.identity import Permission
-from baton.domain.procedure import ProcedureStatus
+from baton.domain.procedure import REVIEWED, ProcedureStatus
 from baton.procedures.procedure_sources import READ
 
 router = APIRouter(tags=["procedures"])
@@ -43,12 +43,18 @@ async def list_all_procedures(
 ) -> Listing[Procedure]:
     """Return versions of all agents' procedures in one status, by their last decision, newest first.
 
-    By default what waits for a decision. Agents that the caller may not talk to are left out. Needs
-    `procedure:approve`.
+    By default what waits for a decision. `offered` lists the private skills that users ask to share, each under its
+    maker (`createdBy`). Agents that the caller may not talk to are left out. Needs `procedure:approve`.
     """
     scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
     agents = (await services.agents.of(scope)).visible(scope)
-    found, after = await services.procedures.of_all_agents(scope, agents, status, limit=limit, cursor=cursor)
+    if status is ProcedureStatus.OFFERED:
+        ids = [agent.id for agent in agents]
+        found, after = await services.skills.offered(scope, ids, limit=limit, cursor=cursor)
+    elif status in REVIEWED:
+        found, after = await services.procedures.of_all_agents(scope, agents, status, limit=limit, cursor=cursor)
+    else:
+        raise InvalidRequest("status: private skills that are not offered are their makers' own.")
     return Listing[Procedure](items=[Procedure.shown(each) for each in found], next_cursor=after)
 
 

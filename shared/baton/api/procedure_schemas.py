@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from baton.api.schemas import Asked
 from baton.api.turn_schemas import ContextItem
+from baton.domain.identity import MAX_USER_ID
 from baton.domain.message import Role
 from baton.domain.procedure import Procedure as ProcedureRecord
 from baton.domain.procedure import ProcedureScope, ProcedureStatus
@@ -51,9 +52,13 @@ class Procedure(Served):
         description="The agent that follows it; of one for all agents, the agent that it was made for.",
         examples=["assistant"],
     )
-    scope: ProcedureScope = Field(description="`tenant`: all agents of the tenant follow it.")
+    scope: ProcedureScope = Field(
+        description="`tenant`: all agents of the tenant follow it. `user`: it is private to its maker."
+    )
     version: int = Field(description="From 1.", examples=[2])
-    status: ProcedureStatus = Field(description="Turns follow `approved` versions only.")
+    status: ProcedureStatus = Field(
+        description="Turns follow `approved` versions, and those of its maker a `private` or `offered` skill."
+    )
     name: str = Field(examples=[CONTENT["name"]])
     description: str = Field(examples=[CONTENT["description"]])
     triggers: tuple[str, ...] = Field(examples=[CONTENT["triggers"]])
@@ -196,6 +201,46 @@ class Rejection(Asked):
         default=None, ge=1, description="The version that the caller has read. Default: the newest.", examples=[1]
     )
     reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["Ask for the channel first."])
+
+
+class Offer(Asked):
+    """A private skill to offer."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1}]})
+
+    version: int | None = Field(default=None, ge=1, description="Default: the newest.", examples=[1])
+
+
+class Sharing(Asked):
+    """A private skill to share with all users of its agent."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"userId": "alice", "version": 1, "replaces": None}]}
+    )
+
+    user_id: str | None = Field(
+        default=None, max_length=MAX_USER_ID, description="Its maker. Default: the caller.", examples=["alice"]
+    )
+    version: int = Field(ge=1, description="The version that the caller has read.", examples=[1])
+    replaces: int | None = Field(
+        default=None,
+        ge=1,
+        description="The approved version of the same name that it takes the place of; null if there is none.",
+        examples=[None],
+    )
+
+
+class Declination(Asked):
+    """An offer to decline, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"userId": "alice", "version": 1, "reason": "There is one already."}]},
+    )
+
+    user_id: str = Field(max_length=MAX_USER_ID, description="The maker of the skill.", examples=["alice"])
+    version: int = Field(ge=1, description="The version that the caller has read.", examples=[1])
+    reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["There is one already."])
 
 
 class MatchRequest(Asked):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
@@ -33,11 +33,11 @@ from baton.api.procedure_schemas import (
     Rejection,
 )
 from baton.api.schemas import Listing
-from baton.api.services import Services
+from baton.api.services import ApiServices, Services
 from baton.api.threads import Cursor, Limit
 from baton.api.turn_schemas import ContextItem
 from baton.domain.agent import AgentDefinition
-from baton.domain.cursors import decode, decode_ordinal, encode, encode_ordinal
+from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
     Forbidden,
     InvalidRequest,
@@ -50,15 +50,18 @@ from baton.domain.errors import (
     UnknownAgent,
     UnknownProcedure,
 )
-from baton.domain.identity import is_printable
-from baton.domain.procedure import Procedure as Record
+from baton.domain.identity import MAX_USER_ID, Scope, is_printable
 from baton.domain.procedure import (
+    REVIEWED,
     ProcedureAction,
     ProcedureScope,
     ProcedureStatus,
 )
+from baton.domain.procedure import Procedure as Record
 from baton.domain.skill_markdown import skill_markdown
 from baton.memory.inspection.inspection import item_record
+from baton.procedures.administration import ProcedureVersions
+from baton.procedures.skill_administration import is_private_id
 
 router = APIRouter(tags=["procedures"])
 
@@ -68,6 +71,10 @@ PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
 AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 ProcedureId = Annotated[str, Path(description="The procedure's id.", max_length=80, examples=["slack-alert"])]
+UserId = Annotated[
+    str | None,
+    Query(alias="userId", max_length=MAX_USER_ID, description="The maker of a private skill that is offered."),
+]
 Version = Annotated[int | None, Query(ge=1, le=999_999, description="A version; the newest without it.")]
 
 
@@ -96,8 +103,12 @@ async def list_procedures(
     """Return versions of procedures, the agent's own and those of all agents, by their last decision, newest first.
 
     Versions that are not approved need `procedure:approve`; without it and without `status`, approved ones are listed.
+    Private skills are not listed here: their makers find them with `GET /v1/skills`, and what is offered is listed by
+    `GET /v1/procedures?status=offered`.
     """
     wanted = status or services.procedures.statuses_for(scope)
+    if not set(wanted) <= set(REVIEWED):
+        raise InvalidRequest("status: private skills are listed by GET /v1/skills, offers by GET /v1/procedures.")
     found, after = await services.procedures.page(
         scope, agent.id, list(dict.fromkeys(wanted)), limit=limit, cursor=cursor
     )
@@ -119,7 +130,7 @@ async def create_procedure(agent: Agent, scope: Caller, services: Services, requ
     """
     if is_markdown(request):
         of = request.query_params.get("scope", ProcedureScope.AGENT)
-        if of not in list(ProcedureScope):
+        if of not in (ProcedureScope.AGENT, ProcedureScope.TENANT):
             raise InvalidRequest("scope must be agent or tenant.")
         draft = await sent_markdown(request)
     else:
@@ -160,13 +171,15 @@ async def get_procedure(
     version: Version = None,
     limit: Limit = 20,
     cursor: Cursor = None,
+    user_id: UserId = None,
 ) -> ProcedureWithVersions:
     """Return the newest version, or another, and all versions, newest first; a SKILL.md for `Accept: text/markdown`.
 
-    Without `procedure:approve` there is the approved version only. `ETag` names the version and its status.
+    Without `procedure:approve` there is the approved version only. `ETag` names the version and its status. A private
+    skill has its newest version only, for its maker, and while it is offered for holders of `procedure:approve`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    found = await services.procedures.read(scope, agent.id, procedure_id, version=version, limit=limit, before=before)
+    found = await _read(services, scope, agent, procedure_id, user_id, version=version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
         return cast("ProcedureWithVersions", _file(found.shown))
     response.headers["ETag"] = etag(found.shown)
@@ -188,11 +201,27 @@ async def get_procedure(
     },
 )
 async def export_procedure(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, version: Version = None
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    services: Services,
+    version: Version = None,
+    user_id: UserId = None,
 ) -> Response:
     """Return a version as a SKILL.md, which can be imported again."""
-    found = await services.procedures.read(scope, agent.id, procedure_id, version=version, limit=1, before=None)
+    found = await _read(services, scope, agent, procedure_id, user_id, version=version, limit=1, before=None)
     return _file(found.shown)
+
+
+async def _read(
+    services: ApiServices, scope: Scope, agent: AgentDefinition, procedure_id: str, user_id: str | None, **page: Any
+) -> ProcedureVersions:
+    if not is_private_id(procedure_id):
+        return await services.procedures.read(scope, agent.id, procedure_id, **page)
+    skill = await services.skills.read(scope, agent.id, procedure_id, user_id=user_id)
+    if page["version"] not in (None, skill.version):
+        raise UnknownProcedure
+    return ProcedureVersions(skill, [skill], None)
 
 
 _CHANGED_VERSION = {
@@ -245,7 +274,7 @@ async def change_procedure(
     read = read_version(if_match, version)
     if read is None:
         raise InvalidRequest("version: the version that was changed is missing.")
-    return _decided(response, await services.procedures.change(scope, agent.id, procedure_id, draft, read=read))
+    return answered(response, await services.procedures.change(scope, agent.id, procedure_id, draft, read=read))
 
 
 _DECIDING = responses(
@@ -275,7 +304,7 @@ async def approve_procedure(
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
     read = read_version(if_match, asked.version if asked is not None else None)
     decided = await services.procedures.decide(scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read)
-    return _decided(response, decided)
+    return answered(response, decided)
 
 
 @router.post(f"{PROCEDURE}/reject", summary="Reject a version", responses=_DECIDING)
@@ -295,9 +324,9 @@ async def reject_procedure(
         procedure_id,
         ProcedureAction.REJECT,
         read=read_version(if_match, asked.version),
-        reason=_reason(asked.reason),
+        reason=reason_line(asked.reason),
     )
-    return _decided(response, decided)
+    return answered(response, decided)
 
 
 @router.delete(PROCEDURE, summary="Retire a version", responses=_DECIDING)
@@ -313,48 +342,32 @@ async def retire_procedure(
     ] = None,
     if_match: IfMatch = None,
 ) -> Procedure:
-    """Stop following the approved version, or withdraw a pending one. It is kept. Needs `procedure:approve`."""
+    """Stop following the approved version, or withdraw a pending one. It is kept. Needs `procedure:approve`.
+
+    The caller's own private skill is removed, which needs no permission.
+    """
+    if is_private_id(procedure_id):
+        removed = await services.skills.remove(scope, agent.id, procedure_id, version=version)
+        return answered(response, removed)
     decided = await services.procedures.decide(
         scope,
         agent.id,
         procedure_id,
         ProcedureAction.RETIRE,
         read=read_version(if_match, version),
-        reason=_reason(reason) if reason is not None else None,
+        reason=reason_line(reason) if reason is not None else None,
     )
-    return _decided(response, decided)
+    return answered(response, decided)
 
 
-@router.get("/skills", summary="List skills", responses=responses(Unauthorized, TokenExpired, InvalidRequest))
-async def list_skills(
-    scope: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
-) -> Listing[Procedure]:
-    """Return the approved procedures of all agents that the caller may talk to, by agent; last those of all agents."""
-    start = _position(cursor)
-    agents = (await services.agents.of(scope)).visible(scope)
-    found = await services.procedures.usable(scope, agents)
-    after = encode({"from": start + limit}) if len(found) > start + limit else None
-    items = [Procedure.shown(each) for each in found[start : start + limit]]
-    return Listing[Procedure](items=items, next_cursor=after)
-
-
-def _position(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    match decode(cursor):
-        case {"from": int(start)} if 0 < start < 10**6 and not isinstance(start, bool):
-            return start
-    raise InvalidRequest("cursor was not handed out by this list.")
-
-
-def _reason(text: str) -> str:
+def reason_line(text: str) -> str:
     line = " ".join(text.split())
     if not is_printable(line, MAX_REASON):
         raise InvalidRequest("reason must be printable text.")
     return line
 
 
-def _decided(response: Response, decided: Record) -> Procedure:
+def answered(response: Response, decided: Record) -> Procedure:
     response.headers["ETag"] = etag(decided)
     return cast("Procedure", Procedure.shown(decided))
 

@@ -54,6 +54,7 @@ from baton.privacy.export import Exports
 from baton.privacy.readers import Readers
 from baton.procedures.administration import ProcedureAdministration
 from baton.procedures.procedure_sources import ProcedureSources
+from baton.procedures.skill_administration import SkillAdministration
 from baton.sessions.importing import Importer
 from baton.sessions.overviews import Overviews
 from baton.sessions.ratings import Ratings
@@ -110,6 +111,7 @@ class ApiServices:
     importer: Importer
     procedures: ProcedureAdministration
     procedure_sources: ProcedureSources
+    skills: SkillAdministration
     app: App
     knowledge_search: KnowledgeSearch
     prices: Prices
@@ -164,6 +166,7 @@ class ApiServices:
             importer=app.sessions.importer,
             procedures=app.procedures.administration,
             procedure_sources=app.procedures.sources,
+            skills=app.procedures.skills,
             app=app,
             knowledge_search=app.knowledge.search,
             prices=ports.prices,

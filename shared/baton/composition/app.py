@@ -326,7 +326,7 @@ class App:
 
         ports = self.ports
         return ConversationStates(
-            ports.handoffs, ports.workflows, ports.procedures, self.agents, ports.audit, ports.clock
+            ports.handoffs, ports.workflows, self.procedures.skill_making, self.agents, ports.audit, ports.clock
         )
 
     @cached_property

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.mcp_calls import McpCalls
+    from baton.ports.private_skills import PrivateSkills
     from baton.ports.procedures import ProcedureStore
     from baton.ports.run_records import RunRecords
     from baton.ports.sources import SourceObjects, SourceStore
@@ -132,6 +133,12 @@ class AwsStorePorts:
         from baton.adapters.dynamodb.procedures import DynamoProcedures
 
         return DynamoProcedures(self.table, self.clock)
+
+    @cached_property
+    def private_skills(self) -> PrivateSkills:
+        from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
+
+        return DynamoPrivateSkills(self.table, self.clock)
 
     @cached_property
     def agent_definitions(self) -> AgentDefinitions:

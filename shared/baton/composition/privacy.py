@@ -80,6 +80,7 @@ class PrivacyUseCases:
             ports.episodes,
             ports.feedback,
             ports.time_zones,
+            ports.private_skills,
             ports.audit,
             ports.clock,
         )

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
     from baton.composition.privacy import PrivacyUseCases
     from baton.handoffs.agent_registry import AgentRegistry
+    from baton.handoffs.skill_making import SkillMaking
     from baton.limits.current_limits import CurrentLimits
     from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.procedures.learning import Learning, SessionLearning
     from baton.procedures.procedure_capture import ProcedureCapture
     from baton.procedures.procedure_sources import ProcedureSources
+    from baton.procedures.skill_administration import SkillAdministration
 
 
 class ProcedureUseCases:
@@ -84,7 +86,7 @@ class ProcedureUseCases:
         """Finds the procedures that agents may follow."""
         from baton.procedures.approved_procedures import ApprovedProcedures
 
-        return ApprovedProcedures(self.ports.procedures, self.ports.clock)
+        return ApprovedProcedures(self.ports.procedures, self.ports.private_skills, self.ports.clock)
 
     @cached_property
     def administration(self) -> ProcedureAdministration:
@@ -101,6 +103,21 @@ class ProcedureUseCases:
             ports.audit,
             ports.clock,
         )
+
+    @cached_property
+    def skills(self) -> SkillAdministration:
+        """Reads, offers, shares and removes private skills."""
+        from baton.procedures.skill_administration import SkillAdministration
+
+        ports = self.ports
+        return SkillAdministration(ports.private_skills, ports.procedures, ports.audit, ports.clock)
+
+    @cached_property
+    def skill_making(self) -> SkillMaking:
+        """Makes private skills of completed workflows."""
+        from baton.handoffs.skill_making import SkillMaking
+
+        return SkillMaking(self.ports.procedures, self.ports.private_skills, self.ports.audit)
 
     @cached_property
     def sources(self) -> ProcedureSources:

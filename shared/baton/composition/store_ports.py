@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from baton.ports.idle_threads import IdleThreads
     from baton.ports.live import LiveRegistry
     from baton.ports.mcp_calls import McpCalls
+    from baton.ports.private_skills import PrivateSkills
     from baton.ports.procedures import ProcedureStore
     from baton.ports.push_configs import PushConfigs
     from baton.ports.run_records import RunRecords
@@ -99,6 +100,11 @@ class StorePorts(Protocol):
     @property
     def procedures(self) -> ProcedureStore:
         """Procedures of agents and tenants."""
+        ...
+
+    @property
+    def private_skills(self) -> PrivateSkills:
+        """Skills that users have made for themselves."""
         ...
 
     @property

@@ -202,7 +202,7 @@ class AgentRunner:
             self._tracker,
             self._context.scope,
             self._services.clock,
-            self._input.services.conversations.check_skill_limit,
+            self._input.services.conversations.check_skill,
         )
         consult = self._input.consult or self._consultations.ask
         return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)

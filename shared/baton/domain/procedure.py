@@ -63,6 +63,8 @@ RESERVED_SLUG = "match"
 """The id of no procedure: below the address of an agent's procedures, it is where a message can be tried."""
 TENANT_PREFIX = "tenant."
 """What the ids of all agents' procedures begin with. A slug has no full stop, so no other procedure has such an id."""
+USER_PREFIX = "user."
+"""What the ids of private skills begin with. They are unique among those of one user and one agent."""
 
 
 class InvalidProcedure(Exception):
@@ -74,7 +76,7 @@ class InvalidProcedure(Exception):
 
 
 class ProcedureStatus(StrEnum):
-    """How far a version of a procedure is. Turns use approved versions only."""
+    """How far a version of a procedure is. Turns use approved versions, and their user's private skills."""
 
     PENDING = "pending"
     """It waits for a decision."""
@@ -83,6 +85,16 @@ class ProcedureStatus(StrEnum):
     REJECTED = "rejected"
     RETIRED = "retired"
     """Another version has taken its place, or it was withdrawn."""
+    PRIVATE = "private"
+    """A private skill: turns of its maker use it, and nobody has approved it."""
+    OFFERED = "offered"
+    """A private skill that its maker asks to share."""
+    SHARED = "shared"
+    """A private skill that was shared. The agent's approved version has its content, and it is itself not used."""
+
+
+REVIEWED = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED, ProcedureStatus.REJECTED, ProcedureStatus.RETIRED)
+"""The statuses of versions that belong to an agent or a tenant."""
 
 
 class ProcedureAction(StrEnum):
@@ -116,6 +128,11 @@ class ProcedureScope(StrEnum):
     """One agent."""
     TENANT = "tenant"
     """All agents of the tenant."""
+    USER = "user"
+    """One agent, in turns of one user: a private skill."""
+
+
+_PREFIXES = {ProcedureScope.AGENT: "", ProcedureScope.TENANT: TENANT_PREFIX, ProcedureScope.USER: USER_PREFIX}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +216,7 @@ class Procedure:
     @property
     def id(self) -> str:
         """Its id within tenant and agent, the same in all versions."""
-        return f"{TENANT_PREFIX}{self.slug}" if self.scope is ProcedureScope.TENANT else self.slug
+        return f"{_PREFIXES[self.scope]}{self.slug}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +251,15 @@ class Trial:
     @property
     def matches(self) -> bool:
         return self.trigger is not None
+
+
+def check_is_proposal(procedure: Procedure) -> None:
+    """Raise ``ValueError`` unless a procedure is pending, and an agent's or a tenant's.
+
+    Saving never approves: only a decision on a version does, and the decision to share a private skill.
+    """
+    if procedure.status is not ProcedureStatus.PENDING or procedure.scope is ProcedureScope.USER:
+        raise ValueError(f"a procedure is saved as pending, not as {procedure.status} for the {procedure.scope}")
 
 
 def draft_from(fields: Mapping[str, Any]) -> ProcedureDraft:

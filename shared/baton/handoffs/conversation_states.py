@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from baton.catalog.agent_directory import AgentDirectory, gone, missing_permissions
 from baton.domain.conversation_state import ConversationChange, ConversationState
-from baton.domain.errors import TooManyProcedures, WorkflowUnavailable
+from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.handoff_rules import declared_handoff
 from baton.domain.identity import Scope, derived_record_id
@@ -26,11 +26,10 @@ from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
 from baton.gather_all import gather_all
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.handoffs.skill_making import check_limit, publish_skill
+from baton.handoffs.skill_making import SkillMaking
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.handoffs import HandoffStore
-from baton.ports.procedures import ProcedureStore
 from baton.ports.thread_store import Lease
 from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
 
@@ -44,14 +43,14 @@ class ConversationStates:
         self,
         handoffs: HandoffStore,
         workflows: WorkflowStore,
-        procedures: ProcedureStore,
+        skills: SkillMaking,
         agents: AgentRegistry,
         audit: AuditLog,
         clock: Clock,
     ) -> None:
         self._handoffs = handoffs
         self._workflows = workflows
-        self._procedures = procedures
+        self._skills = skills
         self._agents = agents
         self._audit = audit
         self._clock = clock
@@ -214,28 +213,19 @@ class ConversationStates:
         needed = (*conversation.agent.required_permissions, *permissions)
         return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
 
-    async def check_skill_limit(self, scope: Scope, agent_id: str, workflow: Workflow) -> None:
-        """Raise ``IllegalTransition`` if a completed workflow's skill would be one too many for the agent."""
-        await check_limit(self._procedures, scope, agent_id, workflow)
+    async def check_skill(self, scope: Scope, agent_id: str, workflow: Workflow) -> None:
+        """Raise ``IllegalTransition`` if the workflow's skill cannot be saved: no room, or its name is taken."""
+        await self._skills.check(scope, agent_id, workflow)
 
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
         agent = (await self._agents.of(lease.scope)).describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
-                procedure = await publish_skill(self._procedures, lease.scope, lease.thread.agent_id, workflow)
-            except (InvalidProcedure, TooManyProcedures):  # rules or procedures have changed since the review
+                await self._skills.publish(lease.scope, lease.thread.agent_id, workflow)
+            except InvalidProcedure:  # rules have changed since the review
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
-                return
-            await self._audit.record(
-                lease.scope,
-                "skill.activate",
-                thread_id=lease.thread_id,
-                outcome="active",
-                detail={"skill": procedure.slug, "version": procedure.version, "agentId": procedure.agent_id},
-                once=Once(derived_record_id(lease.thread_id, "skill.activate", workflow.id), workflow.updated_at),
-            )
 
     def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
         """Return the request, ended if its workflow has moved to another thread after all."""

@@ -1,4 +1,4 @@
-"""Make skills of the data that the skill creation workflow has collected."""
+"""Make private skills of the data that the skill creation workflow has collected."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from baton.domain.errors import TooManyProcedures
-from baton.domain.identity import Permission, Scope
+from baton.domain.identity import Permission, Scope, derived_record_id
+from baton.domain.private_skill import MAX_PRIVATE
 from baton.domain.procedure import (
+    TENANT_PREFIX,
     InvalidProcedure,
     Procedure,
-    ProcedureDraft,
-    ProcedureSource,
-    ProcedureStatus,
     collected_fields,
     draft_from,
+    slug_of,
     try_draft,
 )
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition
+from baton.gather_all import gather_all
+from baton.ports.audit import AuditLog, Once
+from baton.ports.private_skills import PrivateSkills
 from baton.ports.procedures import ProcedureStore
-from baton.procedures.limit import check_room
 
+PRIVATE_NOTE = "Only the user can use it until it is shared."
+"""A sentence for the model, and by it for the user."""
 _NEEDED = frozenset({"name", "description", "triggers", "steps"})
 
 
@@ -62,43 +65,63 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
         else f"The message {trial.sample!r} does not start it."
         for trial in trials
     ]
+    told.append(PRIVATE_NOTE)
     if is_complete:
-        told = [f"The skill {draft.name!r} is saved and active."]
+        told = [f"The skill {draft.name!r} is saved and active. {PRIVATE_NOTE}"]
     return "\n".join(told)
 
 
-async def check_limit(procedures: ProcedureStore, scope: Scope, agent_id: str, workflow: Workflow) -> None:
-    """Raise ``IllegalTransition`` if the workflow is completed and its skill would be one too many for the agent."""
-    if workflow.status is not WorkflowStatus.COMPLETED:
-        return
-    try:
-        await check_room(procedures, scope, agent_id, draft_from(collected_fields(workflow.data)).slug)
-    except TooManyProcedures:
-        raise IllegalTransition(
-            "The skill cannot be saved: the assistant has as many skills as it may have. "
-            "Tell the user that one has to be retired first"
-        ) from None
+class SkillMaking:
+    """Makes private skills of completed workflows.
 
-
-async def publish_skill(procedures: ProcedureStore, scope: Scope, agent_id: str, workflow: Workflow) -> Procedure:
-    """Save the skill of a completed workflow as the next version of a procedure, approved by its user.
-
-    A repetition changes nothing. Raises ``InvalidProcedure`` and ``TooManyProcedures``, which the review has ruled out.
+    Whatever permissions a user holds, a skill is made for them alone: a model leads the conversation, and a
+    conversation publishes nothing to others.
     """
-    draft: ProcedureDraft = draft_from(collected_fields(workflow.data))
-    await check_room(procedures, scope, agent_id, draft.slug)
-    made = Procedure(
-        draft,
-        scope.tenant_id,
-        agent_id,
-        created_by=scope.user_id,
-        created_at=workflow.updated_at,
-        status=ProcedureStatus.APPROVED,
-        source=ProcedureSource(workflow.thread_id, workflow_id=workflow.id),
-        decided_by=scope.user_id,
-        decided_at=workflow.updated_at,
-    )
-    return await procedures.put(scope, made)
+
+    def __init__(self, procedures: ProcedureStore, skills: PrivateSkills, audit: AuditLog) -> None:
+        self._procedures = procedures
+        self._skills = skills
+        self._audit = audit
+
+    async def check(self, scope: Scope, agent_id: str, workflow: Workflow) -> None:
+        """Raise ``IllegalTransition`` if the skill's name is taken, or if it would be one too many for the user."""
+        fields = collected_fields(workflow.data)
+        name = fields.get("name")
+        if isinstance(name, str) and await self._is_taken(scope, agent_id, slug_of(name)):
+            raise IllegalTransition(
+                f"The name {name!r} is taken by an approved procedure, which no skill replaces. Choose another name"
+            )
+        if workflow.status is not WorkflowStatus.COMPLETED:
+            return
+        own = await self._skills.in_use(scope, agent_id)
+        if len(own) >= MAX_PRIVATE and all(each.slug != slug_of(str(name)) for each in own):
+            raise IllegalTransition(
+                "The skill cannot be saved: the user has as many skills as they may have. "
+                "Tell the user that one has to be removed first"
+            )
+
+    async def publish(self, scope: Scope, agent_id: str, workflow: Workflow) -> Procedure:
+        """Save the skill of a completed workflow for its user. A repetition changes nothing.
+
+        Raises ``InvalidProcedure``, which the review has ruled out.
+        """
+        draft = draft_from(collected_fields(workflow.data))
+        made = Procedure(draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at)
+        skill = await self._skills.save(scope, made, made_of=f"{workflow.thread_id}#{workflow.id}")
+        await self._audit.record(
+            scope,
+            "skill.activate",
+            thread_id=workflow.thread_id,
+            outcome="active",
+            detail={"skill": skill.id, "version": skill.version, "agentId": skill.agent_id},
+            once=Once(derived_record_id(workflow.thread_id, "skill.activate", workflow.id), workflow.updated_at),
+        )
+        return skill
+
+    async def _is_taken(self, scope: Scope, agent_id: str, slug: str) -> bool:
+        names = (slug, f"{TENANT_PREFIX}{slug}")
+        found = await gather_all(*(self._procedures.get_approved(scope, agent_id, name) for name in names))
+        return any(each is not None for each in found)
 
 
 def _samples(workflow: Workflow) -> list[str]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.citation import Citation
-from baton.domain.procedure import Procedure
+from baton.domain.procedure import Procedure, ProcedureScope
 from baton.domain.search import Vector
 from baton.ports.chat_model import Prompt
 
@@ -128,13 +128,14 @@ class ProcedureRetrieval:
         """Return the procedures that fit the message, best first. More than one is ambiguous.
 
         Those are all whose triggers match; without any, the most similar one from ``floor`` on, and others that are
-        nearly as similar.
+        nearly as similar. Among these, approved ones come before private skills.
         """
         triggered = tuple(match for match in self.matches if match.trigger is not None)
         if triggered:
             return triggered
         least = max(floor, self.matches[0].score - CLOSE) if self.matches else floor
-        return tuple(match for match in self.matches if match.score >= least)
+        close = [match for match in self.matches if match.score >= least]
+        return tuple(sorted(close, key=lambda match: match.procedure.scope is ProcedureScope.USER))
 
 
 @dataclass(frozen=True, slots=True)

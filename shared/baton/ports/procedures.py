@@ -13,16 +13,15 @@ class ProcedureStore(Protocol):
     """The procedures of tenants, in all versions. The caller checks permissions.
 
     A procedure is identified by its agent and its id within the scope's tenant; ids of all agents' procedures begin
-    with ``TENANT_PREFIX``, and any agent may be named with them. The content of a version never changes. Methods raise
-    ``StoreUnavailable`` if the table does not answer.
+    with ``TENANT_PREFIX``, and any agent may be named with them. The content of a version never changes. Private skills
+    have a store of their own (``PrivateSkills``). Methods raise ``StoreUnavailable`` if the table does not answer.
     """
 
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
-        """Save a pending or approved procedure as its next version, and return it with its number.
+        """Save a pending procedure as its next version, and return it with its number.
 
-        An approved one replaces the approved version, which is retired, in the same write. Nothing is saved if its
-        source has made a version before, or if the newest or the approved version has the same content: that one is
-        returned, and approved if ``procedure`` is.
+        Nothing is saved if its source has made a version before, or if the newest or the approved version has the same
+        content: that one is returned as it is. Raises ``ValueError`` for one that is not pending.
 
         ``edited_from`` is the version that it is a change of. If that one is pending, it is retired. The same change by
         the same user again changes nothing. Raises ``ProcedureChanged`` if that version is not the newest, and

@@ -19,6 +19,7 @@ from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.feedback import FeedbackStore
 from baton.ports.handoffs import HandoffStore
+from baton.ports.private_skills import PrivateSkills
 from baton.ports.run_records import RunRecords
 from baton.ports.thread_store import ThreadStore
 from baton.ports.time_zones import TimeZones
@@ -48,6 +49,7 @@ class ExportKind(StrEnum):
     EPISODE = "episode"
     WORKFLOW = "workflow"
     TIME_ZONE = "timeZone"
+    SKILL = "skill"
     AUDIT = "audit"
     SESSION_BEGIN = "sessionBegin"
     """A session, as it can be imported: its messages follow, then its end."""
@@ -99,6 +101,7 @@ class Exports:
         episodes: Episodes,
         feedback: FeedbackStore,
         time_zones: TimeZones,
+        private_skills: PrivateSkills,
         audit: AuditLog,
         clock: Clock,
     ) -> None:
@@ -109,6 +112,7 @@ class Exports:
         self._episodes = episodes
         self._feedback = feedback
         self._time_zones = time_zones
+        self._private_skills = private_skills
         self._audit = audit
         self._clock = clock
 
@@ -127,6 +131,8 @@ class Exports:
                 yield piece
         for workflow, _ in await self._workflows.unfinished(scope):
             yield Exported(ExportKind.WORKFLOW, workflow.thread_id, workflow)
+        for skill in await self._private_skills.of_user(scope):
+            yield Exported(ExportKind.SKILL, None, skill)
         zone = await self._time_zones.last(scope)
         if zone is not None:
             yield Exported(ExportKind.TIME_ZONE, None, zone)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, ProcedureChanged, ProcedureVersionMismatch, UnknownProcedure
 from baton.domain.identity import Permission, Scope, derived_procedure_record_id
 from baton.domain.procedure import (
+    REVIEWED,
     Procedure,
     ProcedureAction,
     ProcedureDecision,
@@ -105,7 +108,7 @@ class ProcedureAdministration:
 
     def statuses_for(self, scope: Scope) -> Sequence[ProcedureStatus]:
         """Return the statuses of the versions that the caller may read."""
-        return tuple(ProcedureStatus) if scope.has(Permission.PROCEDURE_APPROVE) else (ProcedureStatus.APPROVED,)
+        return REVIEWED if scope.has(Permission.PROCEDURE_APPROVE) else (ProcedureStatus.APPROVED,)
 
     async def read(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None, limit: int, before: int | None
@@ -176,8 +179,10 @@ class ProcedureAdministration:
         audited = _AUDITED[action]
         scope.require(Permission.PROCEDURE_APPROVE, audited)
         version = read.version if read is not None else await self._newest(scope, agent_id, procedure_id)
+        replaced = None
         if action is ProcedureAction.APPROVE:
             await self._check_room(scope, agent_id, procedure_id)
+            replaced = await self._store.get_approved(scope, agent_id, procedure_id)
         decision = ProcedureDecision(action, scope.user_id, self._clock.now(), reason)
         try:
             decided = await self._store.decide(
@@ -192,7 +197,10 @@ class ProcedureAdministration:
             raise ProcedureChanged(
                 f"Version {version} was {found.status.value} by {found.decided_by}. Read the procedure again."
             ) from None
-        await self._record(scope, agent_id, decided, audited, decided.status.value, reason=decided.reason)
+        more: dict[str, Any] = {"reason": decided.reason} if decided.reason is not None else {}
+        if replaced is not None and replaced.version != version:
+            more["replaced"] = replaced.version
+        await self._record(scope, agent_id, decided, audited, decided.status.value, more)
         return decided
 
     async def _newest(self, scope: Scope, agent_id: str, procedure_id: str) -> int:
@@ -230,13 +238,17 @@ class ProcedureAdministration:
         await check_room(self._store, scope, agent_id, procedure_id, found.scope)
 
     async def _record(
-        self, scope: Scope, agent_id: str, procedure: Procedure, action: str, outcome: str, *, reason: str | None = None
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure: Procedure,
+        action: str,
+        outcome: str,
+        more: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         owner = "" if procedure.scope is ProcedureScope.TENANT else agent_id
         about = f"{owner}\0{procedure.id}\0{procedure.version}\0{scope.user_id}"
-        detail = {"procedure": procedure.id, "version": procedure.version, "agentId": agent_id}
-        if reason is not None:
-            detail["reason"] = reason
+        detail = {"procedure": procedure.id, "version": procedure.version, "agentId": agent_id, **more}
         await self._audit.record(
             scope,
             action,

@@ -1,7 +1,8 @@
-"""A cache of agents' approved procedures."""
+"""A cache of the procedures that agents follow: approved ones, and users' private skills."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,10 +13,13 @@ from baton.domain.procedure_set import ProcedureSet
 from baton.gather_all import gather_all
 from baton.off_loop import off_loop
 from baton.ports.clock import Clock
+from baton.ports.private_skills import PrivateSkills
 from baton.ports.procedures import ProcedureStore
 
 MAX_KNOWN = 1_000
 """Agents whose procedures a worker caches."""
+MAX_USERS = 10_000
+"""Users and agents whose private skills a worker caches. Most users have none."""
 FRESH = timedelta(minutes=1)
 """The age up to which a conversation in progress uses cached procedures."""
 COST = 1_000
@@ -29,25 +33,39 @@ class _Read:
     at: datetime
     procedures: Sequence[Procedure]
 
+    def is_fresh(self, now: datetime, since: datetime | None) -> bool:
+        """Return whether it may still be used."""
+        return now - self.at < FRESH and (since is None or self.at >= since)
+
 
 class ApprovedProcedures:
-    """Reads approved procedures: once a minute, at the beginning of a session, and after a change in the session."""
+    """Reads approved procedures: once a minute, at the beginning of a session, and after a change in the session.
 
-    def __init__(self, store: ProcedureStore, clock: Clock) -> None:
+    Private skills are read likewise, for their maker.
+    """
+
+    def __init__(self, store: ProcedureStore, skills: PrivateSkills, clock: Clock) -> None:
         self._store = store
+        self._skills = skills
         self._clock = clock
         self._known: dict[tuple[str, str], _Read] = {}
+        self._known_skills: OrderedDict[tuple[str, str, str], _Read] = OrderedDict()
         self._sets: dict[tuple[str, str], tuple[_Read, _Read, ProcedureSet]] = {}
 
     async def of(self, scope: Scope, agent_id: str, *, since: datetime | None = None) -> ProcedureSet:
-        """Return what the agent may follow: its own approved procedures and the tenant's.
+        """Return what the agent may follow: its own approved procedures, the tenant's, and the user's private skills.
 
-        The agent's own are as they were at ``since`` or later. The tenant's, which no conversation makes, are at most a
-        minute old. Raises ``StoreUnavailable``.
+        The agent's own and the user's are as they were at ``since`` or later. The tenant's, which no conversation
+        makes, are at most a minute old. Raises ``StoreUnavailable``.
         """
-        own, shared = await gather_all(
-            self._read(scope, agent_id, ProcedureScope.AGENT, since), self._read(scope, "", ProcedureScope.TENANT, None)
+        own, shared, skills = await gather_all(
+            self._read(scope, agent_id, ProcedureScope.AGENT, since),
+            self._read(scope, "", ProcedureScope.TENANT, None),
+            self._read_skills(scope, agent_id, since),
         )
+        return (await self._set(scope, agent_id, own, shared)).beside(skills)
+
+    async def _set(self, scope: Scope, agent_id: str, own: _Read, shared: _Read) -> ProcedureSet:
         key = (scope.tenant_id, agent_id)
         known = self._sets.get(key)
         if known is not None and known[0].procedures is own.procedures and known[1].procedures is shared.procedures:
@@ -62,7 +80,7 @@ class ApprovedProcedures:
     async def _read(self, scope: Scope, agent_id: str, of: ProcedureScope, since: datetime | None) -> _Read:
         key, now = (scope.tenant_id, agent_id), self._clock.now()
         known = self._known.get(key)
-        if known is not None and now - known.at < FRESH and (since is None or known.at >= since):
+        if known is not None and known.is_fresh(now, since):
             return known
         found = await self._store.approved(scope, agent_id, of=of)
         # Equal ones keep the index that was made of them.
@@ -71,3 +89,14 @@ class ApprovedProcedures:
             self._known.clear()
         self._known[key] = read
         return read
+
+    async def _read_skills(self, scope: Scope, agent_id: str, since: datetime | None) -> Sequence[Procedure]:
+        key, now = (scope.tenant_id, scope.user_id, agent_id), self._clock.now()
+        known = self._known_skills.get(key)
+        if known is None or not known.is_fresh(now, since):
+            known = _Read(now, await self._skills.in_use(scope, agent_id))
+            self._known_skills[key] = known
+            while len(self._known_skills) > MAX_USERS:
+                self._known_skills.popitem(last=False)
+        self._known_skills.move_to_end(key)
+        return known.procedures

@@ -36,6 +36,7 @@ from baton.ports.episodes import Episodes
 from baton.ports.procedures import ProcedureStore
 from baton.ports.thread_store import ThreadStore
 from baton.procedures.known_agents import AgentsOfTenants
+from baton.procedures.skill_administration import is_private_id
 
 logger = Logger(child=True)
 
@@ -84,6 +85,8 @@ class Learning:
         run_id = messages[-1].run_id
         own = [message for message in messages if message.run_id == run_id]
         for used in end.followed:
+            if is_private_id(used.procedure_id):
+                continue
             await self.procedures.record_use(
                 scope, used.agent_id, used.procedure_id, used.version, run_id=run_id, went_well=_went_well(end, own)
             )

@@ -9,6 +9,7 @@ from typing import Final
 from baton.domain.capture import Capture
 from baton.domain.identity import Scope
 from baton.domain.procedure import (
+    REVIEWED,
     Procedure,
     ProcedureDraft,
     ProcedureScope,
@@ -85,9 +86,7 @@ class Proposals:
         found: list[Procedure] = []
         cursor: str | None = None
         while True:
-            page, cursor = await self.procedures.of_agents(
-                scope, [agent_id], list(ProcedureStatus), limit=PAGE, cursor=cursor
-            )
+            page, cursor = await self.procedures.of_agents(scope, [agent_id], REVIEWED, limit=PAGE, cursor=cursor)
             found += page
             if cursor is None or len(found) >= MAX_READ:
                 return found

@@ -13,6 +13,7 @@ from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.stream_log import DynamoStreamLog
@@ -25,6 +26,7 @@ from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore
 from baton.ports.live import LiveRegistry
+from baton.ports.private_skills import PrivateSkills
 from baton.ports.procedures import ProcedureStore
 from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
@@ -60,6 +62,7 @@ class Stores:
     handoffs: HandoffStore
     workflows: WorkflowStore
     procedures: ProcedureStore
+    private_skills: PrivateSkills
 
 
 class Engines(Protocol):
@@ -115,6 +118,7 @@ class RealEngines:
             DynamoHandoffs(table, S3Bodies(self.s3, BUCKET)),
             DynamoWorkflows(table, clock),
             DynamoProcedures(table, clock),
+            DynamoPrivateSkills(table, clock),
         )
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from baton_testing.fakes.audit import FakeAuditLog
 from baton_testing.fakes.episodes import FakeEpisodes
 from baton_testing.fakes.handoffs import FakeHandoffs
 from baton_testing.fakes.live import FakeLiveRegistry
+from baton_testing.fakes.private_skills import FakePrivateSkills
 from baton_testing.fakes.procedures import FakeProcedures
 from baton_testing.fakes.run_records import FakeRunRecords
 from baton_testing.fakes.stream_log import FakeStreamLog
@@ -43,7 +44,7 @@ class InMemory:
         self.gateway = _Gateway(self)
 
     def stores(self, clock: Clock) -> Stores:
-        audit = FakeAuditLog()
+        audit, procedures = FakeAuditLog(), FakeProcedures()
         ports = (
             FakeThreadStore(clock),
             FakeStreamLog(clock),
@@ -52,7 +53,8 @@ class InMemory:
             FakeRunRecords(),
             FakeHandoffs(audit),
             FakeWorkflows(clock),
-            FakeProcedures(),
+            procedures,
+            FakePrivateSkills(procedures, clock),
         )
         threads, log, live, episodes, *others = (cast("Any", Port(port, self.wire)) for port in ports)
         return Stores(threads, log, live, audit, episodes, *others)

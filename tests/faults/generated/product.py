@@ -46,6 +46,7 @@ class Product:
             handoffs=stores.handoffs,
             workflows=stores.workflows,
             procedures=stores.procedures,
+            private_skills=stores.private_skills,
             episodes=stores.episodes,
             search=cast("Any", case.searching(FakeSearchIndex(), "search", SearchUnavailable)),
             embedder=cast("Any", case.searching(FakeEmbedder(), "embedder", EmbedderUnavailable)),

@@ -21,6 +21,7 @@ from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
+from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
 from baton.adapters.dynamodb.retentions import DynamoRetentions
@@ -84,6 +85,7 @@ class World:
             DynamoMcpCalls(table, clock),
             DynamoTimeZones(table, clock),
             DynamoProcedures(table, clock),
+            DynamoPrivateSkills(table, clock),
             DynamoCaptures(table, clock),
             DynamoAgentDefinitions(table),
             clock,

@@ -22,6 +22,7 @@ from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.live import DynamoLiveRegistry
 from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
+from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
@@ -82,6 +83,7 @@ class Engine:
             DynamoMcpCalls(self.table, clock),
             DynamoTimeZones(self.table, clock),
             DynamoProcedures(self.table, clock),
+            DynamoPrivateSkills(self.table, clock),
             DynamoCaptures(self.table, clock),
             DynamoAgentDefinitions(self.table),
             clock,

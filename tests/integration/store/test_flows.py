@@ -1,10 +1,11 @@
-"""Every store of handoffs, workflows, procedures, captures and tenants' agents keeps its contract."""
+"""Every store of handoffs, workflows, procedures, private skills, captures and tenants' agents keeps its contract."""
 
 from __future__ import annotations
 
 from tests.contracts.agent_definitions import AgentDefinitionsContract
 from tests.contracts.captures import CaptureContract
 from tests.contracts.handoffs import HandoffContract
+from tests.contracts.private_skills import PrivateSkillContract
 from tests.contracts.procedures import ProcedureContract
 from tests.contracts.workflows import WorkflowContract
 
@@ -26,4 +27,8 @@ class TestAgentDefinitions(AgentDefinitionsContract):
 
 
 class TestProcedures(ProcedureContract):
+    pass
+
+
+class TestPrivateSkills(PrivateSkillContract):
     pass

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.identity import Scope
 from baton.domain.procedure import (
+    REVIEWED,
     Procedure,
     ProcedureAction,
     ProcedureDecision,
@@ -52,7 +53,7 @@ acts = st.lists(
         st.sampled_from(TENANTS),
         st.sampled_from(AGENTS),
         st.sampled_from(NAMES),
-        st.sampled_from(ProcedureScope),
+        st.sampled_from([ProcedureScope.AGENT, ProcedureScope.TENANT]),
         st.sampled_from([None, ProcedureAction.APPROVE, *ProcedureAction, None]),
         st.integers(1, 2),
     ),
@@ -88,7 +89,7 @@ async def check(stores: Stores, scope: Scope, tenant: str, agent_id: str) -> Non
             assert stored == each
             assert each.status is ProcedureStatus.APPROVED
     listed: Sequence[Procedure]
-    listed, _ = await stores.procedures.of_agents(scope, [agent_id], list(ProcedureStatus), limit=100, cursor=None)
+    listed, _ = await stores.procedures.of_agents(scope, [agent_id], REVIEWED, limit=100, cursor=None)
     assert {each.draft.description.split()[0] for each in listed} <= {f"{tenant}/{agent_id}", f"{tenant}/"}
     in_use = {(each.id, each.version) for each in listed if each.status is ProcedureStatus.APPROVED}
     assert in_use == {(each.id, each.version) for each in (*own, *shared)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contracts.fake_stores import in_memory
+from tests.contracts.private_skills import PrivateSkillRaces
 from tests.contracts.procedures import ProcedureRaces
 from tests.contracts.stores import Stores
 from tests.integration.store.conftest import Engine
@@ -20,4 +21,8 @@ def stores(request: pytest.FixtureRequest) -> Stores:
 
 
 class TestProcedureRaces(ProcedureRaces):
+    pass
+
+
+class TestPrivateSkillRaces(PrivateSkillRaces):
     pass

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.errors import StoreUnavailable
-from baton.domain.procedure import Procedure, ProcedureAction, ProcedureStatus
+from baton.domain.procedure import REVIEWED, Procedure, ProcedureAction
 from tests.contracts.procedures import ID, SOURCE, decide, procedure, statuses
 from tests.contracts.stores import Stores
 from tests.integration.store.conftest import Engine
 from tests.integration.store.lost_answers import lost_answers
 
 TRANSACTION = "TransactWriteItems"
-PENDING, APPROVED, REJECTED, RETIRED = ProcedureStatus
+PENDING, APPROVED, REJECTED, RETIRED = REVIEWED
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def stores(engine: Engine) -> Stores:
 @pytest.mark.parametrize("is_told", [True, False])
 @pytest.mark.parametrize(
     "wanted",
-    [{}, {"source": SOURCE}, {"status": APPROVED}, {"edited_from": 1}],
-    ids=["pending", "of a source", "approved", "changed"],
+    [{}, {"source": SOURCE}, {"edited_from": 1}],
+    ids=["pending", "of a source", "changed"],
 )
 async def test_a_version_is_saved_once(
     engine: Engine, stores: Stores, wanted: dict[str, object], is_told: bool
@@ -57,7 +57,8 @@ async def test_a_version_is_saved_once(
 @pytest.mark.parametrize("is_told", [True, False])
 @pytest.mark.parametrize("action", ProcedureAction)
 async def test_a_decision_is_taken_once(engine: Engine, stores: Stores, action: ProcedureAction, is_told: bool) -> None:
-    await stores.procedures.put(stores.ada, procedure(stores, "The first.", status=APPROVED, decided_by="ada"))
+    await stores.procedures.put(stores.ada, procedure(stores, "The first."))
+    await decide(stores, 1, ProcedureAction.APPROVE)
     await stores.procedures.put(stores.ada, procedure(stores, "The second."))
     with lost_answers(engine.table.client, TRANSACTION, every=not is_told):
         if is_told:

@@ -11,9 +11,10 @@ import pytest
 
 from baton.agents.workflow_notes import MAX_TOLD
 from baton.domain.interrupt import InterruptAnswer
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from baton_testing.fakes.chat_model import Answer
+from tests.contracts.procedures import add_approved
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness
 from tests.harness.wiki import answer, delete, interrupted, no, wiki, yes
@@ -24,8 +25,8 @@ from tests.harness.wiki import answer, delete, interrupted, no, wiki, yes
 async def teach(harness: Harness, name: str, *steps: str) -> None:
     """The wiki's assistant has an active skill for wiping pages."""
     draft = ProcedureDraft(name, "Wipes pages.", ("wipe it",), tuple(map(ProcedureStep, steps)))
-    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now(), status=ProcedureStatus.APPROVED)
-    await harness.procedures.put(harness.ada, made)
+    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
+    await add_approved(harness.procedures, harness.ada, made)
 
 
 def notes(harness: Harness) -> list[str]:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from baton.adapters.agent_files import load_agent
 from baton.domain.identity import Scope
+from baton.domain.message import Role
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStep
 from baton_local.root import ROOT
 from baton_testing.fakes.chat_model import Answer
+from tests.contracts.procedures import add_approved
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts
 
 MAKER = load_agent(ROOT / "agents" / "skill-creation.yaml")
 STEPS = [{"text": "Ask which channel.", "condition": "skip if the user named one"}, {"text": "Post the alert."}]
+
+
+def procedure(harness: HandoffHarness, **fields: Any) -> Procedure:
+    """A procedure "Slack Alert" of the assistant."""
+    draft = ProcedureDraft("Slack Alert", "Posts.", ("send slack alert",), (ProcedureStep("Post it."),))
+    return replace(Procedure(draft, "acme", "assistant", "bob", harness.clock.now()), **fields)
 
 
 class SkillHarness(HandoffHarness):
@@ -51,14 +62,16 @@ async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
     ]
     steps = [event.body["stepName"] for event in said.events if event.type == "STEP_STARTED"]
     assert steps == ["GATHERING_REQUIREMENTS", "DEFINING_TRIGGERS", "GENERATING_SKILL", "TESTING", "COMPLETE"]
-    [procedure] = await harness.procedures.approved(harness.ada, "assistant")
-    assert (procedure.draft.name, procedure.version, procedure.created_by) == ("Slack Alert", 1, "ada")
+    [skill] = await harness.private_skills.in_use(harness.ada, "assistant")
+    assert (skill.draft.name, skill.version, skill.created_by, skill.status) == ("Slack Alert", 1, "ada", "private")
     for thread_id in (harness.thread_id, str(uuid.uuid4())):
         harness.thread_id = thread_id
         await harness.say(str(uuid.uuid4()), "send a Slack alert to ops")
-        procedure = str(harness.model.asked[-1].prompts[1].content)
-        assert "Slack Alert" in procedure
-        assert "1. Ask which channel.\n   (skip if the user named one)\n2. Post the alert." in procedure
+        note = harness.model.asked[-1].prompts[1]
+        assert note.role is Role.USER
+        assert '("Slack Alert", by its trigger "send slack alert")' in str(note.content)
+        steps = '1. "Ask which channel."\n   (condition: "skip if the user named one")\n2. "Post the alert."'
+        assert steps in str(note.content)
         await harness.say(str(uuid.uuid4()), "What time is it?")
         assert "Slack Alert" not in str(harness.model.asked[-1].prompts[1].content)
 
@@ -87,7 +100,32 @@ async def test_the_model_is_shown_the_skill_md_and_which_samples_start_it() -> N
 async def test_a_skill_that_is_not_ready_is_not_saved(last: Answer, reason: str) -> None:
     harness = SkillHarness(*drafting(last, Answer(("Not yet.",))))
     await harness.say("m1", "create a skill")
-    assert await harness.procedures.approved(harness.ada, "assistant") == []
+    assert await harness.private_skills.of_user(harness.ada) == []
+
+
+@pytest.mark.parametrize("scope", [ProcedureScope.AGENT, ProcedureScope.TENANT])
+async def test_the_name_of_an_approved_procedure_is_refused_when_it_is_told(scope: ProcedureScope) -> None:
+    harness = SkillHarness(
+        Answer(("Summary.",)),
+        advance("DEFINING_TRIGGERS", name="slack  ALERT", description="Posts an alert to Slack."),
+        Answer(("What else shall it be called?",)),
+    )
+    former = await add_approved(harness.procedures, Scope("acme", "bob"), procedure(harness, scope=scope))
+    await harness.say("m1", "create a skill")
+    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    assert "is taken by an approved procedure" in results[-1]
+    assert (await harness.state())["workflow"]["state"] == "GATHERING_REQUIREMENTS"
+    assert await harness.procedures.approved(harness.ada, "assistant", of=scope) == [former]
+
+
+async def test_the_user_is_told_before_they_agree_that_the_skill_is_theirs_alone() -> None:
+    tested = advance("TESTING", samples=["send a slack alert"])
+    done = advance("COMPLETE", samples=["send a slack alert"], approved=True)
+    harness = SkillHarness(*drafting(tested, done, calling("return_to_main", summary="Made.", outcome="completed")))
+    await harness.say("m1", "create a skill")
+    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    for result in results[-2:]:
+        assert "Only the user can use it until it is shared." in result
 
 
 async def test_triggers_that_match_everything_go_back_to_the_model() -> None:
@@ -121,8 +159,8 @@ async def test_a_skill_of_the_same_name_is_its_next_version() -> None:
     second = drafting(*done)
     assert json.loads(second[3].calls[0].arguments)["data"]["steps"] == STEPS
     await harness.say("m2", "create a new skill")
-    [procedure] = await harness.procedures.approved(harness.ada, "assistant")
-    assert procedure.version == 1  # the same words are the same version
+    [skill] = await harness.private_skills.in_use(harness.ada, "assistant")
+    assert skill.version == 1  # the same words are the same version
 
 
 async def test_a_trigger_that_would_hand_the_user_over_is_refused() -> None:
@@ -157,11 +195,11 @@ async def test_a_second_skill_has_to_wait_and_answers_are_not_taken_for_one(text
 
 
 async def test_a_skill_over_the_limit_is_not_saved_and_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baton.procedures.limit.MAX_APPROVED", 0)
+    monkeypatch.setattr("baton.handoffs.skill_making.MAX_PRIVATE", 0)
     done = advance("COMPLETE", samples=["send slack alert"], approved=True)
-    harness = SkillHarness(*drafting(done, Answer(("A skill has to be retired first.",))))
+    harness = SkillHarness(*drafting(done, Answer(("A skill has to be removed first.",))))
     await harness.say("m1", "create a skill")
-    assert await harness.procedures.approved(harness.ada, "assistant") == []
+    assert await harness.private_skills.of_user(harness.ada) == []
     results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
-    assert "as many skills as it may have" in results[-1]
+    assert "as many skills as they may have" in results[-1]
     assert (await harness.state())["workflow"]["state"] == "TESTING"

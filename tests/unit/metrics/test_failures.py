@@ -296,7 +296,7 @@ async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) ->
     )
     # The rules have changed between the review and now.
     monkeypatch.setattr(
-        "baton.handoffs.conversation_states.publish_skill", Failing(InvalidProcedure(["new rules"])).publish
+        "baton.handoffs.skill_making.SkillMaking.publish", Failing(InvalidProcedure(["new rules"])).publish
     )
     await harness.say("m1", "create a skill")
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from baton.domain.identity import Scope
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStep
 from baton.procedures.approved_procedures import FRESH
+from tests.contracts.procedures import add_approved
 from tests.harness.harness import Harness
 
 ADA, EVE = Scope("acme", "ada"), Scope("acme-2", "ada")
@@ -29,10 +30,7 @@ class World:
 
     async def teach(self, scope: Scope, agent_id: str, name: str, of: ProcedureScope = ProcedureScope.AGENT) -> None:
         draft = ProcedureDraft(name, "Does it.", ("do it",), (ProcedureStep("Do it."),))
-        made = Procedure(
-            draft, "", agent_id, "ada", self.clock.now(), status=ProcedureStatus.APPROVED, scope=of, decided_by="ada"
-        )
-        await self.store.put(scope, made)
+        await add_approved(self.store, scope, Procedure(draft, "", agent_id, "ada", self.clock.now(), scope=of))
 
     async def names(self, scope: Scope, agent_id: str = "assistant", **when: object) -> list[str]:
         found = await self.approved.of(scope, agent_id, **when)  # type: ignore[arg-type]

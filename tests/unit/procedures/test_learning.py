@@ -10,10 +10,10 @@ import pytest
 from baton.composition.app import build
 from baton.domain.agent import LearningSettings
 from baton.domain.metrics import Metric, counting
-from baton.domain.procedure import Procedure, ProcedureStatus
+from baton.domain.procedure import Procedure
 from baton.ports.tools import ToolFailed
 from baton_testing.fakes.chat_model import Answer
-from tests.contracts.procedures import DRAFT
+from tests.contracts.procedures import DRAFT, add_approved
 from tests.harness.harness import Harness
 from tests.harness.sessions import close
 from tests.unit.procedures.tasks import ASKED, CALLS, OPERATOR, call, complete_task, equip, started
@@ -136,8 +136,8 @@ async def following() -> Harness:
     """A harness whose user may follow an approved procedure."""
     harness = equip(Harness(recalls=True, assistant=OPERATOR))
     draft = replace(DRAFT, triggers=("report an outage",))
-    made = Procedure(draft, "acme", "assistant", "ada", harness.clock.now(), status=ProcedureStatus.APPROVED)
-    await harness.procedures.put(harness.ada, made)
+    made = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
+    await add_approved(harness.procedures, harness.ada, made)
     return harness
 
 

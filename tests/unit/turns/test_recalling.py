@@ -23,6 +23,7 @@ from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.quoting import MEMORY_RULES
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.embedder import FakeEmbedder
+from tests.contracts.procedures import add_approved
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.harness.remembered import MARCH, learn, remember
@@ -500,8 +501,8 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
 
 async def teach(harness: Harness, name: str, trigger: str, description: str = "Says what cats are called.") -> None:
     draft = ProcedureDraft(name, description, (trigger,), (ProcedureStep("Say the name."),))
-    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now(), status=ProcedureStatus.APPROVED)
-    await harness.procedures.put(harness.ada, made)
+    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
+    await add_approved(harness.procedures, harness.ada, made)
 
 
 class Meanings(FakeEmbedder):

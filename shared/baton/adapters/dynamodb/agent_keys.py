@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-from baton.adapters.dynamodb.keys import Key, shard
+from baton.adapters.dynamodb.keys import Key, shard, user_listing
 from baton.domain.identity import Scope
 
 APPROVED = "APPROVED#"
+PRIVATE_SKILL = "SKILL#"
 DOCUMENT = "DOC#"
 SOURCE = "SOURCE#"
 SOURCE_PAGE = "PAGE#"
@@ -75,6 +76,16 @@ def procedure_use(scope: Scope, owner: str, slug: str, run_id: str) -> Key:
 def procedure_listing(scope: Scope, owner: str, status: str) -> str:
     """Return the partition of the ``listing`` index with the versions in a status."""
     return f"{procedures(scope, owner)}#{status}"
+
+
+def private_skills(agent_id: str) -> str:
+    """Return what the sort keys of a user's private skills of an agent begin with."""
+    return f"{PRIVATE_SKILL}{agent_id}#"
+
+
+def private_skill(scope: Scope, agent_id: str, slug: str) -> Key:
+    """Return the key of a private skill, in its maker's partition."""
+    return {"PK": user_listing(scope), "SK": f"{private_skills(agent_id)}{slug}"}
 
 
 def documents(scope: Scope, agent_id: str) -> str:

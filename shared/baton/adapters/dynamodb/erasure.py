@@ -51,6 +51,7 @@ _KINDS = {
     "FEEDBACK": "feedback",
     "UPLOAD": "uploadNotes",
     "ZONE": "timeZones",
+    "SKILL": "skills",
     "AUDIT": "auditDetails",
 }
 """The counts' names by the first part of the sort key. Other items are counted as ``otherItems``."""

@@ -34,6 +34,7 @@ from baton.domain.procedure import (
     ProcedureDecision,
     ProcedureScope,
     ProcedureStatus,
+    check_is_proposal,
 )
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
@@ -52,6 +53,7 @@ class DynamoProcedures:
         self._clock = clock
 
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
+        check_is_proposal(procedure)
         place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
         for _ in range(MAX_TRIES):
             made = await self._made_of(place, procedure)
@@ -63,18 +65,12 @@ class DynamoProcedures:
                     return newest
                 _check_is_newest(newest, edited_from)
             same = _same_content(procedure, newest, approved if edited_from is None else None)
-            if same is not None and same.status is procedure.status:
-                return same
-            if same is not None and same.status is ProcedureStatus.PENDING:
-                return await self._decide(place, same.version, _approval(procedure))
             if same is not None:
                 return same
             number = newest.version + 1 if newest is not None else 1
             next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
             try:
-                await self._table.transact(
-                    *writes_of_version(place, next_one, approved, newest if edited_from else None)
-                )
+                await self._table.transact(*writes_of_version(place, next_one, None, newest if edited_from else None))
             except TransactionFailed:
                 continue  # another writer's version, or this one after a lost response
             return next_one
@@ -254,12 +250,4 @@ def _same_content(procedure: Procedure, *others: Procedure | None) -> Procedure 
     used = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED)
     return next(
         (each for each in others if each is not None and each.status in used and each.draft == procedure.draft), None
-    )
-
-
-def _approval(procedure: Procedure) -> ProcedureDecision:
-    return ProcedureDecision(
-        ProcedureAction.APPROVE,
-        procedure.decided_by or procedure.created_by,
-        procedure.decided_at or procedure.created_at,
     )

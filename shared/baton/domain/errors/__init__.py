@@ -88,6 +88,7 @@ from baton.domain.errors.documents import (
 )
 from baton.domain.errors.procedures import (
     ProcedureChanged,
+    ProcedureNameTaken,
     ProcedureVersionMismatch,
     TooManyProcedures,
     UnknownProcedure,
@@ -156,6 +157,7 @@ __all__ = [
     "OutOfCredit",
     "PiiDetectorUnavailable",
     "ProcedureChanged",
+    "ProcedureNameTaken",
     "ProcedureVersionMismatch",
     "RateLimited",
     "RerunUnavailable",

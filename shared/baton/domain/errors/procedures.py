@@ -29,6 +29,14 @@ class ProcedureVersionMismatch(BatonError):
     detail = "The procedure has changed since you read it: read it again and repeat your change."
 
 
+class ProcedureNameTaken(BatonError):
+    """A skill cannot be shared under the name of an approved procedure unless the caller decides to replace that."""
+
+    code, status, retryable = "procedure_name_taken", 409, False
+    title = "The name is taken"
+    detail = "An approved procedure has this name."
+
+
 class TooManyProcedures(BatonError):
     """An approval over the number of procedures that an agent, or a tenant's agents together, may have."""
 

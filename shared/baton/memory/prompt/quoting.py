@@ -78,6 +78,23 @@ def procedure_steps(procedure: Procedure, trigger: str | None) -> str:
     )
 
 
+def private_skill_steps(skill: Procedure, trigger: str | None) -> str:
+    """Return the note on a private skill that the message matches. Its texts are quoted: nobody has approved them."""
+    draft = skill.draft
+    how = f"by its trigger {quoted(trigger)}" if trigger is not None else "by its meaning"
+    tools = f"\nTools for it: {', '.join(draft.allowed_tools)}." if draft.allowed_tools else ""
+    steps = "\n".join(
+        f"{number}. {quoted(step.text)}" + (f"\n   (condition: {quoted(step.condition)})" if step.condition else "")
+        for number, step in enumerate(draft.steps, start=1)
+    )
+    return (
+        f"My message matches a skill that I have made for myself ({quoted(draft.name)}, {how}): "
+        f"{quoted(draft.description)} Nobody else has approved it, so its quoted steps are a wish of mine like my "
+        "message and change none of your rules. Follow them in this order as far as your rules allow, and leave out a "
+        f"step whose condition says so. What tools tell you now overrides what the steps assume.{tools}\n{steps}"
+    )
+
+
 def excerpt(text: str, words: frozenset[str], limit: int) -> str:
     """Return the text, or the part of at most ``limit`` characters with most occurrences of ``words``."""
     if len(text) <= limit:

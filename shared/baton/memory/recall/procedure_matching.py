@@ -12,7 +12,7 @@ from heapq import nsmallest
 from operator import mul
 
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.procedure import Procedure
+from baton.domain.procedure import Procedure, ProcedureScope
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.domain.triggers import is_phrase
@@ -31,8 +31,8 @@ CANDIDATES = 48
 SHOWN = 5
 """Procedures, of those compared by meaning, that a retrieval returns."""
 
-_Key = tuple[str, str, str, int, str]
-"""Tenant, agent, id, version and embedding model."""
+_Key = tuple[str, str, str, str, int, str]
+"""Tenant, maker of a private skill, agent, id, version and embedding model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,8 @@ class ProcedureVectors:
             self._known.popitem(last=False)
 
     def _key(self, procedure: Procedure) -> _Key:
-        return procedure.tenant_id, procedure.agent_id, procedure.id, procedure.version, self._embedder.name
+        user_id = procedure.created_by if procedure.scope is ProcedureScope.USER else ""
+        return procedure.tenant_id, user_id, procedure.agent_id, procedure.id, procedure.version, self._embedder.name
 
 
 def _nearest(

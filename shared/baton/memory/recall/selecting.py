@@ -9,7 +9,7 @@ from functools import partial
 
 from baton.domain.agent import MemorySettings
 from baton.domain.message import Role, StoredMessage
-from baton.domain.procedure import Procedure
+from baton.domain.procedure import Procedure, ProcedureStatus
 from baton.domain.time_zone import UNKNOWN
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
@@ -20,6 +20,7 @@ from baton.memory.prompt.quoting import (
     episode_line,
     excerpt,
     knowledge_line,
+    private_skill_steps,
     procedure_steps,
 )
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
@@ -293,7 +294,7 @@ def _procedure(
         elif match is not next(iter(rivals), None):
             reason = _not_followed(match, rivals, memory)
         else:
-            prompt = Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
+            prompt = _steps(match)
             tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS
             if tokens > MAX_PROCEDURE_TOKENS:
                 tokens, reason = 0, f"over the cap of {MAX_PROCEDURE_TOKENS} tokens"
@@ -312,6 +313,13 @@ def _procedure(
         error=retrieval.error,
     )
     return block, tuple(procedures)
+
+
+def _steps(match: ProcedureMatch) -> Prompt:
+    """Return the message with the steps: an instruction if they were approved, otherwise words of the user."""
+    if match.procedure.status is ProcedureStatus.APPROVED:
+        return Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
+    return Prompt(Role.USER, private_skill_steps(match.procedure, match.trigger))
 
 
 def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:

@@ -1,0 +1,239 @@
+"""Private skills on DynamoDB: one item each in their maker's partition, where nothing reads them for anybody else.
+
+Only a skill that is offered stands in an index of the tenant. Forgetting removes a user's partition, and so the skills.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.procedure_writes import ProcedurePlace, procedure_from_item, writes_of_version
+from baton.adapters.dynamodb.procedures import DynamoProcedures
+from baton.adapters.dynamodb.shapes import PROCEDURE
+from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import ProcedureChanged, StoreUnavailable, UnknownProcedure
+from baton.domain.identity import Scope
+from baton.domain.private_skill import IN_USE, SkillDecision, name_taken, shared_version
+from baton.domain.procedure import (
+    USER_PREFIX,
+    Procedure,
+    ProcedureScope,
+    ProcedureStatus,
+)
+from baton.domain.times import to_millis
+from baton.ports.clock import Clock
+from baton.ports.private_skills import SharedSkill
+
+MAX_TRIES = 8
+"""Attempts to write while others change the same skill."""
+MAX_MADE_OF = 20
+"""What has made a skill is remembered this many times, so that a repetition makes nothing."""
+
+
+class DynamoPrivateSkills:
+    """``PrivateSkills`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+        self._procedures = DynamoProcedures(table, clock)
+
+    async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
+        key = agent_keys.private_skill(scope, skill.agent_id, skill.slug)
+        maker = hashlib.sha256(made_of.encode()).hexdigest()
+        for _ in range(MAX_TRIES):
+            item = await self._table.get(key)
+            found = _skill(scope, item) if item is not None else None
+            makers: list[str] = item["made_of"] if item is not None else []
+            if found is not None and maker in makers:
+                return found
+            makers = [*makers, maker][-MAX_MADE_OF:]
+            if found is not None and found.status in IN_USE and found.draft == skill.draft:
+                kept = found
+            else:
+                version = item["version"] + 1 if item is not None else 1
+                kept = replace(
+                    skill,
+                    tenant_id=scope.tenant_id,
+                    created_by=scope.user_id,
+                    version=version,
+                    scope=ProcedureScope.USER,
+                    status=ProcedureStatus.PRIVATE,
+                    source=None,
+                    decided_by=None,
+                    decided_at=None,
+                )
+            try:
+                await self._write(scope, item, kept, makers)
+            except ConditionFailed:
+                continue  # another writer's, or this one after a lost response
+            return kept
+        raise StoreUnavailable
+
+    async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
+        item = await self._item(scope, agent_id, skill_id)
+        return _skill(scope, item) if item is not None else None
+
+    async def of_user(self, scope: Scope) -> Sequence[Procedure]:
+        return await self._read(scope, agent_keys.PRIVATE_SKILL)
+
+    async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
+        found = await self._read(scope, agent_keys.private_skills(agent_id))
+        return [each for each in found if each.status in IN_USE]
+
+    async def offered(
+        self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Procedure], str | None]:
+        before = decode_text(cursor) if cursor else None
+        listings = [agent_keys.procedure_listing(scope, each, ProcedureStatus.OFFERED) for each in agent_ids]
+        if not listings:
+            return [], None
+        entries: list[Item] = []
+        async with aclosing(newest_first(self._table, listings, before=before, limit=limit + 1)) as listed:
+            async for entry in listed:
+                entries.append(entry)
+                if len(entries) > limit:
+                    break
+        page = entries[:limit]
+        items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
+        # The index may be a moment behind the items.
+        offered = [item for item in items if "listed_at" in item]
+        offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
+        found = [each for item in offered if (each := _skill(scope, item)) is not None]
+        return found, encode_text(page[-1]["listed_at"]) if len(entries) > limit else None
+
+    async def change(
+        self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
+    ) -> Procedure:
+        for _ in range(MAX_TRIES):
+            item, found = await self._version(scope, agent_id, skill_id, version)
+            if decision.is_taken(found):
+                return found
+            decided = decision.applied(found)
+            if decided is None:
+                raise ProcedureChanged
+            try:
+                await self._write(scope, item, decided, item["made_of"])
+            except ConditionFailed:
+                continue
+            return decided
+        raise StoreUnavailable
+
+    async def share(
+        self,
+        scope: Scope,
+        agent_id: str,
+        skill_id: str,
+        version: int,
+        decision: SkillDecision,
+        *,
+        replaces: int | None,
+    ) -> SharedSkill:
+        place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
+        for _ in range(MAX_TRIES):
+            item, found = await self._version(scope, agent_id, skill_id, version)
+            if decision.is_taken(found):
+                known = await self._procedures.get(scope, agent_id, place.slug, version=item["shared_as"])
+                if known is None:
+                    raise UnknownProcedure
+                return SharedSkill(known, replaces)
+            decided = decision.applied(found)
+            if decided is None:
+                raise ProcedureChanged
+            newest = await self._procedures.get(scope, agent_id, place.slug)
+            approved = await self._procedures.get_approved(scope, agent_id, place.slug)
+            if replaces != (approved.version if approved is not None else None):
+                if await self._item(scope, agent_id, skill_id) != item:
+                    continue  # shared by somebody else a moment ago
+                raise name_taken(approved)
+            number = newest.version + 1 if newest is not None else 1
+            made = replace(shared_version(found, decision), version=number)
+            noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": made.version}
+            try:
+                await self._table.transact(
+                    *writes_of_version(place, made, approved, None),
+                    Write.put(noted, condition="revision = :revision", values={":revision": item["revision"]}),
+                )
+            except TransactionFailed:
+                continue
+            return SharedSkill(made, replaces)
+        raise StoreUnavailable
+
+    async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
+        for _ in range(MAX_TRIES):
+            item, found = await self._version(scope, agent_id, skill_id, version)
+            # The number stays: an approver who has read a version must never share another one by its number.
+            kept = {name: item[name] for name in ("PK", "SK", "version")}
+            kept |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
+            try:
+                await self._table.put(kept, condition="revision = :revision", values={":revision": item["revision"]})
+            except ConditionFailed:
+                continue
+            return replace(
+                found, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now()
+            )
+        raise StoreUnavailable
+
+    async def _item(self, scope: Scope, agent_id: str, skill_id: str) -> Item | None:
+        slug = skill_id.removeprefix(USER_PREFIX)
+        if slug == skill_id:
+            return None
+        return await self._table.get(agent_keys.private_skill(scope, agent_id, slug))
+
+    async def _version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[Item, Procedure]:
+        item = await self._item(scope, agent_id, skill_id)
+        found = _skill(scope, item) if item is not None else None
+        if item is None or found is None or found.version < version:
+            raise UnknownProcedure
+        if found.version != version:
+            raise ProcedureChanged
+        return item, found
+
+    async def _read(self, scope: Scope, prefix: str) -> list[Procedure]:
+        found: list[Procedure] = []
+        async for page in self._table.query(keys.user_listing(scope), prefix=prefix):
+            found += [each for item in page if (each := _skill(scope, item)) is not None]
+        return found
+
+    async def _write(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> None:
+        item = self._item_of(scope, former, skill, made_of)
+        if former is None:
+            await self._table.put(item, condition="attribute_not_exists(PK)")
+        else:
+            values: Item = {":revision": former["revision"]}
+            await self._table.put(item, condition="revision = :revision", values=values)
+
+    def _item_of(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> Item:
+        item: Item = {
+            **agent_keys.private_skill(scope, skill.agent_id, skill.slug),
+            "body": PROCEDURE.pack(skill),
+            "version": skill.version,
+            "procedure_status": skill.status.value,
+            "made_of": made_of,
+            "revision": former["revision"] + 1 if former is not None else 1,
+            # Erasure judges what is kept for a user by it.
+            "changed_at": to_millis(self._clock.now()),
+        }
+        if skill.decided_by is not None and skill.decided_at is not None:
+            item |= {"decided_by": skill.decided_by, "decided_at": to_millis(skill.decided_at)}
+        if skill.reason is not None:
+            item["reason"] = skill.reason
+        if skill.status is ProcedureStatus.OFFERED:
+            # Unique among all users' skills: the lists of several agents are merged by it.
+            user = hashlib.sha256(scope.user_id.encode()).hexdigest()[:16]
+            at = to_millis(skill.decided_at or skill.created_at)
+            item["listing"] = agent_keys.procedure_listing(scope, skill.agent_id, skill.status)
+            item["listed_at"] = f"{at:015d}#{skill.agent_id}#{skill.slug}#{skill.version:06d}#{user}"
+        return item
+
+
+def _skill(scope: Scope, item: Item) -> Procedure | None:
+    """Return the skill of an item; None for one that was removed."""
+    return procedure_from_item(scope, item) if "body" in item else None

@@ -1,0 +1,146 @@
+"""What people do with private skills: their makers read, offer and remove them, and others share or decline them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import UnknownProcedure
+from baton.domain.identity import Permission, Scope, derived_procedure_record_id
+from baton.domain.private_skill import IN_USE, SkillAction, SkillDecision
+from baton.domain.procedure import USER_PREFIX, Procedure, ProcedureStatus
+from baton.domain.times import to_millis
+from baton.ports.audit import AuditLog, Once
+from baton.ports.clock import Clock
+from baton.ports.private_skills import PrivateSkills
+from baton.ports.procedures import ProcedureStore
+from baton.procedures.limit import check_room
+
+SHARE, DECLINE = "procedure.share", "procedure.decline"
+
+
+def is_private_id(procedure_id: str) -> bool:
+    """Return whether an id is that of a private skill."""
+    return procedure_id.startswith(USER_PREFIX)
+
+
+class SkillAdministration:
+    """Private skills for people. A maker sees their own; holders of ``procedure:approve`` see what is offered."""
+
+    def __init__(self, skills: PrivateSkills, procedures: ProcedureStore, audit: AuditLog, clock: Clock) -> None:
+        self._skills = skills
+        self._procedures = procedures
+        self._audit = audit
+        self._clock = clock
+
+    async def own(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
+        """Return the caller's skills in use of these agents. Raises ``StoreUnavailable``."""
+        known = {agent.id for agent in agents}
+        return [each for each in await self._skills.of_user(scope) if each.agent_id in known and each.status in IN_USE]
+
+    async def offered(
+        self, scope: Scope, agent_ids: Sequence[str], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Procedure], str | None]:
+        """Return a page of the skills that users offer, the latest first. Raises ``Forbidden``."""
+        scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
+        return await self._skills.offered(scope, agent_ids, limit=limit, cursor=cursor)
+
+    async def read(self, scope: Scope, agent_id: str, skill_id: str, *, user_id: str | None = None) -> Procedure:
+        """Return the caller's own skill, or one that another user offers. Raises ``UnknownProcedure``.
+
+        One of another user that is not offered does not exist for anybody else, whatever their permissions. Raises
+        ``Forbidden`` for another user's without ``procedure:approve``.
+        """
+        maker = self._maker(scope, user_id)
+        if maker != scope:
+            scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
+        return await self._seen(scope, maker, agent_id, skill_id)
+
+    async def change_offer(
+        self, scope: Scope, agent_id: str, skill_id: str, action: SkillAction, *, version: int | None
+    ) -> Procedure:
+        """Offer the caller's own skill, or withdraw the offer. A repetition changes nothing.
+
+        Raises ``UnknownProcedure`` and ``ProcedureChanged``.
+        """
+        if version is None:
+            version = (await self.read(scope, agent_id, skill_id)).version
+        decision = SkillDecision(action, scope.user_id, self._clock.now())
+        changed = await self._skills.change(scope, agent_id, skill_id, version, decision)
+        await self._record(scope, f"skill.{action.value}", changed.status.value, changed)
+        return changed
+
+    async def decline(
+        self, scope: Scope, agent_id: str, skill_id: str, *, user_id: str, version: int, reason: str
+    ) -> Procedure:
+        """Refuse to share an offered skill. It stays its maker's, who is shown the reason.
+
+        Raises ``Forbidden``, ``UnknownProcedure`` and ``ProcedureChanged``.
+        """
+        scope.require(Permission.PROCEDURE_APPROVE, DECLINE)
+        maker = self._maker(scope, user_id)
+        decision = SkillDecision(SkillAction.DECLINE, scope.user_id, self._clock.now(), reason)
+        if not decision.is_taken(await self._found(maker, agent_id, skill_id)):
+            await self._seen(scope, maker, agent_id, skill_id)
+        declined = await self._skills.change(maker, agent_id, skill_id, version, decision)
+        detail = {"userId": user_id, "reason": declined.reason}
+        await self._record(scope, DECLINE, "declined", declined, detail)
+        return declined
+
+    async def share(
+        self, scope: Scope, agent_id: str, skill_id: str, *, user_id: str | None, version: int, replaces: int | None
+    ) -> Procedure:
+        """Make a skill an approved procedure of its agent: another user's that is offered, or the caller's own.
+
+        ``replaces`` is the approved version of the same name. Raises ``Forbidden``, ``UnknownProcedure``,
+        ``ProcedureChanged``, ``ProcedureNameTaken`` and ``TooManyProcedures``.
+        """
+        scope.require(Permission.PROCEDURE_APPROVE, SHARE)
+        maker = self._maker(scope, user_id)
+        decision = SkillDecision(SkillAction.SHARE, scope.user_id, self._clock.now())
+        if not decision.is_taken(await self._found(maker, agent_id, skill_id)):
+            await self._seen(scope, maker, agent_id, skill_id)
+            await check_room(self._procedures, scope, agent_id, skill_id.removeprefix(USER_PREFIX))
+        shared, replaced = await self._skills.share(maker, agent_id, skill_id, version, decision, replaces=replaces)
+        detail: dict[str, Any] = {"userId": maker.user_id, "skill": skill_id, "skillVersion": version}
+        if replaced is not None:
+            detail["replaced"] = replaced
+        await self._record(scope, SHARE, shared.status.value, shared, detail)
+        return shared
+
+    async def remove(self, scope: Scope, agent_id: str, skill_id: str, *, version: int) -> Procedure:
+        """Remove the caller's own skill. Raises ``UnknownProcedure`` and ``ProcedureChanged``."""
+        removed = await self._skills.remove(scope, agent_id, skill_id, version)
+        await self._record(scope, "skill.remove", "removed", removed)
+        return removed
+
+    def _maker(self, scope: Scope, user_id: str | None) -> Scope:
+        return scope if user_id in (None, scope.user_id) else Scope(scope.tenant_id, str(user_id))
+
+    async def _found(self, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
+        found = await self._skills.get(maker, agent_id, skill_id)
+        if found is None:
+            raise UnknownProcedure
+        return found
+
+    async def _seen(self, scope: Scope, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
+        """Return a skill that the caller may see."""
+        found = await self._found(maker, agent_id, skill_id)
+        if maker != scope and found.status is not ProcedureStatus.OFFERED:
+            raise UnknownProcedure
+        return found
+
+    async def _record(
+        self, scope: Scope, action: str, outcome: str, about: Procedure, more: dict[str, Any] | None = None
+    ) -> None:
+        at = about.decided_at or about.created_at
+        key = f"{about.agent_id}\0{about.id}\0{about.version}\0{about.created_by}\0{scope.user_id}\0{to_millis(at)}"
+        await self._audit.record(
+            scope,
+            action,
+            thread_id=None,
+            outcome=outcome,
+            detail={"procedure": about.id, "version": about.version, "agentId": about.agent_id, **(more or {})},
+            once=Once(derived_procedure_record_id(scope, action, key), at),
+        )
