@@ -188,6 +188,10 @@ class ProcedureChangedError(ConflictError):
     """The procedure has changed. (procedure_changed)"""
 
 
+class ProcedureNameTakenError(ConflictError):
+    """The name is taken. (procedure_name_taken)"""
+
+
 class ProcedureVersionMismatchError(ConflictError):
     """The procedure has changed. (procedure_version_mismatch)"""
 
@@ -341,6 +345,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "origin_refused": OriginRefusedError,
     "pii_detector_unavailable": PiiDetectorUnavailableError,
     "procedure_changed": ProcedureChangedError,
+    "procedure_name_taken": ProcedureNameTakenError,
     "procedure_version_mismatch": ProcedureVersionMismatchError,
     "rate_limited": RateLimitError,
     "rerun_unavailable": RerunUnavailableError,

@@ -18,6 +18,7 @@ from baton.ports.procedures import ProcedureStore
 from baton.procedures.limit import check_room
 
 SHARE, DECLINE = "procedure.share", "procedure.decline"
+_AUDITED = {SkillAction.OFFER: "skill.offer", SkillAction.WITHDRAW: "skill.withdraw"}
 
 
 def is_private_id(procedure_id: str) -> bool:
@@ -68,7 +69,7 @@ class SkillAdministration:
             version = (await self.read(scope, agent_id, skill_id)).version
         decision = SkillDecision(action, scope.user_id, self._clock.now())
         changed = await self._skills.change(scope, agent_id, skill_id, version, decision)
-        await self._record(scope, f"skill.{action.value}", changed.status.value, changed)
+        await self._record(scope, _AUDITED[action], changed.status.value, changed)
         return changed
 
     async def decline(

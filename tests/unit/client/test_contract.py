@@ -105,6 +105,16 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "POST /v1/agents/{agent_id}/procedures/{procedure_id}/reject": lambda b: b.procedures.reject(
         "a", "p", "No.", version=2
     ),
+    "POST /v1/agents/{agent_id}/procedures/{procedure_id}/offer": lambda b: b.procedures.offer("a", "user.p"),
+    "DELETE /v1/agents/{agent_id}/procedures/{procedure_id}/offer": lambda b: b.procedures.withdraw_offer(
+        "a", "user.p"
+    ),
+    "POST /v1/agents/{agent_id}/procedures/{procedure_id}/share": lambda b: b.procedures.share(
+        "a", "user.p", user_id="u", version=1
+    ),
+    "POST /v1/agents/{agent_id}/procedures/{procedure_id}/decline": lambda b: b.procedures.decline(
+        "a", "user.p", "No.", user_id="u", version=1
+    ),
     "GET /v1/agents/{agent_id}/procedures/{procedure_id}/source": lambda b: b.procedures.source("a", "p"),
 }
 

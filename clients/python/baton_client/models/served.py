@@ -1580,7 +1580,7 @@ class Procedure(Model):
     """
     scope: str
     """
-    `tenant`: all agents of the tenant follow it.
+    `tenant`: all agents of the tenant follow it. `user`: it is private to its maker.
     """
     version: int
     """
@@ -1588,7 +1588,7 @@ class Procedure(Model):
     """
     status: str
     """
-    Turns follow `approved` versions only.
+    Turns follow `approved` versions, and those of its maker a `private` or `offered` skill.
     """
     name: str
     description: str
@@ -1654,7 +1654,7 @@ class ProcedureWithVersions(Model):
     """
     scope: str
     """
-    `tenant`: all agents of the tenant follow it.
+    `tenant`: all agents of the tenant follow it. `user`: it is private to its maker.
     """
     version: int
     """
@@ -1662,7 +1662,7 @@ class ProcedureWithVersions(Model):
     """
     status: str
     """
-    Turns follow `approved` versions only.
+    Turns follow `approved` versions, and those of its maker a `private` or `offered` skill.
     """
     name: str
     description: str

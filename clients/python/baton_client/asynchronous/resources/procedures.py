@@ -24,22 +24,30 @@ class AsyncProcedures(AsyncResource):
     def list(
         self, agent_id: str | None = None, *, status: str | None = None, limit: int | None = None
     ) -> AsyncPager[Procedure]:
-        """List procedures of one agent, or of all agents that the caller may review."""
+        """List procedures of one agent, or of all agents that the caller may review.
+
+        ``status="offered"``, without an agent, lists the private skills that users ask to share.
+        """
         address = path(PROCEDURES, agent_id=agent_id) if agent_id is not None else "/v1/procedures"
         return self._list(address, Procedure, status=status, limit=limit)
 
     def skills(self, *, limit: int | None = None) -> AsyncPager[Procedure]:
-        """List the approved procedures of all agents that the caller may talk to."""
+        """List the approved procedures of all agents that the caller may talk to, and the caller's private skills."""
         return self._list("/v1/skills", Procedure, limit=limit)
 
     async def create(self, agent_id: str, draft: Draft) -> Procedure:
         """Save a procedure as pending. It is used once it is approved."""
         return await self._save("POST", path(PROCEDURES, agent_id=agent_id), draft, None)
 
-    async def get(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> ProcedureWithVersions:
-        """Return a procedure, in its newest version or the one named."""
+    async def get(
+        self, agent_id: str, procedure_id: str, *, version: int | None = None, user_id: str | None = None
+    ) -> ProcedureWithVersions:
+        """Return a procedure, in its newest version or the one named.
+
+        ``user_id`` is the maker of a private skill that is offered.
+        """
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
-        return await self._get(address, ProcedureWithVersions, version=version)
+        return await self._get(address, ProcedureWithVersions, version=version, userId=user_id)
 
     async def markdown(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> str:
         """Return a procedure as SKILL.md."""
@@ -71,8 +79,33 @@ class AsyncProcedures(AsyncResource):
         address = path(PROCEDURE + "/reject", agent_id=agent_id, procedure_id=procedure_id)
         return await self._post(address, Procedure, {"version": version, "reason": reason})
 
+    async def offer(self, agent_id: str, skill_id: str, *, version: int | None = None) -> Procedure:
+        """Ask that a private skill of the caller's is shared. Those who approve procedures can read it from then on."""
+        address = path(PROCEDURE + "/offer", agent_id=agent_id, procedure_id=skill_id)
+        return await self._post(address, Procedure, given(version=version))
+
+    async def withdraw_offer(self, agent_id: str, skill_id: str) -> Procedure:
+        """Take the offer of a private skill back."""
+        return await self._delete(path(PROCEDURE + "/offer", agent_id=agent_id, procedure_id=skill_id), Procedure)
+
+    async def share(
+        self, agent_id: str, skill_id: str, *, version: int, user_id: str | None = None, replaces: int | None = None
+    ) -> Procedure:
+        """Make a private skill a procedure of the agent: the caller's own, or one that the user ``user_id`` offers.
+
+        ``replaces`` is the approved version of the same name. ``ProcedureNameTakenError`` says which one there is.
+        """
+        address = path(PROCEDURE + "/share", agent_id=agent_id, procedure_id=skill_id)
+        body = {"version": version} | given(userId=user_id, replaces=replaces)
+        return await self._post(address, Procedure, body)
+
+    async def decline(self, agent_id: str, skill_id: str, reason: str, *, version: int, user_id: str) -> Procedure:
+        """Refuse to share a skill that the user ``user_id`` offers. It stays theirs."""
+        address = path(PROCEDURE + "/decline", agent_id=agent_id, procedure_id=skill_id)
+        return await self._post(address, Procedure, {"userId": user_id, "version": version, "reason": reason})
+
     async def retire(self, agent_id: str, procedure_id: str, *, version: int, reason: str | None = None) -> Procedure:
-        """Let a procedure no longer be used."""
+        """Let a procedure no longer be used. A private skill of the caller's is removed."""
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
         return await self._delete(address, Procedure, version=version, reason=reason)
 
