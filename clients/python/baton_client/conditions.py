@@ -80,6 +80,10 @@ class EmbedderUnavailableError(ServerError):
     """The embedding model is not available. (embedder_unavailable)"""
 
 
+class ExtractionUnavailableError(ServerError):
+    """Documents cannot be read at the moment. (extraction_unavailable)"""
+
+
 class HandoffInProgressError(ConflictError):
     """Another session is in progress. (handoff_in_progress)"""
 
@@ -314,6 +318,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "document_too_large": DocumentTooLargeError,
     "document_unreadable": DocumentUnreadableError,
     "embedder_unavailable": EmbedderUnavailableError,
+    "extraction_unavailable": ExtractionUnavailableError,
     "forbidden": PermissionDeniedError,
     "handoff_in_progress": HandoffInProgressError,
     "import_conflict": ImportConflictError,
