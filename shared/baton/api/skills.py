@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 
 from baton.api.authentication import Caller
 from baton.api.problems import responses
@@ -25,6 +27,7 @@ from baton.domain.errors import (
     UnknownProcedure,
 )
 from baton.domain.private_skill import SkillAction
+from baton.domain.procedure import ProcedureScope
 
 router = APIRouter(tags=["procedures"])
 
@@ -35,7 +38,11 @@ _OFFERING = responses(
 
 @router.get("/skills", summary="List skills", responses=responses(Unauthorized, TokenExpired, InvalidRequest))
 async def list_skills(
-    scope: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+    scope: Caller,
+    services: Services,
+    of: Annotated[ProcedureScope | None, Query(alias="scope", description="Only skills of this scope.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Listing[Procedure]:
     """Return the skills that the caller may use.
 
@@ -44,7 +51,10 @@ async def list_skills(
     """
     start = _position(cursor)
     agents = (await services.agents.of(scope)).visible(scope)
-    found = [*await services.procedures.usable(scope, agents), *await services.skills.own(scope, agents)]
+    found = [] if of is ProcedureScope.USER else await services.procedures.usable(scope, agents)
+    if of in (None, ProcedureScope.USER):
+        found += await services.skills.own(scope, agents)
+    found = [each for each in found if of in (None, each.scope)]
     after = encode({"from": start + limit}) if len(found) > start + limit else None
     items = [Procedure.shown(each) for each in found[start : start + limit]]
     return Listing[Procedure](items=items, next_cursor=after)

@@ -24,6 +24,8 @@ class Call:
     query: str = ""
     body: Any = None
     if_match: str = ""
+    is_there: bool = True
+    """Whether the tenant of the tests has what it asks for."""
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -66,6 +68,13 @@ def _of_procedures() -> Iterator[Call]:
     yield Call("POST", f"{procedure}/approve", (PROCEDURES,), body={"version": 4})
     yield Call("POST", f"{procedure}/reject", (PROCEDURES,), body={"version": 4, "reason": "No."})
     yield Call("DELETE", procedure, (PROCEDURES,), pending, if_match='"4-pending"')
+    yield Call("GET", "/procedures", (PROCEDURES,), "status=offered")
+    skill = {"userId": "ada", "version": 1}
+    yield Call("POST", f"{procedure}/share", (PROCEDURES,), body=skill, is_there=False)
+    yield Call("POST", f"{procedure}/decline", (PROCEDURES,), body={**skill, "reason": "No."}, is_there=False)
+    yield Call("POST", f"{procedure}/offer", (), is_there=False)
+    yield Call("DELETE", f"{procedure}/offer", (), is_there=False)
+    yield Call("GET", "/skills", (), "scope=user")
     yield Call("POST", "/agents/{agent_id}/procedures/match", (), body={"query": "post"})
 
 

@@ -17,7 +17,6 @@ import pytest
 from baton.domain.capture import Capture, CaptureRef
 from baton.domain.identity import Permission, Scope
 from baton.domain.procedure import ProcedureScope, ProcedureSource, draft_from
-from baton.procedures.proposals import Proposals
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import advance, calling
 from tests.unit.api.served import Served
@@ -265,8 +264,7 @@ async def other_words_after_the_approver_has_read_it(on: Attempt) -> None:
 
 @route
 async def a_captured_task(on: Attempt) -> None:
-    ports = on.harness.ports
-    proposals = Proposals(ports.procedures, ports.embedder, ports.clock)
+    proposals = on.harness.app.procedures.capture.proposals
     for name in ("Refund Policy", "Waiting", "Mine"):
         thread_id = on.harness.clock.new_id()
         draft = draft_from(content(name))

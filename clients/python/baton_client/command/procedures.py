@@ -35,7 +35,9 @@ COLUMNS = [
 def list_(
     context: typer.Context,
     agent_id: Annotated[str | None, typer.Argument(help="Without it, those of all agents in one status.")] = None,
-    status: Annotated[str | None, typer.Option(help="pending, approved, rejected or retired; of all agents also offered.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="pending, approved, rejected or retired; of all agents also offered.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
     as_json: AsJson = False,
 ) -> None:

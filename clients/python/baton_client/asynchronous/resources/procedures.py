@@ -31,9 +31,9 @@ class AsyncProcedures(AsyncResource):
         address = path(PROCEDURES, agent_id=agent_id) if agent_id is not None else "/v1/procedures"
         return self._list(address, Procedure, status=status, limit=limit)
 
-    def skills(self, *, limit: int | None = None) -> AsyncPager[Procedure]:
+    def skills(self, *, scope: str | None = None, limit: int | None = None) -> AsyncPager[Procedure]:
         """List the approved procedures of all agents that the caller may talk to, and the caller's private skills."""
-        return self._list("/v1/skills", Procedure, limit=limit)
+        return self._list("/v1/skills", Procedure, scope=scope, limit=limit)
 
     async def create(self, agent_id: str, draft: Draft) -> Procedure:
         """Save a procedure as pending. It is used once it is approved."""

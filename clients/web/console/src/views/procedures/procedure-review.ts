@@ -217,7 +217,8 @@ export class ProcedureReview extends PageElement {
     let refusal: Problem | null = null;
     try {
       const { status } = await decide(this.context.api, this.agentId, shown, action, reason);
-      if (status !== "pending") this.context.notify(say.decidedAs[status]);
+      const told = say.decidedAs[status];
+      if (told) this.context.notify(told);
     } catch (error) {
       refusal = problemOf(error);
     }

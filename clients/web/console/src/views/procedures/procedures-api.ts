@@ -4,13 +4,14 @@ import type { ConsoleApi, Page } from "../../api/console-api.ts";
 export const MOST_BYTES = 64 * 1024;
 const MARKDOWN = "text/markdown";
 
-export type Status = "pending" | "approved" | "rejected" | "retired";
-export const STATUSES: readonly Status[] = ["pending", "approved", "rejected", "retired"];
+export type Status = "pending" | "approved" | "rejected" | "retired" | "offered" | "private" | "shared";
+/** The statuses that are listed. Private are the reader's own skills only, and offered those of all users. */
+export const STATUSES: readonly Status[] = ["pending", "offered", "approved", "rejected", "retired", "private"];
 
 export interface Procedure {
   readonly id: string;
   readonly agentId: string;
-  readonly scope: "agent" | "tenant";
+  readonly scope: "agent" | "tenant" | "user";
   readonly version: number;
   readonly status: Status;
   readonly name: string;
@@ -62,6 +63,9 @@ export interface Match {
   readonly ambiguous: boolean;
 }
 
+/** Whether an id is that of a private skill. Several users may have one of the same id. */
+export const isPrivate = (id: string): boolean => id.startsWith("user.");
+
 /** A version is decided on as it was read: its number and its status. */
 const asRead = ({ version, status }: Procedure) => ({ "If-Match": `"${version}-${status}"` });
 const pathOf = (agentId: string, id: string): readonly string[] => ["agents", agentId, "procedures", id];
@@ -71,16 +75,42 @@ export const listProcedures = (
   status: Status,
   cursor: string | null,
   signal: AbortSignal,
-): Promise<Page<Procedure>> => api.page<Procedure>(["procedures"], { status, cursor }, signal);
+): Promise<Page<Procedure>> =>
+  status === "private"
+    ? api.page<Procedure>(["skills"], { scope: "user", cursor }, signal)
+    : api.page<Procedure>(["procedures"], { status, cursor }, signal);
 
 export const readProcedure = (
   api: ConsoleApi,
   agentId: string,
   id: string,
-  { version, cursor }: { version?: number | null; cursor?: string | null },
+  { version, cursor, userId }: { version?: number | null; cursor?: string | null; userId?: string | null },
   signal: AbortSignal,
 ): Promise<ReadProcedure> =>
-  api.get<ReadProcedure>(pathOf(agentId, id), { version: version ?? null, cursor: cursor ?? null }, signal);
+  api.get<ReadProcedure>(
+    pathOf(agentId, id),
+    { version: version ?? null, cursor: cursor ?? null, userId: userId ?? null },
+    signal,
+  );
+
+/** Makes a private skill an approved procedure of its agent; `replaces` is the approved version of that name. */
+export async function shareSkill(api: ConsoleApi, skill: Procedure, replaces: number | null): Promise<Procedure> {
+  const { agentId, id, version, createdBy: userId } = skill;
+  const body = { userId, version, replaces };
+  return (await api.request<Procedure>([...pathOf(agentId, id), "share"], { method: "POST", body })).value;
+}
+
+export async function declineSkill(api: ConsoleApi, skill: Procedure, reason: string): Promise<Procedure> {
+  const { agentId, id, version, createdBy: userId } = skill;
+  const body = { userId, version, reason };
+  return (await api.request<Procedure>([...pathOf(agentId, id), "decline"], { method: "POST", body })).value;
+}
+
+/** Offers the reader's own skill to be shared, or takes the offer back. */
+export async function offerSkill(api: ConsoleApi, { agentId, id }: Procedure, isOffered: boolean): Promise<Procedure> {
+  const method = isOffered ? "POST" : "DELETE";
+  return (await api.request<Procedure>([...pathOf(agentId, id), "offer"], { method })).value;
+}
 
 export async function readSkill(
   api: ConsoleApi,

@@ -3,23 +3,25 @@ import type { Column } from "../../components/paged-table.ts";
 import { hrefOf } from "../../routes.ts";
 import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
-import { listProcedures, type Procedure, STATUSES, type Status } from "./procedures-api.ts";
+import { isPrivate, listProcedures, type Procedure, STATUSES, type Status } from "./procedures-api.ts";
 import { procedureTexts as say } from "./texts.ts";
 import "../../components/paged-table.ts";
 import "./procedure-match.ts";
 import "./procedure-review.ts";
+import "./skill-review.ts";
 
 const COLUMNS: readonly Column<Procedure>[] = [
   {
     head: say.name,
-    cell: ({ agentId, id, name, version }) =>
-      html`<a href=${hrefOf(["procedures", agentId, id], { version })}>${name}</a>`,
+    cell: ({ agentId, id, name, version, scope, createdBy }) =>
+      html`<a href=${hrefOf(["procedures", agentId, id], { version, user: scope === "user" ? createdBy : null })}>${name}</a>`,
   },
   { head: say.agent, cell: ({ agentId, scope }) => (scope === "tenant" ? say.everyAgent : agentId) },
   { head: say.version, cell: ({ version }) => version, isNumber: true },
   {
     head: say.made,
-    cell: ({ createdBy, source }) => `${createdBy} (${source ? say.captured : say.written})`,
+    cell: ({ createdBy, source, scope }) =>
+      scope === "user" ? createdBy : `${createdBy} (${source ? say.captured : say.written})`,
   },
   {
     head: say.decided,
@@ -57,6 +59,12 @@ export class ProceduresView extends View {
   }
 
   #procedure(agentId: string, id: string): TemplateResult {
+    if (isPrivate(id)) {
+      return html`
+        <p><a href=${hrefOf(["procedures"], { status: "offered" })}>${say.all}</a></p>
+        <skill-review .context=${this.context} .agentId=${agentId} .skillId=${id} .userId=${this.place.parameters.user ?? null}></skill-review>
+      `;
+    }
     return html`
       <p><a href=${hrefOf(["procedures"])}>${say.all}</a></p>
       <procedure-review .context=${this.context} .agentId=${agentId} .procedureId=${id} .version=${Number(this.place.parameters.version) || null}></procedure-review>
@@ -72,6 +80,6 @@ export class ProceduresView extends View {
   };
 }
 
-const keyOf = ({ agentId, id, version }: Procedure): string => `${agentId}/${id}/${version}`;
+const keyOf = ({ agentId, id, version, createdBy }: Procedure): string => `${agentId}/${id}/${version}/${createdBy}`;
 
 customElements.define("console-procedures", ProceduresView);
