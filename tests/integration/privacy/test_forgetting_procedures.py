@@ -7,6 +7,7 @@ import pytest
 from baton.domain.capture import Capture, CaptureRef, CaptureStep
 from baton.domain.forgetting import ForgetStatus
 from baton.domain.identity import Scope
+from baton.domain.private_skill import SkillAction, SkillDecision
 from baton.domain.procedure import (
     Procedure,
     ProcedureAction,
@@ -61,3 +62,34 @@ async def test_a_forgotten_user_leaves_no_pending_procedure_and_no_source(world:
     assert stays.source.thread_id == kept
     items = [item for item in world.items() if waits in repr(item) or used in repr(item)]
     assert all("PROCEDURE" not in repr(item) and "CAPTURE" not in item["SK"] for item in items)
+
+
+@pytest.mark.parametrize("action", [None, SkillAction.OFFER, SkillAction.SHARE])
+async def test_a_forgotten_maker_leaves_no_private_skill_and_no_name_on_a_shared_one(
+    world: World, action: SkillAction | None
+) -> None:
+    maker, skills = Scope("acme", "maria-the-maker"), world.stores.private_skills
+    thread_id = new_thread_id()
+    await world.say(maker, thread_id, "Make it.")
+    for scope in (maker, BOB):
+        made = Procedure(DRAFT, "acme", "assistant", scope.user_id, world.clock.now())
+        skill = await skills.save(scope, made, made_of=f"{thread_id}#{scope.user_id}")
+        if action is not None:
+            offer = SkillDecision(SkillAction.OFFER, scope.user_id, world.clock.now())
+            await skills.change(scope, "assistant", skill.id, 1, offer)
+    if action is SkillAction.SHARE:
+        share = SkillDecision(SkillAction.SHARE, "boss", world.clock.now())
+        await skills.share(maker, "assistant", "user.slack-alert", 1, share, replaces=None)
+    request = await world.app.privacy.forget_calls.forget_user(maker, maker.user_id)
+    await world.run(maker, request.id)
+    done = await world.app.privacy.forget_calls.get(maker, request.id)
+    assert (done.status, done.residue) == (ForgetStatus.COMPLETED, {})
+    assert done.counts["skills"] == 1
+    assert await skills.of_user(maker) == []
+    assert [each.created_by for each in await skills.of_user(BOB)] == ["bob"]
+    approved = await world.stores.procedures.approved(BOB, "assistant")
+    assert [(each.id, each.created_by, each.source) for each in approved] == (
+        [("slack-alert", "boss", None)] if action is SkillAction.SHARE else []
+    )
+    items = [item for item in world.items() if maker.user_id in repr(item) or thread_id in repr(item)]
+    assert all("SKILL" not in item["SK"] and "PROCEDURES" not in item["PK"] for item in items)

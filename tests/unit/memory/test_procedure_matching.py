@@ -9,7 +9,7 @@ import random
 import pytest
 
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.memory.recall import procedure_matching
@@ -89,3 +89,22 @@ async def test_if_nothing_is_embedded_in_time_that_is_said() -> None:
     embedder.seconds = 60
     with pytest.raises(EmbedderUnavailable):
         await ProcedureVectors(embedder).nearest(many(2), embedder.vector("x"), seconds=0.5)
+
+
+async def test_skills_of_the_same_name_of_two_users_are_compared_each_by_its_own_words() -> None:
+    embedder = FakeEmbedder()
+    vectors = ProcedureVectors(embedder)
+    for user, about in (("ada", "cats"), ("bob", "dogs"), ("ada", "cats")):
+        draft = ProcedureDraft("Mine", about, (), (ProcedureStep("Do it."),))
+        skill = Procedure(
+            draft,
+            "acme",
+            "assistant",
+            user,
+            NOON,
+            version=1,
+            status=ProcedureStatus.PRIVATE,
+            scope=ProcedureScope.USER,
+        )
+        [match] = await vectors.nearest(ProcedureSet().beside([skill]), embedder.vector(f"Mine: {about}"))
+        assert match.score == pytest.approx(1.0, abs=0.01)
