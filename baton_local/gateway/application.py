@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from baton.api.response_headers import ResponseHeaders
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
 from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send
@@ -29,7 +30,6 @@ CONSOLE_HEADERS = {
         " require-trusted-types-for 'script'; trusted-types lit-html baton-chat"
     ),
     "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
 }
 NOT_BUILT = "What browsers load is not built: run `make web`, then load this page again.\n"
 
@@ -82,7 +82,7 @@ class Application:
         self._console_files = StaticFiles(directory=console, check_dir=False, html=True)
         routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse({"local": True})))
         routes.append(Mount(CONSOLE_PATH, self._serve_console))
-        self._own = Starlette(routes=routes, lifespan=_lifespan_of(living))
+        self._own = ResponseHeaders(Starlette(routes=routes, lifespan=_lifespan_of(living)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, connection, or the server's own life cycle."""

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from baton.api.response_headers import DEFAULTS
 from baton_local.serving.asgi import Scope, Send, answer
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -58,5 +59,5 @@ async def refuse(send: Send, reason: str) -> None:
         "retryable": False,
         "requestId": None,
     }
-    headers = [("Content-Type", "application/problem+json")]
+    headers = [("Content-Type", "application/problem+json"), *DEFAULTS.items()]
     await answer(send, 403, headers, json.dumps(problem).encode())

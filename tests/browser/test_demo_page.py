@@ -100,10 +100,17 @@ async def test_another_user_does_not_see_the_conversation(widget: Widget) -> Non
 
 async def test_the_description_of_the_api_needs_no_other_host(page: Page, cloud: RunningCloud) -> None:
     asked: list[str] = []
+    said: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    await page.goto(f"{cloud.url}/v1/docs")
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    answer = await page.goto(f"{cloud.url}/v1/docs")
     await expect(page.get_by_role("heading", name="Baton").first).to_be_visible()
-    await expect(page.get_by_text("/v1/threads/{thread_id}/close")).to_be_visible()
+    await page.get_by_text("/v1/threads/{thread_id}/close").click()
+    await expect(page.get_by_role("button", name="Try it out")).to_be_visible()
+    assert answer is not None
+    assert "script-src 'self' 'sha256-" in answer.headers["content-security-policy"]
+    assert said == []
     assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
 
 

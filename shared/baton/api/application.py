@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 
-import aws_lambda_powertools
-from fastapi import APIRouter, FastAPI, HTTPException
+from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import FileResponse, HTMLResponse
 from starlette.routing import BaseRoute
 
 from baton import __version__
@@ -19,6 +15,7 @@ from baton.api import (
     audit,
     branches,
     controls,
+    docs_page,
     documents,
     episodes,
     feedback,
@@ -55,13 +52,6 @@ from baton.api.mcp.access import McpAccess
 from baton.api.paths import EncodedSegments
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
-
-SWAGGER_UI = Path(aws_lambda_powertools.__file__).parent / "event_handler" / "openapi" / "swagger_ui"
-DOCS_FILES = {
-    "swagger-ui.js": "swagger-ui-bundle.min.js",
-    "swagger-ui.css": "swagger-ui.min.css",
-}
-"""The files of /v1/docs by name: Swagger UI as Powertools ships it, so that no other host is needed."""
 
 REQUEST_HEADERS = [
     "Authorization",
@@ -126,24 +116,6 @@ def create_app(
         expose_headers=["ETag", "Mcp-Session-Id", "WWW-Authenticate"],
         max_age=3600,
     )
-
-    @app.get("/v1/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        # Addresses are relative, because a deployment serves everything below its stage, which the app does not know.
-        return get_swagger_ui_html(
-            openapi_url="openapi.json",
-            title="Baton API",
-            swagger_js_url="docs/swagger-ui.js",
-            swagger_css_url="docs/swagger-ui.css",
-            swagger_favicon_url="data:,",
-        )
-
-    @app.get("/v1/docs/{name}", include_in_schema=False)
-    async def docs_file(name: str) -> FileResponse:
-        if name not in DOCS_FILES:
-            raise HTTPException(404)
-        return FileResponse(SWAGGER_UI / DOCS_FILES[name])
-
     return app
 
 
@@ -180,6 +152,7 @@ def _routes() -> Sequence[BaseRoute]:
         overview,
         limits,
         models,
+        docs_page,
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")

@@ -1,17 +1,26 @@
-"""The application with an OpenAPI document that describes its errors correctly."""
+"""The application with an OpenAPI document that describes its errors correctly, and headers on every response."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from baton.api.problems import Problem, responses
+from baton.api.response_headers import ResponseHeaders
 from baton.domain.errors import InvalidRequest
 
 
 class DescribedApi(FastAPI):
-    """Replaces FastAPI's description of validation errors by problem details."""
+    """Replaces FastAPI's description of validation errors by problem details.
+
+    Headers are added outside of all middleware: responses to errors that nothing has caught get them too.
+    """
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the application with its middleware."""
+        return ResponseHeaders(super().build_middleware_stack())
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document."""

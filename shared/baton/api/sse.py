@@ -18,7 +18,7 @@ from baton.domain.metrics import Metric, count
 from baton.outbox.reader_events import ReaderEvents
 
 MEDIA_TYPE = "text/event-stream"
-HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 
 logger = Logger(child=True)
 

@@ -55,7 +55,7 @@ async def test_a_stream_is_numbered_events_that_no_proxy_keeps_back() -> None:
     for [(_, _, number), (_, _, data)] in fields:
         assert json.loads(data)["metadata"]["seq"] == int(number)
     assert answer.headers["Content-Type"].partition(";")[0] == "text/event-stream"
-    assert (answer.headers["Cache-Control"], answer.headers["X-Accel-Buffering"]) == ("no-cache, no-transform", "no")
+    assert (answer.headers["Cache-Control"], answer.headers["X-Accel-Buffering"]) == ("no-store, no-transform", "no")
     assert "Connection" not in answer.headers
 
 

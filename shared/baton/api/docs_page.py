@@ -1,0 +1,61 @@
+"""The page /v1/docs, which shows the OpenAPI document with Swagger UI."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+import aws_lambda_powertools
+from fastapi import APIRouter, HTTPException
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import FileResponse, HTMLResponse
+
+SWAGGER_UI = Path(aws_lambda_powertools.__file__).parent / "event_handler" / "openapi" / "swagger_ui"
+FILES = {
+    "swagger-ui.js": "swagger-ui-bundle.min.js",
+    "swagger-ui.css": "swagger-ui.min.css",
+}
+"""The files of the page by name: Swagger UI as Powertools ships it, so that no other host is needed."""
+POLICY = (
+    "default-src 'none'; script-src 'self' {script}; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The page runs Swagger UI and the one script in the page that starts it, and talks to this API only."""
+
+router = APIRouter(prefix="/docs", include_in_schema=False)
+
+
+@router.get("")
+async def docs() -> HTMLResponse:
+    """Return the page."""
+    page, policy = _page()
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"})
+
+
+@router.get("/{name}")
+async def docs_file(name: str) -> FileResponse:
+    """Return a file of the page."""
+    if name not in FILES:
+        raise HTTPException(404)
+    return FileResponse(SWAGGER_UI / FILES[name])
+
+
+@cache
+def _page() -> tuple[str, str]:
+    """Return the page, which is always the same, and the policy that names the digest of its script."""
+    # Addresses are relative, because a deployment serves everything below its stage, which the app does not know.
+    page = bytes(
+        get_swagger_ui_html(
+            openapi_url="openapi.json",
+            title="Baton API",
+            swagger_js_url="docs/swagger-ui.js",
+            swagger_css_url="docs/swagger-ui.css",
+            swagger_favicon_url="data:,",
+        ).body
+    ).decode()
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return page, POLICY.format(script=f"'sha256-{digest}'")
