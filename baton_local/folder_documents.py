@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from baton.knowledge.document_rules import type_of
+from baton.domain.document import MEDIA_TYPES
+from baton.domain.document_types import type_by_name
 from baton_client import APIStatusError, Baton, ConfigurationError
 from baton_client.agent_folders import OwnedFile
 from baton_client.conditions import DocumentBusyError
@@ -42,8 +43,8 @@ class FolderDocuments:
         The id is that of ``baton apply``, so that changed content is a new version.
         """
         name = file.file.name
-        content_type = type_of("", name)
-        if content_type is None:
+        content_type = type_by_name(name)
+        if content_type not in MEDIA_TYPES:
             raise NotTaken("its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv")
         for times in range(MAX_IDS):
             document_id = file.later_id(times)

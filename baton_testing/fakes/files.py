@@ -20,7 +20,7 @@ class FakeFiles:
         self._uploads: dict[str, tuple[tuple[str, str, str], int]] = {}
 
     async def presign_upload(self, scope: Scope, thread_id: str, name: str, content_type: str, size: int) -> Upload:
-        check_upload(name, content_type, size)
+        content_type = check_upload(name, content_type, size)
         file_id = f"file_{uuid.uuid4().hex}"
         url = f"https://files.invalid/{file_id}"
         self._uploads[url] = ((scope.tenant_id, thread_id, file_id), size)
@@ -32,7 +32,7 @@ class FakeFiles:
         return f"https://files.invalid/{file_id}?download"
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
-        check_upload(name, content_type, len(body))
+        content_type = check_upload(name, content_type, len(body))
         file_id = kept_file_id(name, content_type, body)
         self.bodies[scope.tenant_id, thread_id, file_id] = body
         return file_id

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from baton.domain.document import MEDIA_TYPES, DocumentFormat, PageError
+from baton.domain.document import DocumentFormat, PageError
+from baton.domain.document_types import formats_of, text_format
 from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import BlockKind, ExtractedText, Inspection, TextBlock
+from baton.domain.media_type import MediaType
 
 PAGES_AT_ONCE = 2
 UNREADABLE = "(unreadable)"
@@ -25,7 +27,8 @@ class PlainTextExtractor:
             raise DocumentUnreadable(reason="document_empty", detail="The file is empty.")
         count = len(_pages(body))
         parts = ((first, min(first + PAGES_AT_ONCE - 1, count)) for first in range(1, count + 1, PAGES_AT_ONCE))
-        return Inspection(MEDIA_TYPES[content_type], tuple(parts))
+        formats = formats_of(MediaType.parse(content_type), name)
+        return Inspection(text_format(formats, body) or formats[0], tuple(parts))
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None

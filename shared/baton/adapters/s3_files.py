@@ -15,9 +15,10 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from baton.adapters import aws
-from baton.domain.content import FILE_ID, MIME_TYPE, check_media_type
+from baton.domain.content import FILE_ID, check_media_type
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound
 from baton.domain.identity import Scope, is_printable
+from baton.domain.media_type import MediaType, is_media_type
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.files import ThreadFiles, Upload
 
@@ -61,7 +62,7 @@ class S3Files:
 
         Raises ``InvalidRequest``, and ``MessageTooLarge`` over 20 MiB.
         """
-        check_upload(name, content_type, size)
+        content_type = check_upload(name, content_type, size)
         file_id = f"file_{self._clock.new_id().replace('-', '')}"
         expires_at = self._clock.now() + VALID_FOR
         kept_name = quote(name, safe="")
@@ -77,7 +78,7 @@ class S3Files:
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
         """Keep a file that an agent has given, and return its id: one that is kept again is the same. See the port."""
-        check_upload(name, content_type, len(body))
+        content_type = check_upload(name, content_type, len(body))
         file_id = kept_file_id(name, content_type, body)
         await aws.call(
             self._client.put_object,
@@ -97,7 +98,7 @@ class S3Files:
         except ClientError as error:
             raise _mapped(error) from error
         name = unquote(found["Metadata"].get("name", file_id))
-        disposition = content_disposition(name, inline=found["ContentType"] in SHOWN_INLINE)
+        disposition = content_disposition(name, inline=MediaType.parse(found["ContentType"]).essence in SHOWN_INLINE)
         return await self._presign("get_object", Key=key, ResponseContentDisposition=disposition)
 
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
@@ -142,17 +143,21 @@ def kept_file_id(name: str, content_type: str, body: bytes) -> str:
     return f"file_{digest.hexdigest()[:32]}"
 
 
-def check_upload(name: str, content_type: str, size: int) -> None:
-    """Raise ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge`` for an upload that is not accepted."""
+def check_upload(name: str, content_type: str, size: int) -> str:
+    """Return the media type of an upload as it is stored.
+
+    Raises ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge`` for an upload that is not accepted.
+    """
     if not is_printable(name, MAX_NAME_BYTES) or len(name.encode()) > MAX_NAME_BYTES:
         raise InvalidRequest(f"name must be 1 to {MAX_NAME_BYTES} bytes of printable characters.")
-    if not MIME_TYPE.fullmatch(content_type):
-        raise InvalidRequest("contentType must be a media type without parameters, such as application/pdf.")
+    if not is_media_type(content_type):
+        raise InvalidRequest("contentType must be a media type, such as application/pdf, or empty if it is unknown.")
     check_media_type(content_type, "contentType")
     if size < 1:
         raise InvalidRequest("size must be at least 1 byte.")
     if size > MAX_FILE_BYTES:
         raise _too_large()
+    return str(MediaType.parse(content_type))
 
 
 def content_disposition(name: str, *, inline: bool) -> str:

@@ -56,5 +56,4 @@ class S3SourceObjects:
         with answer["Body"] as body:
             if answer["ContentLength"] > limit:
                 raise PageUnavailable(f"It has more than {limit} bytes.")
-            content_type = answer.get("ContentType", "").partition(";")[0].strip().lower()
-            return PageContent(body.read(), content_type, answer["ETag"].strip('"'))
+            return PageContent(body.read(), answer.get("ContentType", ""), answer["ETag"].strip('"'))

@@ -15,6 +15,8 @@ import httpx
 
 from baton import __version__
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
+from baton.domain.media_type import MediaType
+from baton.domain.text_encoding import decode_text
 from baton.domain.web_url import is_web_url
 from baton.ports.sources import PageContent, PageUnavailable
 
@@ -79,7 +81,7 @@ class HttpPages:
             raise PageUnavailable(f"The server answers HTTP {response.status_code}.")
         return PageContent(
             response.content,
-            response.headers.get("content-type", "").partition(";")[0].strip().lower(),
+            response.headers.get("content-type", ""),
             response.headers.get("etag"),
             response.headers.get("last-modified"),
         )
@@ -132,7 +134,7 @@ class HttpPages:
         if response.status_code != 200:
             raise PageUnavailable(f"the server answers HTTP {response.status_code}.")
         rules = RobotFileParser()
-        rules.parse(response.text.splitlines())
+        rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
         return rules
 
     async def _paced(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:

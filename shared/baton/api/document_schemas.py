@@ -113,7 +113,9 @@ class DocumentRequest(Asked):
     )
 
     name: str = Field(description="The file's name, at most 255 bytes.")
-    content_type: str = Field(description="Its media type. The content is checked against it.")
+    content_type: str = Field(
+        description="Its media type, with the charset of a text if that is known. The content is checked against it."
+    )
     size: int = Field(description="Bytes, at most 52,428,800. The upload must have exactly so many.")
     sha256: str | None = Field(
         default=None,

@@ -20,6 +20,7 @@ from baton.domain.errors import (
     UnsupportedPart,
 )
 from baton.domain.identity import thread_ref
+from baton.domain.media_type import MediaType
 
 router = APIRouter(prefix="/threads", tags=["files"])
 
@@ -47,18 +48,19 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise
     upload = await services.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
+    media_type = MediaType.parse(file.content_type)
     # Before the client knows the address: an upload without a conversation is found by this note only.
     await services.erasure.note_upload(scope, canonical)
     return UploadAnswer.of(
         upload,
         upload=upload,
         part={
-            "type": "image" if file.content_type.startswith("image/") else "document",
+            "type": "image" if media_type.kind == "image" else "document",
             "source": {
                 "type": "file",
                 "value": upload.file_id,
                 "provider": FILE_PROVIDER,
-                "mimeType": file.content_type,
+                "mimeType": str(media_type),
             },
             "metadata": {"name": file.name, "size": file.size},
         },

@@ -15,6 +15,7 @@ from typing import Any
 from baton.domain.content import FILE_ID, FILE_PROVIDER
 from baton.domain.events import Event
 from baton.domain.interrupt import APPROVAL
+from baton.domain.media_type import MediaType
 
 Json = dict[str, Any]
 Convert = Callable[[Event], Event]
@@ -160,7 +161,7 @@ _PROVIDER = {"id": {"provider": FILE_PROVIDER}}
 
 def _media_part(part: Json, mime_type: str) -> Json:
     """Return the part for 0.0.5x's ``binary``: an image, document, audio or video."""
-    kind = mime_type.partition("/")[0]
+    kind = MediaType.parse(mime_type).kind
     named = {"filename": part["filename"]} if part.get("filename") else None
     for field, source in (("data", "data"), ("url", "url"), ("id", "file")):
         if part.get(field):

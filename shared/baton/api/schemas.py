@@ -242,7 +242,9 @@ class UploadRequest(Asked):
     """A file that is to be uploaded."""
 
     name: str = Field(examples=["invoice.pdf"])
-    content_type: str = Field(examples=["application/pdf"])
+    content_type: str = Field(
+        description="Its media type, perhaps with a charset; empty if it is unknown.", examples=["application/pdf"]
+    )
     size: int = Field(description="Bytes.", examples=[48213])
 
 

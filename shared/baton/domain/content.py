@@ -14,6 +14,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
+from baton.domain.media_type import MediaType, is_media_type
 from baton.domain.message import Content, Part, part_as_json
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 
@@ -27,7 +28,6 @@ FILE_PROVIDER = "baton"
 DOWNLOAD_URL = "downloadUrl"
 """The field of a part's metadata with an upload's address. Only the API sets it."""
 FILE_ID = re.compile(r"file_[0-9a-f]{32}")
-MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}", re.ASCII)
 
 _PARTS: dict[str, TypeAdapter[Any]] = {
     "text": TypeAdapter(TextPart),
@@ -102,7 +102,7 @@ def part_name(part: ImagePart | DocumentPart) -> str | None:
 
 def check_media_type(mime_type: str, where: str) -> None:
     """Raise ``UnsupportedPart`` for audio and video in any kind of part."""
-    kind = mime_type.partition("/")[0].lower()
+    kind = MediaType.parse(mime_type).kind
     if kind in ("audio", "video"):
         raise UnsupportedPart(f"{where}: {kind} is not taken. Send text, image or document parts.")
 
@@ -181,11 +181,11 @@ def is_within(value: object, levels: int, values: int) -> bool:
 
 def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
     source = part.source
-    if source.mime_type is not None and not MIME_TYPE.fullmatch(source.mime_type):
+    if source.mime_type is not None and not is_media_type(source.mime_type):
         raise InvalidRequest(f"{where}.source.mimeType is not a media type.")
     if source.mime_type is not None:
         check_media_type(source.mime_type, where)
-    if isinstance(part, ImagePart) and source.mime_type is not None and not source.mime_type.startswith("image/"):
+    if isinstance(part, ImagePart) and MediaType.parse(source.mime_type).kind not in ("image", ""):
         raise InvalidRequest(f"{where}.source.mimeType must be an image type.")
     if isinstance(source, DataSource):
         try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 
 from baton.domain.document import DOCUMENT_ID, MAX_DOCUMENT_BYTES, MEDIA_TYPES
+from baton.domain.document_types import formats_of
 from baton.domain.errors import DocumentTooLarge, InvalidRequest, UnsupportedDocument
 from baton.domain.identity import is_printable
+from baton.domain.media_type import MediaType
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton.knowledge.documents import Details, DocumentRequest
 
@@ -18,21 +19,6 @@ MAX_DOCUMENT_URL = 2048
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PERMISSION = re.compile(r"[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*")
-_BY_ENDING = {
-    ".pdf": "application/pdf",
-    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".xhtml": "application/xhtml+xml",
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".txt": "text/plain",
-    ".csv": "text/csv",
-}
-_UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream"})
-"""Types of a server or bucket that does not know better."""
 
 
 def checked_request(
@@ -48,7 +34,7 @@ def checked_request(
         raise InvalidRequest("documentId must be doc_ and 32 hexadecimal digits in lower case, as of a UUID.")
     if sha256 is not None and not _SHA256.fullmatch(sha256):
         raise InvalidRequest("sha256 must be the 64 hexadecimal digits, in lower case, of the file's SHA-256.")
-    check_content_type(content_type)
+    media_type = document_type(content_type, name)
     if size < 1:
         raise InvalidRequest("size must be at least 1 byte.")
     if size > MAX_DOCUMENT_BYTES:
@@ -60,7 +46,7 @@ def checked_request(
         raise InvalidRequest(f"url {CREDENTIALS}.")
     if url is not None and not is_web_url(url, MAX_DOCUMENT_URL):
         raise InvalidRequest(f"url must be an absolute http or https address of at most {MAX_DOCUMENT_URL} characters.")
-    return DocumentRequest(name, content_type, size, sha256, document_id, details)
+    return DocumentRequest(name, str(media_type), size, sha256, document_id, details)
 
 
 def check_name(name: str) -> None:
@@ -83,20 +69,15 @@ def check_permission(permission: str | None) -> None:
         )
 
 
-def check_content_type(content_type: str) -> None:
-    """Raise ``UnsupportedDocument`` for a type that no text is extracted from."""
-    if content_type not in MEDIA_TYPES:
-        raise UnsupportedDocument(
-            f"contentType must be one of {', '.join(MEDIA_TYPES)}, in lower case and without parameters."
-        )
+def document_type(content_type: str, name: str) -> MediaType:
+    """Return the announced type of a document. Raises ``UnsupportedDocument`` if no text is extracted from such files.
 
-
-def type_of(told: str, path: str) -> str | None:
-    """Return the type of a page or an object: what its server tells, or what the ending of its path means.
-
-    Returns None for what is no document. The pipeline checks the content against it.
+    The content is checked against it when it is there.
     """
-    if told in MEDIA_TYPES:
-        ending = _BY_ENDING.get(PurePosixPath(path).suffix.lower())
-        return ending if told == "text/plain" and ending in ("text/markdown", "text/csv") else told
-    return _BY_ENDING.get(PurePosixPath(path).suffix.lower()) if told in _UNTOLD else None
+    media_type = MediaType.parse(content_type)
+    if (content_type.strip() and not media_type.essence) or not formats_of(media_type, name):
+        raise UnsupportedDocument(
+            f"contentType must be one of {', '.join(MEDIA_TYPES)}, or application/octet-stream with a name that has an "
+            "ending of such files."
+        )
+    return media_type

@@ -7,6 +7,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from baton.domain.errors import InvalidRequest, SourceRefused
 from baton.domain.identity import Scope
+from baton.domain.media_type import MediaType
 from baton.domain.source import MAX_SOURCE_PAGES, Source, SourceKind
 from baton.domain.source_rules import SourceRules
 from baton.knowledge.sitemaps import MAX_SITEMAP_BYTES, NoSitemap, Sitemap, read_sitemap
@@ -85,7 +86,9 @@ class PageListings:
         if content is None:
             raise PageUnavailable(f"{url} answers that it is unchanged, although nobody asked.")
         try:
-            return await off_loop(len(content.body), read_sitemap, content.body, limit=MAX_SOURCE_PAGES + 1)
+            charset = MediaType.parse(content.content_type).charset
+            size, limit = len(content.body), MAX_SOURCE_PAGES + 1
+            return await off_loop(size, read_sitemap, content.body, limit=limit, charset=charset)
         except NoSitemap as error:
             raise PageUnavailable(f"{url} cannot be read as a sitemap. {error}") from None
 

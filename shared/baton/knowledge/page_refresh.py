@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from baton.domain.document import MAX_DOCUMENT_BYTES, VersionStatus
+from baton.domain.document_types import type_of
 from baton.domain.errors import BatonError, UnknownDocument
 from baton.domain.identity import Scope
+from baton.domain.media_type import MediaType
 from baton.domain.source import Source, SourceKind, SourcePage, derived_document_id
-from baton.knowledge.document_rules import type_of
 from baton.knowledge.documents import DocumentRequest, Documents
 from baton.knowledge.page_listing import ListedPage
 from baton.knowledge.page_titles import name_of, path_of, title_of
+from baton.off_loop import off_loop
 from baton.ports.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
 
 MAX_MESSAGE = 300
@@ -115,8 +117,8 @@ class PageRefreshes:
         self, scope: Scope, source: Source, page: SourcePage, content: PageContent, number: int
     ) -> PageResult:
         """Make the content the document's newest version. Raises ``PageUnavailable``."""
-        content_type = type_of(content.content_type, path_of(page.url))
-        if content_type is None:
+        media_type = type_of(MediaType.parse(content.content_type), path_of(page.url))
+        if media_type is None:
             told = content.content_type[:100] or "of no known type"
             raise PageUnavailable(f"It is {told}, which is no type of document that can be read.")
         if not content.body:
@@ -126,12 +128,12 @@ class PageRefreshes:
             await self._store.save_page(scope, source, page)
         asked = DocumentRequest(
             name=name_of(page.url),
-            content_type=content_type,
+            content_type=str(media_type),
             size=len(content.body),
             sha256=None,
             document_id=page.document_id,
             details={
-                "title": title_of(page.url, content_type, content.body),
+                "title": await off_loop(len(content.body), title_of, page.url, media_type, content.body),
                 "url": page.url if source.kind is not SourceKind.S3 else None,
                 "required_permission": source.required_permission,
             },

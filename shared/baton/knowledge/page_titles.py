@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import html
 import re
-from html.parser import HTMLParser
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from baton.domain.document import MEDIA_TYPES, DocumentFormat
+from baton.domain.document_types import HTML, is_page
+from baton.domain.media_type import MediaType
+from baton.domain.text_encoding import find_encoding
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 
 _BEGINNING = 64 * 1024
 """Bytes in which a title is looked for."""
+_TITLE = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1|\Z)|<title\b[^>]*>((?:[^<]|<(?!/title)){0,2000})",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The title, and elements in which the same tag is none."""
+_HEADING = re.compile(r"^# +([^\n]{1,1000})$", re.MULTILINE)
 
 
-def title_of(url: str, content_type: str, body: bytes) -> str:
-    """Return the title of an HTML or Markdown page; otherwise, or without one, the end of its address."""
-    beginning = body[:_BEGINNING].decode("utf-8", "replace")
+def title_of(url: str, media_type: MediaType, body: bytes) -> str:
+    """Return the title of an HTML or Markdown page; otherwise, or without one, the end of its address.
+
+    It is decoded as the text of the page is.
+    """
     found = None
-    if content_type in ("text/html", "application/xhtml+xml"):
-        found = _html_title(beginning)
-    elif content_type == "text/markdown" and (heading := re.search(r"^# +([^\n]{1,1000})$", beginning, re.MULTILINE)):
-        found = heading[1]
+    match MEDIA_TYPES.get(media_type.essence):
+        case DocumentFormat.HTML:
+            found = _html_title(_beginning(media_type, body))
+        case DocumentFormat.MARKDOWN if heading := _HEADING.search(_beginning(media_type, body)):
+            found = heading[1]
+        case None if is_page(body):
+            found = _html_title(_beginning(MediaType(HTML, media_type.charset), body))
     printable = "".join(c if c.isprintable() else " " for c in found or "")
     return " ".join(printable.split())[:MAX_TITLE] or name_of(url)[:MAX_TITLE]
+
+
+def _beginning(media_type: MediaType, body: bytes) -> str:
+    return find_encoding(body, media_type).decode(body[:_BEGINNING])
 
 
 def path_of(url: str) -> str:
@@ -41,24 +60,8 @@ def name_of(url: str) -> str:
     return name
 
 
-class _Title(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.title: str | None = None
-        self._is_inside = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._is_inside = tag == "title" and self.title is None
-
-    def handle_endtag(self, tag: str) -> None:
-        self._is_inside = False
-
-    def handle_data(self, data: str) -> None:
-        if self._is_inside:
-            self.title = (self.title or "") + data
-
-
 def _html_title(text: str) -> str | None:
-    parser = _Title()
-    parser.feed(text)
-    return parser.title
+    for found in _TITLE.finditer(text):
+        if found[2] is not None:
+            return html.unescape(found[2])
+    return None

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
+from baton.domain.media_type import MediaType
+from baton.domain.text_encoding import find_encoding
+
 MAX_SITEMAP_BYTES = 10 * 1024 * 1024
 """Bytes of a file as it is served."""
 MAX_XML_BYTES = 50 * 1024 * 1024
@@ -32,10 +35,10 @@ class Sitemap:
     """Whether everything was taken: no limit has ended it."""
 
 
-def read_sitemap(body: bytes, *, limit: int) -> Sitemap:
+def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
     """Return the first ``limit`` addresses of a sitemap or of a sitemap index. Raises ``NoSitemap``.
 
-    A document type is refused, and with it every entity that could expand.
+    ``charset`` is that of the HTTP header. A document type is refused, and with it every entity that could expand.
     """
     reading = _Reading(limit)
     parser = expat.ParserCreate(namespace_separator=" ")
@@ -45,11 +48,13 @@ def read_sitemap(body: bytes, *, limit: int) -> Sitemap:
     parser.EndElementHandler = reading.end
     parser.CharacterDataHandler = reading.text
     try:
-        for piece in _pieces(body):
+        xml = b"".join(_pieces(body))
+        encoding = find_encoding(xml, MediaType("application/xml", charset))
+        for piece in encoding.decode_pieces(xml, _PIECE):
             parser.Parse(piece, False)  # noqa: FBT003 - takes no names
             if not reading.found.is_complete:
                 return reading.found
-        parser.Parse(b"", True)  # noqa: FBT003
+        parser.Parse("", True)  # noqa: FBT003
     except expat.ExpatError as error:
         raise NoSitemap(f"It is no well-formed XML: {error}.") from None
     if not reading.is_sitemap:
@@ -98,7 +103,7 @@ def _refuse_doctype(*_: object) -> NoReturn:
 def _pieces(body: bytes) -> list[bytes]:
     """Return the XML in pieces, decompressed up to the limit."""
     if not body.startswith(_GZIP):
-        return [body[start : start + _PIECE] for start in range(0, len(body), _PIECE)]
+        return [body]
     inflate = zlib.decompressobj(wbits=31)
     pieces: list[bytes] = []
     total, rest = 0, body

@@ -84,7 +84,7 @@ class PageContent:
 
     body: bytes
     content_type: str
-    """Lower case, without parameters; empty if unknown."""
+    """As it was sent, with its parameters; empty if unknown."""
     etag: str | None = None
     last_modified: str | None = None
 

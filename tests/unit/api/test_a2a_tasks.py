@@ -460,6 +460,23 @@ async def test_files_of_a_type_that_no_card_names_are_refused(served: A2AServed,
     assert served.harness.model.asked == []
 
 
+@pytest.mark.parametrize(
+    ("media_type", "name"),
+    [
+        ("application/csv", "a"),
+        ("application/vnd.ms-excel", "a.csv"),
+        ("Application/ZIP", "a.docx"),
+        ("text/x-a; b=c", "a"),
+    ],
+)
+async def test_files_are_taken_by_types_that_stand_for_those_of_the_cards(
+    served: A2AServed, media_type: str, name: str
+) -> None:
+    parts = [{"kind": "file", "file": {"name": name, "mimeType": media_type, "bytes": "dGNr"}}]
+    task = await sent(served, message("", "m-1") | {"parts": parts})
+    assert task["history"][0]["parts"] == parts
+
+
 # Metadata
 
 

@@ -6,7 +6,8 @@ import mimetypes
 
 import pytest
 
-from baton.knowledge.document_rules import type_of
+from baton.domain.document import MEDIA_TYPES
+from baton.domain.document_types import type_by_name
 from baton_client.uploads import content_type_of
 
 DOCUMENTS = ["pdf", "docx", "pptx", "xlsx", "html", "htm", "xhtml", "md", "markdown", "txt", "csv"]
@@ -17,7 +18,8 @@ def test_documents_have_the_servers_types_also_where_the_system_knows_none(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mimetypes, "guess_type", mimetypes.MimeTypes(()).guess_type)
-    assert content_type_of(f"page.{ending}") == type_of("", f"page.{ending}") is not None
+    assert content_type_of(f"page.{ending}") == type_by_name(f"page.{ending}")
+    assert type_by_name(f"page.{ending}") in MEDIA_TYPES
 
 
 def test_a_name_may_tell_nothing() -> None:

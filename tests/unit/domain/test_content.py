@@ -104,7 +104,11 @@ def test_nothing_is_no_message(raw: object) -> None:
         image(type="data", value="aGk=", mimeType="image/png"),
         image(type="url", value="https://example.com/a.png"),
         image(type="file", value=UPLOAD, provider="baton"),
+        image(type="data", value="aGk=", mimeType="IMAGE/PNG; a=b"),
+        image(type="data", value="aGk=", mimeType=""),
         [{"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "application/pdf"}}],
+        [{"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "text/csv; charset=utf-8"}}],
+        [{"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": ""}}],
         [{"type": "text", "text": "x", "deep": nested(MAX_DEPTH - 1)}],
     ],
 )
@@ -162,7 +166,7 @@ def test_other_parts_are_unsupported(kind: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["document", "image"])
-@pytest.mark.parametrize("mime_type", ["audio/mpeg", "video/mp4", "Audio/WAV", "VIDEO/x-msvideo"])
+@pytest.mark.parametrize("mime_type", ["audio/mpeg", "video/mp4", "Audio/WAV", " VIDEO/x-msvideo ; a=b"])
 def test_audio_and_video_are_unsupported_as_any_part(part: str, mime_type: str) -> None:
     for source in ({"type": "data", "value": "aGk="}, {"type": "url", "value": "https://example.com/a"}, FILE):
         with pytest.raises(UnsupportedPart):

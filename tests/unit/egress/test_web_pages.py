@@ -90,7 +90,7 @@ def html(body: bytes = b"<p>Hello</p>", *headers: str) -> Answer:
 async def test_a_page_comes_with_what_tells_whether_it_has_changed(site: Site) -> None:
     site.answers["/a?x=1"] = html(b"A", 'ETag: "1"', "Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT")
     content = await reader().fetch(site.url("/a?x=1"), limit=LIMIT)
-    assert content == PageContent(b"A", "text/html", '"1"', "Mon, 02 Mar 2026 10:00:00 GMT")
+    assert content == PageContent(b"A", "Text/HTML; charset=utf-8", '"1"', "Mon, 02 Mar 2026 10:00:00 GMT")
     path, headers = site.asked[-1]
     assert path == "/a?x=1"
     assert headers["user-agent"].startswith("Baton/")

@@ -151,11 +151,25 @@ async def test_what_no_message_may_refer_to_is_not_uploaded(files: S3Files, cont
 
 
 @pytest.mark.parametrize(
-    "content_type", ["", "png", "image/", "/png", "text/html; charset=utf-8", "a/b\r\nX: y", "a/b/c"]
+    "content_type", ["png", "image/", "/png", "; charset=utf-8", "a/b\r\nX: y", "a/b/c", "text/csv; " + "x" * 300]
 )
-async def test_a_content_type_must_be_a_plain_media_type(files: S3Files, content_type: str) -> None:
+async def test_a_content_type_must_be_a_media_type(files: S3Files, content_type: str) -> None:
     with pytest.raises(InvalidRequest):
         await files.presign_upload(ADA, THREAD, "a", content_type, 1)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "stored"),
+    [
+        ("", "application/octet-stream"),
+        ("Text/CSV;charset=UTF-8", "text/csv; charset=utf-8"),
+        ('text/csv; header=present; charset="windows-1251"', "text/csv; charset=windows-1251"),
+        ("text/csv;\r\nX: y", "text/csv"),
+    ],
+)
+async def test_a_content_type_is_stored_with_its_charset(files: S3Files, content_type: str, stored: str) -> None:
+    upload = await files.presign_upload(ADA, THREAD, "a", content_type, 1)
+    assert upload.headers["Content-Type"] == stored
 
 
 async def test_a_file_has_1_byte_to_20_mib(files: S3Files) -> None:

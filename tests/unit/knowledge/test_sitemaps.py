@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -66,6 +67,25 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 def test_what_is_no_sitemap_is_refused(body: bytes, told: str) -> None:
     with pytest.raises(NoSitemap, match=told):
         read_sitemap(body, limit=10)
+
+
+@pytest.mark.parametrize(
+    ("declared", "codec", "charset"),
+    [
+        (' encoding="windows-1251"', "cp1251", None),
+        (' encoding="gb2312"', "cp1251", "windows-1251"),
+        (' encoding="UTF-8"', "utf-16-le", None),
+        (' encoding="shift_jis"', "utf-8-sig", None),
+        ("", "utf-8", None),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_sitemap_is_decoded_as_pages_are(
+    declared: str, codec: str, charset: str | None, pack: Callable[[bytes], bytes]
+) -> None:
+    url = "https://a.example/отпуск"
+    xml = f'<?xml version="1.0"{declared}?><urlset><url><loc>{url}</loc></url></urlset>'
+    assert read_sitemap(pack(xml.encode(codec)), limit=10, charset=charset).urls == [url]
 
 
 def test_a_bomb_is_not_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:

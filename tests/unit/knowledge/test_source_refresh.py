@@ -187,7 +187,7 @@ async def test_a_failing_page_keeps_its_document_and_is_told(world: World) -> No
     ("content", "told"),
     [
         (page("\x89PNG", content_type="image/png"), "It is image/png"),
-        (page("{}", content_type=""), "It is of no known type"),
+        (page("{}", content_type="application/json"), "It is application/json"),
         (page(""), "It is empty."),
     ],
 )
@@ -198,6 +198,38 @@ async def test_what_is_no_document_is_told_and_leaves_nothing(world: World, cont
     assert world.alive() == {}
     [error] = (await world.source(source)).errors
     assert error.message.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type", "body", "taken"),
+    [
+        ("/header", "text/html; charset=windows-1251", "", "text/html; charset=windows-1251"),
+        ("/header", "TEXT/HTML;Charset='Windows-1251'", "<meta charset=koi8-r>", "text/html; charset=windows-1251"),
+        ("/meta", "text/html", "<meta charset=windows-1251>", "text/html"),
+        ("/content", "text/html", "", "text/html"),
+        ("/xml", "application/xhtml+xml", '<?xml version="1.0" encoding="windows-1251"?>', "application/xhtml+xml"),
+        ("/unknown", "", "<!doctype html>", "application/octet-stream"),
+        ("/unknown.html", "application/octet-stream", "", "text/html"),
+    ],
+)
+async def test_a_title_is_decoded_as_the_text_is(
+    world: World, path: str, content_type: str, body: str, taken: str
+) -> None:
+    body += "<!--<title>No</title>--><script>'<title>No</title>'</script><title>Отпуск &amp; больничный</title><p>Дни."
+    world.web.pages = {f"{SITE}{path}": PageContent(body.encode("cp1251"), content_type)}
+    await world.create(urls=list(world.web.pages))
+    await world.refresh()
+    document = world.alive()[path]
+    assert (document.title, document.latest.content_type) == ("Отпуск & больничный", taken)
+
+
+async def test_a_page_without_an_ending_and_a_type_is_told_by_its_content(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("Text.", content_type=""), f"{SITE}/b.png": page("", content_type="")}
+    source = await world.create(urls=list(world.web.pages))
+    await world.refresh()
+    assert set(world.alive()) == {"/a"}
+    [error] = (await world.source(source)).errors
+    assert error.message.startswith("It is of no known type")
 
 
 async def test_a_page_that_its_server_says_is_gone_is_deleted(world: World) -> None:

@@ -12,6 +12,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.failures import shortened
+from baton.domain.media_type import OCTETS, MediaType
 from baton.domain.web_url import has_credentials
 from baton.ports.agent_client import AgentData, AgentFile, Attachment
 
@@ -60,8 +61,9 @@ def data_part(value: Any) -> Part:
 def accepts(modes: Iterable[str], media_type: str | None) -> bool:
     """Return whether one of a card's input ``modes`` covers the media type. A card without modes takes everything."""
     modes = [mode.partition(";")[0].strip().casefold() for mode in modes]
-    kind = (media_type or "application/octet-stream").casefold()
-    ranges = ("*", "*/*", kind, f"{kind.partition('/')[0]}/*")
+    asked = MediaType.parse(media_type)
+    essence = asked.essence or OCTETS
+    ranges = ("*", "*/*", essence, f"{essence.partition('/')[0]}/*")
     return not modes or any(mode in ranges for mode in modes)
 
 

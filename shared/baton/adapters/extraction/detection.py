@@ -1,15 +1,14 @@
-"""Which format the content of a file has."""
+"""The format that the content of a file has."""
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 
 from baton.adapters.extraction import office_archive, plain_text, refusals
-from baton.domain.document import MEDIA_TYPES, DocumentFormat
+from baton.domain.document import DocumentFormat
+from baton.domain.document_types import TEXTS, formats_of, is_page, text_format
 from baton.domain.media_type import MediaType
 
-OFFICE = frozenset({DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX})
 _PDF_WITHIN = 1024
 """Bytes before the mark of a PDF that readers accept (ISO 32000-1, annex H)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -17,27 +16,29 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MACRO_SUFFIXES = frozenset({".docm", ".dotm", ".pptm", ".potm", ".ppsm", ".xlsm", ".xltm", ".xlam"})
 _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"MZ\x90")
-_HTML = re.compile(rb"^\s*+(?:<!--.*?-->\s*+)*+<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
 
 def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
-    """Return the announced format if the content has it. Raises ``DocumentUnreadable``."""
+    """Return the format that was announced and that the content has. Raises ``DocumentUnreadable``.
+
+    Of a type that stands for several formats, or for none, the content and the ending of the name decide.
+    """
     if not body.strip():
         raise refusals.empty()
     if PurePosixPath(name).suffix.lower() in _MACRO_SUFFIXES:
         raise refusals.with_macros()
     media_type = MediaType.parse(content_type)
-    announced = MEDIA_TYPES.get(media_type.essence)
-    if announced is None:
+    formats = formats_of(media_type, name)
+    if not formats:
         raise refusals.unsupported(content_type)
-    found = _binary_format(body)
-    if announced in (DocumentFormat.PDF, *OFFICE) or found is not None:
-        if found is not announced:
-            raise refusals.mislabelled(announced.value.upper(), _name(found, body))
-        return announced
-    if not plain_text.decoded(body[: 1024 * 1024], media_type).strip("\ufeff \t\n\r\f\v"):
+    found = _binary_format(body) or text_format(formats, body)
+    if found is not None and not isinstance(found, DocumentFormat) and len(formats) > 1:
+        raise refusals.unsupported(found[0].upper() + found[1:])  # the type said nothing that could be wrong
+    if not isinstance(found, DocumentFormat) or found not in formats:
+        raise refusals.mislabelled(formats[0].value.upper(), _name(found, body))
+    if found in TEXTS and not plain_text.decoded(body[: 1024 * 1024], media_type).strip("\ufeff \t\n\r\f\v"):
         raise refusals.empty()
-    return announced
+    return found
 
 
 def _binary_format(body: bytes) -> DocumentFormat | str | None:
@@ -60,4 +61,4 @@ def _name(found: DocumentFormat | str | None, body: bytes) -> str:
         return found.value.upper()
     if found is not None:
         return found
-    return "HTML" if _HTML.match(body[:4096]) else "something else"
+    return "HTML" if is_page(body) else "something else"

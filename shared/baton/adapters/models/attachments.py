@@ -12,10 +12,11 @@ from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
 
 from baton.adapters.models.attached_file import AttachedFile, TextRoom, linked, not_given
 from baton.adapters.models.content import Media, Piece
-from baton.adapters.models.file_types import DOCX, PDF, PPTX, XLSX, FileKind, file_type
+from baton.adapters.models.file_types import FileKind, file_type
 from baton.adapters.models.profile import ModelProfile
 from baton.domain.content import part_name
 from baton.domain.document import DocumentFormat
+from baton.domain.document_types import DOCX, PDF, PPTX, XLSX
 from baton.domain.errors import DocumentUnreadable, NotFound
 from baton.domain.extracted import DocumentText
 from baton.domain.message import Content

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import io
-import mimetypes
 import re
 import zipfile
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 
+from baton.domain.document_types import DOCX, HTML, PDF, PPTX, XLSX, standard, text_type, type_by_name
 from baton.domain.media_type import MediaType
 from baton.domain.text_encoding import decode_text
 
 MAX_CHARACTERS = 200_000
 """Of a text (about 50,000 tokens)."""
-PDF = "application/pdf"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 _TEXT_TYPES = re.compile(
     r"text/.+|application/(.+\+)?(json|xml|yaml)"
@@ -107,10 +103,9 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     ``announced`` is a media type, perhaps a wrong one. Like ``name``, it decides only the kind of a text.
     """
     media_type = MediaType.parse(announced)
-    by_name = (mimetypes.guess_type(name.lower())[0] if name else None) or ""
     found = _marked(data)
     if found is None:
-        found = _text(data, media_type, by_name)
+        found = _text(data, media_type, name or "")
     if found is None and _PDF_MARK in data[:_PDF_WITHIN]:
         found = _IS_PDF
     return found or _OTHER
@@ -158,13 +153,14 @@ def _archive(data: bytes) -> FileType:
     return _ARCHIVE
 
 
-def _text(data: bytes, media_type: MediaType, by_name: str) -> FileType | None:
-    types = [each for each in (media_type.essence, by_name) if _TEXT_TYPES.fullmatch(each)]
-    text = decode_text(data, MediaType(types[0] if types else "", media_type.charset))
+def _text(data: bytes, media_type: MediaType, name: str) -> FileType | None:
+    said = [each for each in (standard(media_type.essence), type_by_name(name)) if _TEXT_TYPES.fullmatch(each)]
+    found = text_type(media_type, name, data) or next(iter(said), "text/plain")
+    # Without a type, a text may be one that declares its encoding.
+    text = decode_text(data, MediaType(found if said or found == HTML else "", media_type.charset))
     sample = text[:_SAMPLE]
     controls = len(_CONTROLS.findall(sample))
     # A file that should be text is text with some bytes that are damaged.
-    if controls > (max(2, len(sample) // 20) if types else len(sample) // 100):
+    if controls > (max(2, len(sample) // 20) if said else len(sample) // 100):
         return None
-    found = types[0] if types else "text/plain"
     return FileType(FileKind.TEXT, found, "a text", text[:MAX_CHARACTERS].replace("\0", "\ufffd"), len(text))

@@ -13,8 +13,10 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
 from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.envelope import with_whole_numbers
+from baton.domain.document_types import standard, type_of
 from baton.domain.identity import MAX_MESSAGE_ID, is_printable
 from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts
+from baton.domain.media_type import OCTETS, MediaType
 
 DATA = "a2aData"
 """In the metadata of a text part: the text is the JSON of a data part."""
@@ -114,27 +116,30 @@ def _content_part(part: Part) -> dict[str, Any]:
             value = with_whole_numbers(plain_json(part.data))
             return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "metadata": {DATA: True}}
         case "raw":
-            _check_type(part.media_type)
+            _check_type(part)
             mime_type = part.media_type or UNKNOWN_TYPE
             source = {"type": "data", "value": base64.b64encode(part.raw).decode(), "mimeType": mime_type}
             return {"type": _kind(mime_type), "source": source, **_named(part)}
         case "url":
-            _check_type(part.media_type)
+            _check_type(part)
             address = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
             return {"type": _kind(part.media_type), "source": address, **_named(part)}
     raise InvalidParamsError("Every part needs a text, data, or a file.")
 
 
-def _check_type(media_type: str) -> None:
-    """Raise ``ContentTypeNotSupportedError`` for files of a type that no card names."""
-    named = media_type.partition(";")[0].strip().lower()
+def _check_type(part: Part) -> None:
+    """Raise ``ContentTypeNotSupportedError`` for files of a type that no card names, nor stands for one of these."""
+    named = part.media_type.partition(";")[0].strip().lower()
     is_sound = named.startswith(("audio/", "video/"))  # ``domain.content`` refuses these
-    if named and not is_sound and not any(fnmatchcase(named, each) for each in FILE_TYPES):
-        raise ContentTypeNotSupportedError(f"Files of the type {media_type[:100]!r} are not supported.")
+    if not named or is_sound or any(fnmatchcase(standard(named), each) for each in FILE_TYPES):
+        return
+    known = type_of(MediaType.parse(part.media_type), part.filename)
+    if known is None or known.essence == OCTETS:
+        raise ContentTypeNotSupportedError(f"Files of the type {part.media_type[:100]!r} are not supported.")
 
 
 def _kind(media_type: str) -> str:
-    return "image" if media_type.startswith("image/") else "document"
+    return "image" if MediaType.parse(media_type).kind == "image" else "document"
 
 
 def _named(part: Part) -> dict[str, Any]:

@@ -1,0 +1,166 @@
+"""The formats that a file may have by its media type and its name. The content decides between them."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from baton.domain.document import MEDIA_TYPES, DocumentFormat
+from baton.domain.media_type import OCTETS, MediaType
+
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+HTML, MARKDOWN, TEXT, CSV = "text/html", "text/markdown", "text/plain", "text/csv"
+
+TEXTS = (DocumentFormat.TEXT, DocumentFormat.MARKDOWN, DocumentFormat.CSV, DocumentFormat.HTML)
+_STANDARD = {
+    DocumentFormat.PDF: PDF,
+    DocumentFormat.DOCX: DOCX,
+    DocumentFormat.PPTX: PPTX,
+    DocumentFormat.XLSX: XLSX,
+    DocumentFormat.HTML: HTML,
+    DocumentFormat.MARKDOWN: MARKDOWN,
+    DocumentFormat.TEXT: TEXT,
+    DocumentFormat.CSV: CSV,
+}
+"""The registered type of each format."""
+OFFICE = (DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX)
+
+SYNONYMS: Mapping[str, str] = {
+    **dict.fromkeys(("application/x-pdf", "application/acrobat", "application/vnd.pdf", "text/pdf", "text/x-pdf"), PDF),
+    **dict.fromkeys(("text/x-markdown", "text/x-web-markdown", "application/markdown", "text/md"), MARKDOWN),
+    **dict.fromkeys(
+        (
+            "application/csv", "application/x-csv", "text/x-csv", "text/comma-separated-values",
+            "text/x-comma-separated-values", "text/tab-separated-values",
+        ),
+        CSV,
+    ),
+    **dict.fromkeys(("application/txt", "application/text", "application/x-txt", "text/text", "text/anytext"), TEXT),
+    **dict.fromkeys(("application/html", "text/x-html", "application/vnd.wap.xhtml+xml"), HTML),
+}  # fmt: skip
+"""What browsers and systems call the types of documents -> the registered type."""
+_ANYTHING = (*TEXTS, DocumentFormat.PDF, *OFFICE)
+_VAGUE: Mapping[str, tuple[DocumentFormat, ...]] = {
+    **dict.fromkeys(
+        (
+            "", OCTETS, "binary/octet-stream", "application/binary", "application/download", "application/x-download",
+            "application/force-download", "application/save", "application/unknown", "application/x-unknown",
+            "application/x-unknown-content-type", "unknown/unknown",
+        ),
+        _ANYTHING,
+    ),
+    **dict.fromkeys(("application/zip", "application/x-zip", "application/x-zip-compressed"), OFFICE),
+    # Windows names files after the program that opens them: Excel opens CSV too.
+    **dict.fromkeys(
+        ("application/vnd.ms-excel", "application/msexcel", "application/x-msexcel", "application/x-excel"),
+        (DocumentFormat.CSV, DocumentFormat.XLSX),
+    ),
+    "application/msword": (DocumentFormat.DOCX,),
+    "application/vnd.ms-word": (DocumentFormat.DOCX,),
+    "application/vnd.ms-powerpoint": (DocumentFormat.PPTX,),
+    "application/mspowerpoint": (DocumentFormat.PPTX,),
+    TEXT: (DocumentFormat.TEXT, DocumentFormat.MARKDOWN, DocumentFormat.CSV),
+    "text/xml": (DocumentFormat.HTML, DocumentFormat.MARKDOWN, DocumentFormat.CSV, DocumentFormat.TEXT),
+    "application/xml": (DocumentFormat.HTML, DocumentFormat.MARKDOWN, DocumentFormat.CSV, DocumentFormat.TEXT),
+}  # fmt: skip
+"""Types that stand for several formats, or say nothing -> the formats."""
+_BY_ENDING = {
+    ".pdf": PDF,
+    ".docx": DOCX,
+    ".pptx": PPTX,
+    ".xlsx": XLSX,
+    ".html": HTML,
+    ".htm": HTML,
+    ".xhtml": "application/xhtml+xml",
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".txt": TEXT,
+    ".csv": CSV,
+    ".tsv": CSV,
+}
+_OTHERS = mimetypes.MimeTypes()
+"""Python's own table. What a system adds to ``mimetypes`` is different on each."""
+_PAGE = re.compile(
+    rb"\s*+(?:<\?xml[^>]*>\s*+)?(?:<!--.*?-->\s*+)*+<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+
+
+def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
+    """Return the formats that a document may have; none if it is no document. Of texts the first one counts.
+
+    A type that stands for several formats gives way to the ending of the name, which tells texts apart. ``name`` may be
+    a path.
+    """
+    essence = standard(media_type.essence)
+    formats = _VAGUE.get(essence)
+    if formats is None:
+        return (MEDIA_TYPES[essence],) if essence in MEDIA_TYPES else ()
+    by_name = type_by_name(name)
+    named = MEDIA_TYPES.get(by_name)
+    if named in formats:
+        return (named, *(each for each in formats if each not in TEXTS and each is not named))
+    if essence == TEXT:
+        return (DocumentFormat.TEXT,)
+    is_other = by_name not in ("", OCTETS) and named is None
+    return () if is_other or essence.endswith("/xml") else formats
+
+
+def type_of(media_type: MediaType, name: str) -> MediaType | None:
+    """Return the registered type of a document, with its charset; None if it is none.
+
+    It is ``application/octet-stream`` if only the content can tell it.
+    """
+    formats = formats_of(media_type, name)
+    if not formats:
+        return None
+    essence, by_name = standard(media_type.essence), type_by_name(name)
+    if essence not in _VAGUE:
+        known = essence
+    elif MEDIA_TYPES.get(by_name) is formats[0]:
+        known = by_name
+    elif essence == TEXT:
+        known = TEXT
+    else:
+        known = _STANDARD[formats[0]] if len(formats) == 1 else OCTETS
+    return MediaType(known, media_type.charset)
+
+
+def type_by_name(name: str) -> str:
+    """Return the type that the ending of a name stands for on every system; empty if it stands for none."""
+    known = _BY_ENDING.get(PurePosixPath(name).suffix.lower())
+    if known is not None:
+        return known
+    found, packed = _OTHERS.guess_type(PurePosixPath(name).name.lower())
+    return "application/gzip" if packed else found or ""
+
+
+def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFormat | None:
+    """Return the one of ``formats`` that a text has; None if they are all of other files."""
+    texts = [each for each in formats if each in TEXTS]
+    if DocumentFormat.HTML in texts and is_page(body):
+        return DocumentFormat.HTML
+    return texts[0] if texts else None
+
+
+def text_type(media_type: MediaType, name: str, body: bytes) -> str | None:
+    """Return the registered type of a text; None if its type and its name are those of other files."""
+    found = text_format(formats_of(media_type, name), body)
+    known = type_of(media_type, name)
+    if found is None or known is None:
+        return None
+    return known.essence if MEDIA_TYPES.get(known.essence) is found else _STANDARD[found]
+
+
+def standard(essence: str) -> str:
+    """Return the registered type that another one stands for."""
+    return SYNONYMS.get(essence, essence)
+
+
+def is_page(body: bytes) -> bool:
+    """Return whether a text begins as web pages do."""
+    return _PAGE.match(body[:4096]) is not None
