@@ -151,13 +151,21 @@ class AwsPorts(AwsAgentPorts):
 
                 return embedder(model, dimensions, self.model_settings, self.counter)
             from baton.adapters.openai.embedder import OpenAIEmbedder
+            from baton.composition.paces import embedding_paces
 
             base_url = settings.base_url or self.model_settings.base_url
             if base_url is None:
                 raise ValueError(
                     "BATON_EMBEDDING_MODEL: it has no endpoint. Set BATON_EMBEDDING_BASE_URL or OPENAI_BASE_URL"
                 )
-            return OpenAIEmbedder(model, dimensions, counter=self.counter, api_key=self.model_key, base_url=base_url)
+            return OpenAIEmbedder(
+                model,
+                dimensions,
+                counter=self.counter,
+                api_key=self.model_key,
+                base_url=base_url,
+                paces=embedding_paces(),
+            )
 
         return DeferredEmbedder(make, model, dimensions)
 

@@ -88,6 +88,7 @@ def embedder(model: str, dimensions: int, models: ModelSettings, counter: TokenC
     from baton.adapters.bedrock.embedder import BedrockEmbedder
     from baton.adapters.models.profile_overrides import profile_overrides
     from baton.adapters.models.profiles import family_of
+    from baton.composition.paces import embedding_paces
 
     selected = models.route(model)
     return BedrockEmbedder(
@@ -95,6 +96,7 @@ def embedder(model: str, dimensions: int, models: ModelSettings, counter: TokenC
         dimensions,
         connection=connection(models.providers[selected.provider]),
         counter=counter,
+        paces=embedding_paces(),
         name=model,
         family=family_of(selected.model, profile_overrides(models.profiles)),
     )

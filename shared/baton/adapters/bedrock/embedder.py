@@ -15,6 +15,7 @@ from baton.adapters.bedrock.event_stream import BrokenStream
 from baton.adapters.bedrock.failures import broken_failure
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.embedding_calls import EmbeddingCalls, EmbeddingLimits
+from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.failure import Backoff
 from baton.adapters.stream_limits import StreamLimits
 from baton.domain.errors import WrongEmbeddings
@@ -46,6 +47,7 @@ class BedrockEmbedder:
         max_retries: int = 3,
         backoff_seconds: float = 0.5,
         breakers: CircuitBreakers | None = None,
+        paces: EmbeddingPaces | None = None,
     ) -> None:
         """``model`` is its id, inference profile or ARN, and ``name`` what is stored with vectors if not that.
 
@@ -72,6 +74,7 @@ class BedrockEmbedder:
             max_retries=max_retries,
             backoff=Backoff(backoff_seconds),
             breakers=breakers or CircuitBreakers(),
+            paces=paces or EmbeddingPaces(),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Carry embeddings out over one API: batches, cuts, attempts, deadlines and the circuit."""
+"""Carry embeddings out over one API: batches, cuts, attempts, deadlines, the pace and the circuit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any, Protocol
 from aws_lambda_powertools import Logger
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.models.embedding_pace import MAX_PAUSE_SECONDS, EmbeddingPace, EmbeddingPaces
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.stream_limits import StreamTooLong
-from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
+from baton.domain.errors import EmbedderUnavailable, ModelRateLimited, WrongEmbeddings
 from baton.domain.metrics import Metric, count
 from baton.domain.search import Vector
 from baton.off_loop import off_loop
@@ -22,6 +23,8 @@ from baton.ports.token_counter import TokenCounter
 
 MAX_CUTS = 4
 """The most halvings of a batch's texts if the endpoint says that they are too long."""
+PATIENCE_SECONDS = 240.0
+"""How long a background request is sent again to an endpoint that refuses for its load. Functions live for 300 s."""
 NOTHING = "."
 """The text to embed in place of an empty one, which APIs refuse."""
 
@@ -90,6 +93,10 @@ class EmbeddingCalls:
     the wait that the endpoint asks for, within ``timeout_seconds`` for a batch. If several batches in a row fail, the
     circuit opens, and ``embed`` raises at once for a while. Callers with little time have a circuit of their own,
     because an endpoint that is too slow for them may be fast enough for others.
+
+    Callers without a time limit work in the background. Their requests keep to the ``EmbeddingPace`` of the model,
+    which all embedders of the process share. A refusal for the endpoint's load slows the pace and is no attempt, and a
+    batch that was not answered in time is sent again in halves.
     """
 
     def __init__(
@@ -103,6 +110,7 @@ class EmbeddingCalls:
         max_retries: int,
         backoff: Backoff,
         breakers: CircuitBreakers,
+        paces: EmbeddingPaces,
         secret: Callable[[], str] = str,
     ) -> None:
         """``endpoint`` and ``model`` name the circuit. What ``secret`` returns is left out of logs."""
@@ -114,6 +122,7 @@ class EmbeddingCalls:
         self._max_retries = max_retries
         self._backoff = backoff
         self._breakers = breakers
+        self._paces = paces
         self._secret = secret
         self._logger = Logger(child=True)
 
@@ -164,42 +173,89 @@ class EmbeddingCalls:
     async def _guarded(
         self, texts: list[str], purpose: EmbeddingPurpose, seconds: float | None, deadline: float | None
     ) -> list[Vector]:
-        circuit = f"{self._endpoint} {self._model}"
+        circuit = self._circuit
         if seconds is not None:
             circuit += f" within {seconds:g} s"
         try:
             async with self._breakers.guard(circuit, is_failure=_is_outage):
+                if deadline is None:
+                    return await self._paced(texts, purpose)
                 return await self._attempts(texts, purpose, deadline)
         except CircuitOpen as left_alone:
             self._logger.warning("The embedder is not asked", extra={"model": self._model, "text": str(left_alone)})
             count(Metric.MODEL_CALLS_FAILED)
             raise EmbedderUnavailable from None
 
+    @property
+    def _circuit(self) -> str:
+        return f"{self._endpoint} {self._model}"
+
+    @property
+    def _pace(self) -> EmbeddingPace:
+        limits = self._api.limits
+        return self._paces.of(self._circuit, lambda: EmbeddingPace(limits.parallel, limits.batch_texts))
+
+    async def _paced(self, texts: list[str], purpose: EmbeddingPurpose) -> list[Vector]:
+        """Return the vectors of background work, in requests of as many texts as the endpoint answers quickly."""
+        pace = self._pace
+        vectors: list[Vector] = []
+        while len(vectors) < len(texts):
+            async with pace.turn():
+                found: list[Vector] = []
+                while not found:  # the same turn, with fewer texts
+                    await pace.pause()
+                    some = texts[len(vectors) : len(vectors) + pace.texts]
+                    found = await self._attempts(some, purpose, None, pace)
+            vectors += found
+        return vectors
+
     async def _attempts(
-        self, texts: list[str], purpose: EmbeddingPurpose, callers_deadline: float | None
+        self, texts: list[str], purpose: EmbeddingPurpose, deadline: float | None, pace: EmbeddingPace | None = None
     ) -> list[Vector]:
+        """Return the vectors of one request's texts. With a ``pace``, return none if they were too many to be in time.
+
+        ``deadline`` is the caller's.
+        """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._timeout_seconds
-        if callers_deadline is not None:
-            deadline = min(deadline, callers_deadline)
+        patient_until = loop.time() + PATIENCE_SECONDS
+        last_try_at = min(loop.time() + self._timeout_seconds, deadline or math.inf)
         attempt = cuts = 0
         while True:
+            began = loop.time()
             try:
-                async with asyncio.timeout_at(deadline):
-                    return await self._api.ask(texts, purpose)
+                async with asyncio.timeout_at(last_try_at if pace is None else began + self._timeout_seconds):
+                    vectors = await self._api.ask(texts, purpose)
             except (ProviderFailure, TimeoutError, OverflowError, StreamTooLong, NoEmbeddings) as raised:
                 failure = _failure(raised)
-                if _is_too_long(failure) and cuts < MAX_CUTS:
-                    cuts += 1
-                    longest = max(map(len, texts)) // 2
-                    texts = [text[:longest].strip() or NOTHING for text in texts]
+            else:
+                if pace is not None:
+                    pace.answered(len(texts), began)
+                return vectors
+            if _is_too_long(failure) and cuts < MAX_CUTS:
+                cuts += 1
+                longest = max(map(len, texts)) // 2
+                texts = [text[:longest].strip() or NOTHING for text in texts]
+                continue
+            delay = self._backoff.before_retry(failure, attempt)
+            if pace is not None and failure.kind is FailureKind.TIMEOUT:
+                pace.timed_out(len(texts), began)
+                if len(texts) > 1:
+                    self._log(failure, attempt, last=False)
+                    return []
+            elif pace is not None and _is_overload(failure):
+                pace.refused(began, failure.retry_after or self._backoff.delay(1))
+                if loop.time() < patient_until:
+                    self._log(failure, attempt, last=False)
+                    await pace.pause()
                     continue
-                delay = self._backoff.before_retry(failure, attempt)
-                last = attempt == self._max_retries or delay is None or loop.time() + delay >= deadline
-                self._log(failure, attempt, last)
-                if last or delay is None:
-                    # The cause is logged only, because its text may quote the request.
-                    raise EmbedderUnavailable from None
+                delay = None
+            last = attempt == self._max_retries or delay is None
+            if pace is None and delay is not None and loop.time() + delay >= last_try_at:
+                last = True
+            self._log(failure, attempt, last)
+            if last or delay is None:
+                # The cause is logged only, because its text may quote the request.
+                raise EmbedderUnavailable from None
             await asyncio.sleep(delay)
             attempt += 1
 
@@ -254,6 +310,14 @@ def _failure(raised: Exception) -> ProviderFailure:
     if isinstance(raised, TimeoutError):
         return ProviderFailure(name, FailureKind.TIMEOUT)
     return ProviderFailure(name, FailureKind.PROTOCOL, text=str(raised))
+
+
+def _is_overload(failure: ProviderFailure) -> bool:
+    """Return whether the endpoint refuses for its load. The same request succeeds soon."""
+    if failure.is_final or failure.kind is not FailureKind.ANSWER or (failure.retry_after or 0) > MAX_PAUSE_SECONDS:
+        return False
+    has_wait = failure.status in (503, 529) and failure.retry_after is not None
+    return has_wait or isinstance(failure.error, ModelRateLimited)
 
 
 def _is_too_long(failure: ProviderFailure) -> bool:

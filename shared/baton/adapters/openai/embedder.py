@@ -12,6 +12,7 @@ from openai import OpenAIError, omit
 
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.embedding_calls import EmbeddingCalls, EmbeddingLimits, NoEmbeddings, unit_vectors
+from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.failure import Backoff
 from baton.adapters.openai.clients import OpenAIClients
 from baton.adapters.openai.errors import provider_failure
@@ -49,6 +50,7 @@ class OpenAIEmbedder:
         max_retries: int = 2,
         backoff_seconds: float = 0.5,
         breakers: CircuitBreakers | None = None,
+        paces: EmbeddingPaces | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._model = model
@@ -63,6 +65,7 @@ class OpenAIEmbedder:
             max_retries=max_retries,
             backoff=Backoff(backoff_seconds),
             breakers=breakers or CircuitBreakers(),
+            paces=paces or EmbeddingPaces(),
             secret=lambda: self._clients.key,
         )
 

@@ -1,0 +1,122 @@
+"""The pace of background requests to one embedding model: how many at once, and how many texts in each.
+
+Additive increase and multiplicative decrease, as TCP's congestion avoidance (Chiu and Jain, 1989): a provider that
+slows down or refuses is asked less, and nobody computes what waits here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+SLOW_SECONDS = 2.0
+"""A request that takes longer is too large, or one too many. Questions of users may have to wait behind it."""
+GROWTH = 0.25
+"""How much an answer adds to the requests at once. One for each round of answers would be refused every other round."""
+MAX_PAUSE_SECONDS = 60.0
+"""The longest pause that an endpoint may ask for."""
+
+
+class EmbeddingPace:
+    """Bounds background requests in the order in which they come. All calls come from one event loop."""
+
+    def __init__(self, most_requests: int, most_texts: int) -> None:
+        """``most_requests`` at once, and ``most_texts`` in each, are the limits of the API."""
+        self._most_requests = most_requests
+        self._most_texts = most_texts
+        self._requests = 1.0
+        self._texts = most_texts
+        self._busy = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._paused_until = 0.0
+        self._slowed_at = 0.0
+
+    @property
+    def texts(self) -> int:
+        """The number of texts that a request may have now."""
+        return self._texts
+
+    @property
+    def requests(self) -> int:
+        """The number of requests at once now."""
+        return int(self._requests)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for the turn of a request, and keep it during the block."""
+        await self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def answered(self, texts: int, began: float) -> None:
+        """Note an answer to a request of ``texts`` that was sent at ``began``, a time of the event loop."""
+        seconds = asyncio.get_running_loop().time() - began
+        if seconds > SLOW_SECONDS:
+            self._slow_down(texts, began)
+            return
+        self._requests = min(self._most_requests, self._requests + GROWTH / self._requests)
+        if seconds < SLOW_SECONDS / 4 and texts >= self._texts:
+            self._texts = min(self._most_texts, self._texts * 2)
+
+    def timed_out(self, texts: int, began: float) -> None:
+        """Note that a request was not answered in time.
+
+        The endpoint may still compute it, so no request is sent for as long as this one took.
+        """
+        now = asyncio.get_running_loop().time()
+        self._slow_down(texts, began)
+        self._paused_until = max(self._paused_until, now + min(now - began, MAX_PAUSE_SECONDS))
+
+    def refused(self, began: float, pause: float) -> None:
+        """Note that the endpoint has too much to do. No request is sent for ``pause`` seconds."""
+        self._slow_down(self._texts * 2, began)
+        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + pause)
+
+    def _slow_down(self, texts: int, began: float) -> None:
+        # Requests that were sent together count once.
+        if began >= self._slowed_at:
+            self._requests = max(1.0, self._requests / 2)
+            self._slowed_at = asyncio.get_running_loop().time()
+        self._texts = max(1, min(self._texts, texts // 2))
+
+    async def _enter(self) -> None:
+        if self._busy < self.requests and not self._waiting:
+            self._busy += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._leave()  # the turn came at the same moment
+            else:
+                self._waiting.remove(turn)
+            raise
+
+    async def pause(self) -> None:
+        """Wait until requests may be sent again."""
+        loop = asyncio.get_running_loop()
+        while (seconds := self._paused_until - loop.time()) > 0:  # noqa: ASYNC110  it may have been prolonged meanwhile
+            await asyncio.sleep(seconds)
+
+    def _leave(self) -> None:
+        self._busy -= 1
+        while self._waiting and self._busy < self.requests:
+            self._busy += 1
+            self._waiting.popleft().set_result(None)
+
+
+class EmbeddingPaces:
+    """The paces of a process, one for each endpoint and model."""
+
+    def __init__(self) -> None:
+        self._paces: dict[str, EmbeddingPace] = {}
+
+    def of(self, circuit: str, make: Callable[[], EmbeddingPace]) -> EmbeddingPace:
+        """Return the pace of an endpoint and model. The operator's settings bound their number."""
+        return self._paces.setdefault(circuit, make())
