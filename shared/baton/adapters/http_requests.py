@@ -13,7 +13,10 @@ from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.tool_source import GRACE_SECONDS, Unreachable
 from baton.domain.identity import Scope
+from baton.domain.media_type import MediaType
 from baton.domain.secret import HeaderValue
+from baton.domain.text_encoding import GUESSING, decode_text
+from baton.off_loop import off_loop
 from baton.ports.tools import ToolFailed, ToolResult
 
 MAX_REDIRECTS = 5
@@ -83,7 +86,7 @@ class HttpRequests:
                 raise ToolFailed("The arguments cannot be sent: they make no valid request.") from error
             except httpx.HTTPError as error:
                 raise Unreachable("The service cannot be reached, or broke off its answer.") from error
-        return _result(response, call)
+        return await off_loop(len(response.content) * GUESSING, _result, response, call)
 
 
 async def _followed(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
@@ -118,7 +121,7 @@ def _result(response: httpx.Response, call: HttpCall) -> ToolResult:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_page = kind in ("text/html", "application/xhtml+xml")
     if response.status_code >= 400:
-        told = "" if is_page or not _is_text(kind) else response.text.strip()[:EXCERPT]
+        told = "" if is_page or not _is_text(kind) else text_of(response).strip()[:EXCERPT]
         message = f"The service answered {status}" + (f": {told}" if told else ".")
         if response.status_code == 429:
             raise ToolFailed(f"{message} It is called too often at the moment: try again later.")
@@ -133,7 +136,12 @@ def _result(response: httpx.Response, call: HttpCall) -> ToolResult:
         raise Unreachable("The service answered with a web page instead of data.")
     if not _is_text(kind):
         return ToolResult(f"[{kind or 'unknown content'}, {len(response.content)} bytes, not shown]")
-    return ToolResult(response.text)
+    return ToolResult(text_of(response))
+
+
+def text_of(response: httpx.Response) -> str:
+    """Return the text of a response, in the encoding of its header or of its content."""
+    return decode_text(response.content, MediaType.parse(response.headers.get("content-type")))
 
 
 def _is_text(kind: str) -> bool:

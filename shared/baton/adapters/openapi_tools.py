@@ -15,11 +15,13 @@ from jsonschema import Draft202012Validator, SchemaError
 from baton.adapters import openapi_document
 from baton.adapters.bounded import Bounded
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
-from baton.adapters.http_requests import HttpCall, HttpRequests
+from baton.adapters.http_requests import HttpCall, HttpRequests, text_of
 from baton.adapters.http_tools import filled, query_of
 from baton.adapters.openapi_document import Operation, UnusableDocument
 from baton.adapters.tool_source import SourceTool, Unreachable
+from baton.domain.text_encoding import GUESSING
 from baton.domain.tool import OpenApiTool
+from baton.off_loop import off_loop
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 600.0
@@ -136,7 +138,7 @@ class OpenApiTools:
                 raise Unreachable(f"The document {url} cannot be fetched.") from error
         if response.status_code != 200:
             raise Unreachable(f"The document {url} cannot be fetched: HTTP {response.status_code}.")
-        return response.text
+        return await off_loop(len(response.content) * GUESSING, text_of, response)
 
 
 def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:

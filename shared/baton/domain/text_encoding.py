@@ -18,6 +18,8 @@ from baton.domain.encoding_detection import SAMPLE, counted, detected, is_utf8
 from baton.domain.japanese import RESTORED
 from baton.domain.media_type import UNKNOWN, MediaType
 
+GUESSING = 32
+"""Time of guessing an encoding, as a multiple of other work on a text."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),

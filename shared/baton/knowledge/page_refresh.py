@@ -13,6 +13,7 @@ from baton.domain.errors import BatonError, UnknownDocument
 from baton.domain.identity import Scope
 from baton.domain.media_type import MediaType
 from baton.domain.source import Source, SourceKind, SourcePage, derived_document_id
+from baton.domain.text_encoding import GUESSING
 from baton.knowledge.documents import DocumentRequest, Documents
 from baton.knowledge.page_listing import ListedPage
 from baton.knowledge.page_titles import name_of, path_of, title_of
@@ -133,7 +134,7 @@ class PageRefreshes:
             sha256=None,
             document_id=page.document_id,
             details={
-                "title": await off_loop(len(content.body), title_of, page.url, media_type, content.body),
+                "title": await off_loop(len(content.body) * GUESSING, title_of, page.url, media_type, content.body),
                 "url": page.url if source.kind is not SourceKind.S3 else None,
                 "required_permission": source.required_permission,
             },

@@ -20,6 +20,7 @@ from baton.domain.document_types import DOCX, PDF, PPTX, XLSX
 from baton.domain.errors import DocumentUnreadable, NotFound
 from baton.domain.extracted import DocumentText
 from baton.domain.message import Content
+from baton.domain.text_encoding import GUESSING
 from baton.gather_all import gather_all
 from baton.off_loop import off_loop
 from baton.ports.documents import DocumentReader
@@ -31,8 +32,6 @@ MAX_READING_SECONDS = 30.0
 """Time limit of reading the documents of one request. Those that are left are named."""
 _AT_ONCE = 4
 """Uploads that are read at the same time."""
-_GUESSING = 32
-"""Time of guessing a text's encoding, as a multiple of the other work on it."""
 _FORMATS = {
     PDF: DocumentFormat.PDF,
     DOCX: DocumentFormat.DOCX,
@@ -112,7 +111,7 @@ class Attachments:
             return not_given(part.type, name or "that was sent", "its base64 is damaged")
         if not data:
             return not_given(part.type, name or "that was sent", "it is empty")
-        found = await off_loop(len(data) * _GUESSING, file_type, data, name, source.mime_type)
+        found = await off_loop(len(data) * GUESSING, file_type, data, name, source.mime_type)
         return AttachedFile.of(part, data, found)
 
     def _within_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
