@@ -32,15 +32,23 @@ OFFICE = (DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX)
 
 SYNONYMS: Mapping[str, str] = {
     **dict.fromkeys(("application/x-pdf", "application/acrobat", "application/vnd.pdf", "text/pdf", "text/x-pdf"), PDF),
-    **dict.fromkeys(("text/x-markdown", "text/x-web-markdown", "application/markdown", "text/md"), MARKDOWN),
+    **dict.fromkeys(
+        (
+            "text/x-markdown", "text/x-web-markdown", "text/md", "application/markdown", "application/x-markdown",
+        ),
+        MARKDOWN,
+    ),
     **dict.fromkeys(
         (
             "application/csv", "application/x-csv", "text/x-csv", "text/comma-separated-values",
-            "text/x-comma-separated-values", "text/tab-separated-values",
+            "text/x-comma-separated-values", "text/tab-separated-values", "text/tsv", "text/x-tsv",
         ),
         CSV,
     ),
     **dict.fromkeys(("application/txt", "application/text", "application/x-txt", "text/text", "text/anytext"), TEXT),
+    "application/wps-office.docx": DOCX,
+    "application/wps-office.pptx": PPTX,
+    "application/wps-office.xlsx": XLSX,
     **dict.fromkeys(("application/html", "text/x-html", "application/vnd.wap.xhtml+xml"), HTML),
 }  # fmt: skip
 """What browsers and systems call the types of documents -> the registered type."""
@@ -57,7 +65,10 @@ _VAGUE: Mapping[str, tuple[DocumentFormat, ...]] = {
     **dict.fromkeys(("application/zip", "application/x-zip", "application/x-zip-compressed"), OFFICE),
     # Windows names files after the program that opens them: Excel opens CSV too.
     **dict.fromkeys(
-        ("application/vnd.ms-excel", "application/msexcel", "application/x-msexcel", "application/x-excel"),
+        (
+            "application/vnd.ms-excel", "application/excel", "application/msexcel", "application/x-excel",
+            "application/x-msexcel", "application/kset",
+        ),
         (DocumentFormat.CSV, DocumentFormat.XLSX),
     ),
     "application/msword": (DocumentFormat.DOCX,),

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from baton.domain.japanese import RESTORED
+from baton.domain.codec_gaps import RESTORED
 
 if TYPE_CHECKING:
     from charset_normalizer import CharsetMatch
@@ -24,6 +24,9 @@ _OTHERS = (
     "cp1253", "iso8859_7", "cp1255", "iso8859_8", "cp1256", "iso8859_6", "cp874",
 )  # fmt: skip
 """Of other scripts. Where several fit alike, the first does: few texts fit encodings of two bytes by accident."""
+_COMMON = {"gb18030": 0xD7, "big5hkscs": 0xC6, "cp932": 0x97, "euc_jp": 0xCF, "cp949": 0xC8}
+"""The first byte of the last common character: rare ones are behind them."""
+_COMPARED = 2_000
 _WIDE = ("utf-16-le", "utf-16-be")
 _FEW = 3
 """Bytes beyond ASCII, from which no script can be told."""
@@ -158,8 +161,9 @@ def _guessed(sample: bytes) -> str:
     text = b" ".join(words)
     high = len(_HIGH.findall(text))
     in_runs = sum(map(len, _HIGH_RUN.findall(text)))
-    if in_runs * 2 < high and (high <= _FEW or high < (len(text) - len(words) + 1) * 0.7):
-        return _guessed_latin(_TAG.sub(b" ", sample))
+    share = high / max(1, len(text) - len(words) + 1)
+    if share < 0.55 or (in_runs * 2 < high and (high <= _FEW or share < 0.7)):
+        return _guessed_latin(_TAG.sub(b" ", sample)) if high > _FEW else LATIN
     return _guessed_other(text)
 
 
@@ -178,16 +182,26 @@ def _guessed_latin(text: bytes) -> str:
 
 def _guessed_other(text: bytes) -> str:
     """Return the encoding of a text in another script. It is tried without damage too, for which no encoding fits."""
-    found = [(best.chaos, -best.coherence, False, best.encoding) for best in _matches(text, _OTHERS)[:1]]
-    for encoding in _OTHERS:
+    likely = tuple(encoding for encoding in _OTHERS if _has_common_characters(text, encoding))
+    found = [(best.chaos, -best.coherence, False, best.encoding) for best in _matches(text, likely)[:1]]
+    for encoding in likely:
         mended = _mended(text, encoding)
-        matches = _matches(mended, _OTHERS) if mended is not None else []
+        matches = _matches(mended, likely) if mended is not None else []
         found += [
             (match.chaos, -match.coherence, True, encoding)
             for match in matches
             if match.encoding == encoding and match.chaos <= matches[0].chaos
         ]
     return min(found, key=lambda each: (*each[:3], _OTHERS.index(each[3])))[3] if found else LATIN
+
+
+def _has_common_characters(text: bytes, encoding: str) -> bool:
+    """Return whether half of the characters at least are the common ones of an encoding of two bytes."""
+    last = _COMMON.get(encoding)
+    if last is None:
+        return True
+    chars = [char for char in text[:_COMPARED].decode(encoding, "ignore") if not char.isascii()]
+    return sum(char.encode(encoding)[0] <= last for char in chars) * 2 >= len(chars) > 0
 
 
 def _mended(text: bytes, encoding: str) -> bytes | None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import webencodings
 
+from baton.domain.codec_gaps import RESTORED
 from baton.domain.encoding_detection import SAMPLE, counted, detected, is_utf8
-from baton.domain.japanese import RESTORED
 from baton.domain.media_type import UNKNOWN, MediaType
 
 GUESSING = 32
@@ -98,7 +98,7 @@ def decode_text(body: bytes, media_type: MediaType = UNKNOWN) -> str:
 
 
 def _errors(codec: str) -> str:
-    return RESTORED if codec in ("euc_jp", "iso2022_jp_ext") else "replace"
+    return RESTORED if codec in ("euc_jp", "iso2022_jp_ext", "gb18030") else "replace"
 
 
 def _codec_of(label: str | None) -> str | None:

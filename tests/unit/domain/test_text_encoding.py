@@ -67,7 +67,7 @@ def html(charset: str | None = None) -> MediaType:
     ("label", "body", "text"),
     [
         ("gb2312", "朱镕①".encode("gb18030"), "朱镕①"),
-        ("GBK", "€".encode("gb18030"), "€"),
+        ("GBK", b"\x80 \xa2\xe3 \xff", "€ € \ufffd"),
         ("Shift_JIS", "髙橋①".encode("cp932"), "髙橋①"),
         ("x-sjis", "髙橋①".encode("cp932"), "髙橋①"),
         ("EUC-JP", b"\xfc\xe2\xb6\xb6\xad\xa1", "髙橋①"),
@@ -208,6 +208,12 @@ def test_bytes_that_are_no_text_are_no_wide_text(body: bytes) -> None:
 @pytest.mark.parametrize("text", [b"", b"a", b"\xe9", b"\xe9t\xe9", b"Geb\xfchr", b"\xc0 \xe9t\xe9 d\xe9j\xe0"])
 def test_a_short_text_is_windows_1252(text: bytes) -> None:
     assert decode_text(text) == text.decode("cp1252")
+
+
+@pytest.mark.parametrize("label", ["windows-1251", "utf-8"])
+@pytest.mark.parametrize("text", ["Привет", "Имя;Город\nИван;Омск\n", "<b>Отпуск</b>"])
+def test_letters_of_an_alphabet_are_no_ideographs(text: str, label: str) -> None:
+    assert decode_text(encoded(text, label)) == text
 
 
 # Damage

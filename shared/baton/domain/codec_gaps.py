@@ -1,19 +1,22 @@
-"""Characters that Microsoft has added to the Japanese standard, and browsers read in each encoding of it.
+"""Characters that browsers read, and that Python's codecs of their encodings lack.
 
-Python's codecs ``euc_jp`` and ``iso2022_jp`` know none of them (numbers in circles, 髙, 﨑, units). ``cp932`` does.
+``gb18030`` lacks the euro sign of a single byte. ``euc_jp`` and ``iso2022_jp`` lack what Microsoft has added to the
+Japanese standard (numbers in circles, 髙, 﨑, units), and ``cp932`` has.
 """
 
 from __future__ import annotations
 
 import codecs
 
-RESTORED = "baton-japanese"
+RESTORED = "baton-codec-gaps"
 """The error handler's name: these characters are decoded, and everything else becomes U+FFFD."""
 
 
 def _restore(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
+    if error.encoding == "gb18030" and error.object[error.start] == 0x80:
+        return "\u20ac", error.start + 1
     pair = error.object[error.start : error.start + 2]
     row, cell = (byte & 0x7F for byte in pair) if len(pair) == 2 else (0, 0)
     has_high_bits = error.encoding == "euc_jp"
