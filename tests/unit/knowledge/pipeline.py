@@ -12,11 +12,13 @@ from baton.composition.app import App, build
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
+from baton.ports.documents import TextExtractor
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.text_extractor import PlainTextExtractor
 from tests.contracts.fake_stores import in_memory
 
 AGENT = "knowledge"
@@ -75,6 +77,7 @@ class Pipeline:
         self.index = shared.index if shared else CountedIndex(writes=self.writes)
         self.embedder = FakeEmbedder()
         self.ingestions = FakeIngestions()
+        self.extractor: TextExtractor = PlainTextExtractor()
         if shared is None:
             self.documents.before_write = self.files.before_write = self.writes.before
             self.documents.after_write = self.writes.after
@@ -91,6 +94,7 @@ class Pipeline:
                 search=index,
                 embedder=self.embedder,
                 ingestions=self.ingestions,
+                extractor=self.extractor,
                 pipelines_since=since,
             )
         )
