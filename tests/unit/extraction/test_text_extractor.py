@@ -124,22 +124,23 @@ async def test_memory_is_bounded_in_libraries_too() -> None:
     assert await failure_of(extractor, b"x" * 100 * MIB) == "document_too_complex"
 
 
-async def test_the_process_writes_no_files_and_starts_no_processes(extractor_of: Extractors, tmp_path: Path) -> None:
+async def test_the_process_has_its_limits_and_writes_no_files(extractor_of: Extractors, tmp_path: Path) -> None:
     program = f"""
 import json, resource, sys
 from baton.adapters.extraction import child
 def attempt(*_):
-    limits = (resource.getrlimit(each) for each in (resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE))
+    kinds = (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE)
+    limits = [resource.getrlimit(kind)[0] for kind in kinds]
     try:
         with open({str(tmp_path / "written")!r}, "w") as file:
             file.write("x")
     except OSError:
-        return {{"blocks": [{{"kind": "paragraph", "text": json.dumps(list(limits))}}]}}
+        return {{"blocks": [{{"kind": "paragraph", "text": json.dumps(limits)}}]}}
 child._done = attempt
 child.main()
 """
     text = await extractor_of(program).extract(b"x", DocumentFormat.TEXT, (1, 1))
-    assert text.blocks[0].text == "[[0, 0], [0, 0], [0, 0]]"
+    assert text.blocks[0].text == f"[{SMALL.memory_bytes}, {SMALL.seconds}, 0, 0, 0]"
     assert not text_of(tmp_path / "written")
 
 

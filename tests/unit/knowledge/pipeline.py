@@ -134,6 +134,11 @@ class Pipeline:
     async def get(self, ref: DocumentRef) -> Document | None:
         return await self.documents.get(self.scope, ref.agent_id, ref.document_id)
 
+    async def existing(self, ref: DocumentRef) -> Document:
+        document = await self.get(ref)
+        assert document is not None
+        return document
+
     async def step(self, ref: DocumentRef, step: str, **given: Any) -> dict[str, Any]:
         described = {"tenantId": ref.tenant_id, "agentId": ref.agent_id}
         subject = f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}-{ref.version}"
