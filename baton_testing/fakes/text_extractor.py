@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from baton.adapters.extraction.sitemaps import read_sitemap
 from baton.domain.document import DocumentFormat, PageError
 from baton.domain.document_types import formats_of, text_format
 from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import BlockKind, ExtractedText, Inspection, TextBlock
 from baton.domain.media_type import MediaType
+from baton.domain.source import Sitemap
 
 PAGES_AT_ONCE = 2
 UNREADABLE = "(unreadable)"
@@ -46,6 +48,9 @@ class PlainTextExtractor:
                 kind = BlockKind.HEADING if is_heading else BlockKind.PARAGRAPH
                 blocks.append(TextBlock(kind, paragraph.lstrip("# "), number, 1 if is_heading else None))
         return ExtractedText(tuple(blocks), None, len(pages), tuple(errors))
+
+    async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
+        return read_sitemap(body, limit=limit, charset=charset)
 
 
 def _pages(body: bytes) -> list[str]:

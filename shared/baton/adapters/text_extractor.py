@@ -8,9 +8,14 @@ from baton.adapters.child_processes import CHILD, INGESTION, ChildLimits, ChildP
 from baton.domain.document import DocumentFormat
 from baton.domain.extracted import ExtractedText, Inspection
 from baton.domain.metrics import Metric
+from baton.domain.source import Sitemap
 
 MAX_AT_ONCE = 4
 """Documents that are read at the same time, because each may take ``INGESTION.memory_bytes``."""
+
+
+SITEMAP_SECONDS = 30.0
+"""A tenth of them are enough for the largest sitemap that is not made to take long."""
 
 
 class ChildProcessExtractor:
@@ -33,6 +38,11 @@ class ChildProcessExtractor:
         """See ``TextExtractor``."""
         task = {"work": "extract", "format": form.value, "part": list(part), "charset": charset}
         return await self._processes.run(ExtractedText, task, body)
+
+    async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
+        """See ``TextExtractor``."""
+        task = {"work": "sitemap", "limit": limit, "charset": charset}
+        return await self._processes.run(Sitemap, task, body, seconds=SITEMAP_SECONDS)
 
 
 def _at_once() -> int:

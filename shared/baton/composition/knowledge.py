@@ -104,7 +104,7 @@ class KnowledgeUseCases:
         return SourceRefreshes(
             ports.sources,
             PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
-            PageListings(ports.web_pages, ports.source_objects, ports.source_rules),
+            PageListings(ports.web_pages, ports.source_objects, ports.source_rules, ports.extractor),
             ports.clock,
         )
 

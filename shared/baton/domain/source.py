@@ -14,6 +14,8 @@ MAX_SOURCE_PAGES = 2000
 MAX_SOURCE_ERRORS = 20
 """Errors that are kept of a refresh. Further ones are counted."""
 MAX_REFRESH_HOURS = 8760
+MAX_SITEMAP_BYTES = 10 * 1024 * 1024
+"""Bytes of a sitemap as it is served."""
 
 _SOURCES = uuid.UUID("a9b1a0a6-4b86-5d39-9b63-0a3fd0d5a3c4")
 """Name space of the ids of sources and of their documents."""
@@ -37,6 +39,18 @@ class SourceStatus(StrEnum):
     """It was read. Single pages may have failed."""
     FAILED = "failed"
     """Its list of pages could not be read. Its documents stay as they were."""
+
+
+@dataclass(slots=True)
+class Sitemap:
+    """What a sitemap or an index of sitemaps lists, in its order."""
+
+    urls: list[str] = field(default_factory=list)
+    """Pages."""
+    sitemaps: list[str] = field(default_factory=list)
+    """Further sitemaps, of an index."""
+    is_complete: bool = True
+    """Whether everything was taken: no limit has ended it."""
 
 
 @dataclass(frozen=True, slots=True)

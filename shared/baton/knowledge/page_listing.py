@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urldefrag, urlsplit
 
-from baton.domain.errors import InvalidRequest, SourceRefused
+from baton.domain.errors import DocumentUnreadable, InvalidRequest, SourceRefused
 from baton.domain.identity import Scope
 from baton.domain.media_type import MediaType
-from baton.domain.source import MAX_SOURCE_PAGES, Source, SourceKind
+from baton.domain.source import MAX_SITEMAP_BYTES, MAX_SOURCE_PAGES, Sitemap, Source, SourceKind
 from baton.domain.source_rules import SourceRules
-from baton.knowledge.sitemaps import MAX_SITEMAP_BYTES, NoSitemap, Sitemap, read_sitemap
-from baton.off_loop import off_loop
+from baton.ports.documents import TextExtractor
 from baton.ports.sources import PageUnavailable, SourceObjects, WebPages
 
 MAX_SITEMAPS = 50
@@ -40,8 +39,9 @@ class PageListing:
 class PageListings:
     """Lists the pages of sources."""
 
-    def __init__(self, web: WebPages, objects: SourceObjects, rules: SourceRules) -> None:
+    def __init__(self, web: WebPages, objects: SourceObjects, rules: SourceRules, extractor: TextExtractor) -> None:
         self._web = web
+        self._extractor = extractor
         self._objects = objects
         self._rules = rules
 
@@ -87,10 +87,9 @@ class PageListings:
             raise PageUnavailable(f"{url} answers that it is unchanged, although nobody asked.")
         try:
             charset = MediaType.parse(content.content_type).charset
-            size, limit = len(content.body), MAX_SOURCE_PAGES + 1
-            return await off_loop(size, read_sitemap, content.body, limit=limit, charset=charset)
-        except NoSitemap as error:
-            raise PageUnavailable(f"{url} cannot be read as a sitemap. {error}") from None
+            return await self._extractor.sitemap(content.body, limit=MAX_SOURCE_PAGES + 1, charset=charset)
+        except DocumentUnreadable as error:
+            raise PageUnavailable(f"{url} cannot be read as a sitemap. {error.detail}") from None
 
 
 def _of_site(sitemap: str, urls: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Protocol
 from baton.domain.document import Document, DocumentFormat, DocumentRef, IngestionStep
 from baton.domain.extracted import DocumentText, ExtractedText, Inspection
 from baton.domain.identity import Scope
+from baton.domain.source import Sitemap
 from baton.ports.files import Upload
 
 
@@ -118,7 +119,7 @@ class Ingestions(Protocol):
 
 
 class TextExtractor(Protocol):
-    """Extracts text from files, with a bound on memory and time and without harm to the caller.
+    """Extracts text and addresses from files, with a bound on memory and time and without harm to the caller.
 
     Methods raise ``DocumentUnreadable`` for a file that is at fault (encrypted, empty, without text, a bomb, with
     macros, mislabelled, too complex, too slow) and ``ExtractionUnavailable`` if nothing can be extracted at the moment.
@@ -138,6 +139,10 @@ class TextExtractor(Protocol):
 
         ``charset`` is the label of a text's encoding that its media type has.
         """
+        ...
+
+    async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
+        """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps."""
         ...
 
 

@@ -80,6 +80,21 @@ async def test_a_text_is_read_by_its_charset(form: DocumentFormat) -> None:
     assert text.blocks[0].text.endswith("Да")
 
 
+async def test_a_sitemap_is_read_in_a_process_too() -> None:
+    body = b"<urlset><url><loc>https://a.example/1</loc></url><url><loc>https://a.example/2</loc></url></urlset>"
+    found = await ChildProcessExtractor().sitemap(body, limit=1)
+    assert (found.urls, found.is_complete) == (["https://a.example/1"], False)
+
+
+async def test_a_sitemap_whose_parser_takes_the_square_of_its_length_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(text_extractor, "SITEMAP_SECONDS", 1.0)
+    with pytest.raises(DocumentUnreadable) as raised:
+        await ChildProcessExtractor().sitemap(b"<urlset><!--" + b"-x" * 10_000_000, limit=1)
+    assert raised.value.reason == "document_too_slow"
+
+
 async def test_a_refusal_keeps_its_reason() -> None:
     with pytest.raises(DocumentUnreadable) as raised:
         await ChildProcessExtractor().inspect(b"PK\x03\x04", "a.pdf", documents.PDF)
@@ -129,7 +144,7 @@ async def test_the_process_has_its_limits_and_writes_no_files(extractor_of: Extr
 import json, resource, sys
 from baton.adapters.extraction import child
 def attempt(*_):
-    kinds = (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE)
+    kinds = (getattr(resource, "RLIMIT_" + kind) for kind in ("AS", "CPU", "FSIZE", "NPROC", "CORE"))
     limits = [resource.getrlimit(kind)[0] for kind in kinds]
     try:
         with open({str(tmp_path / "written")!r}, "w") as file:

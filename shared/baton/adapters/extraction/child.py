@@ -1,8 +1,8 @@
 """The program that works on one document in a process of its own: ``python -m baton.adapters.extraction.child``.
 
-A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``inspect`` or ``extract``),
-what the work needs (``name``, ``contentType``, ``format``, ``part``, ``charset``) and the limits (``memoryBytes``,
-``cpuSeconds``, ``wallSeconds``, and the ``parent`` to end with).
+A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``inspect``, ``extract`` or
+``sitemap``), what the work needs (``name``, ``contentType``, ``format``, ``part``, ``charset``, ``limit``) and its
+bounds (``memoryBytes``, ``cpuSeconds``, ``wallSeconds``, and the ``parent`` to end with).
 
 Out comes the line ``ready`` once the limits are set, then a line with a word and a length, and so many bytes of JSON:
 ``result``, a ``refusal`` (``reason`` and ``detail``), or the name of the library that is ``missing``.
@@ -72,6 +72,10 @@ def _done(task: Mapping[str, Any], body: bytes) -> object:
             return whole_document.read(body, task["name"], DocumentFormat(task["format"]))
         case "inspect":
             return Extractor().inspect(body, task["name"], task["contentType"])
+        case "sitemap":
+            from baton.adapters.extraction import sitemaps
+
+            return sitemaps.read_sitemap(body, limit=task["limit"], charset=task["charset"])
     first, last = task["part"]
     return Extractor().extract(body, DocumentFormat(task["format"]), (first, last), task["charset"])
 

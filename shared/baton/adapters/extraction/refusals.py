@@ -77,6 +77,10 @@ def too_deep() -> DocumentUnreadable:
     )
 
 
+def no_sitemap(detail: str) -> DocumentUnreadable:
+    return DocumentUnreadable(reason="document_no_sitemap", detail=detail)
+
+
 def too_complex() -> DocumentUnreadable:
     return DocumentUnreadable(
         reason="document_too_complex",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
+from baton.adapters.extraction.refusals import no_sitemap
 from baton.domain.media_type import MediaType
+from baton.domain.source import Sitemap
 from baton.domain.text_encoding import find_encoding
 
-MAX_SITEMAP_BYTES = 10 * 1024 * 1024
-"""Bytes of a file as it is served."""
 MAX_XML_BYTES = 50 * 1024 * 1024
 """Bytes of a file when it is decompressed: the protocol's own limit."""
 MAX_DEPTH = 8
@@ -19,24 +18,8 @@ _GZIP = b"\x1f\x8b"
 _PIECE = 64 * 1024
 
 
-class NoSitemap(Exception):
-    """The file is no sitemap that can be read. The message says why."""
-
-
-@dataclass(slots=True)
-class Sitemap:
-    """What a file lists, in its order."""
-
-    urls: list[str] = field(default_factory=list)
-    """Pages."""
-    sitemaps: list[str] = field(default_factory=list)
-    """Further sitemaps, of an index."""
-    is_complete: bool = True
-    """Whether everything was taken: no limit has ended it."""
-
-
 def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
-    """Return the first ``limit`` addresses of a sitemap or of a sitemap index. Raises ``NoSitemap``.
+    """Return the first ``limit`` addresses of a sitemap or of a sitemap index. Raises ``DocumentUnreadable``.
 
     ``charset`` is that of the HTTP header. A document type is refused, and with it every entity that could expand.
     """
@@ -56,9 +39,9 @@ def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Site
                 return reading.found
         parser.Parse("", True)  # noqa: FBT003
     except expat.ExpatError as error:
-        raise NoSitemap(f"It is no well-formed XML: {error}.") from None
+        raise no_sitemap(f"It is no well-formed XML: {error}.") from None
     if not reading.is_sitemap:
-        raise NoSitemap("It is XML, but no sitemap.")
+        raise no_sitemap("It is XML, but no sitemap.")
     return reading.found
 
 
@@ -76,7 +59,7 @@ class _Reading:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._path.append(name.rpartition(" ")[2])
         if len(self._path) > MAX_DEPTH:
-            raise NoSitemap("Its elements are nested too deep.")
+            raise no_sitemap("Its elements are nested too deep.")
         if len(self._path) == 1:
             self.is_sitemap = self._path[0] in ("urlset", "sitemapindex")
         self._text, self._length = [], 0
@@ -97,7 +80,7 @@ class _Reading:
 
 
 def _refuse_doctype(*_: object) -> NoReturn:
-    raise NoSitemap("It has a document type, which sitemaps have not.")
+    raise no_sitemap("It has a document type, which sitemaps have not.")
 
 
 def _pieces(body: bytes) -> list[bytes]:
@@ -113,9 +96,9 @@ def _pieces(body: bytes) -> list[bytes]:
             rest = inflate.unconsumed_tail
             total += len(pieces[-1])
             if total > MAX_XML_BYTES:
-                raise NoSitemap(f"It has more than {MAX_XML_BYTES} bytes when it is decompressed.")
+                raise no_sitemap(f"It has more than {MAX_XML_BYTES} bytes when it is decompressed.")
     except zlib.error as error:
-        raise NoSitemap(f"It cannot be decompressed: {error}.") from None
+        raise no_sitemap(f"It cannot be decompressed: {error}.") from None
     if not inflate.eof:
-        raise NoSitemap("It is cut off.")
+        raise no_sitemap("It is cut off.")
     return pieces
