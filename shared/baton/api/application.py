@@ -43,13 +43,13 @@ from baton.api import (
 from baton.api.a2a import card_router, rest_router
 from baton.api.a2a import router as a2a_router
 from baton.api.a2a.access import A2AAccess
-from baton.api.body_limit import BodyLimit
 from baton.api.departures import Departures
 from baton.api.described import DescribedApi
 from baton.api.mcp import protected_resource
 from baton.api.mcp import router as mcp_router
 from baton.api.mcp.access import McpAccess
 from baton.api.paths import EncodedSegments
+from baton.api.request_limits import RequestLimits
 from baton.api.services import ApiServices
 from baton.api.sse import Timing
 
@@ -106,7 +106,7 @@ def create_app(
     app.state.a2a = a2a or A2AAccess()
     app.state.mcp = mcp or McpAccess(origins)
     problems.install(app)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(RequestLimits)
     app.add_middleware(EncodedSegments)
     app.add_middleware(
         CORSMiddleware,

@@ -215,7 +215,9 @@ class ImportRequest(Asked):
     session_id: str = Field(description="A UUID, or any stable id of the other system.")
     agent_id: str | None = Field(default=None, description="The main agent of the conversation.")
     title: str | None = Field(default=None, description="The conversation's title.", examples=["Moving to Bern"])
-    messages: list[ImportedMessage] = Field(description="In order, which is kept whatever their times; at most 5,000.")
+    messages: list[ImportedMessage] = Field(
+        fail_fast=True, description="In order, which is kept whatever their times; at most 5,000."
+    )
     ended_at: str | None = Field(default=None, description="The time of the last message unless given.")
     time_zone: str | None = Field(
         default=None,

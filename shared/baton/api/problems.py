@@ -151,6 +151,14 @@ def _allowed_methods(request: Request) -> list[str]:
     ]
 
 
+class Refused(HTTPException):
+    """An error raised while a body is read, where FastAPI turns all other exceptions into a 400."""
+
+    def __init__(self, error: BatonError) -> None:
+        super().__init__(error.status)
+        self.error = error
+
+
 def install(app: FastAPI) -> None:
     """Turn every failure of ``app`` into problem details."""
 
@@ -163,6 +171,8 @@ def install(app: FastAPI) -> None:
         return response(request, _from_validation(error))
 
     async def http_error(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, Refused):
+            return response(request, error.error)
         status = error.status_code if isinstance(error, HTTPException) else 500
         return response(request, _BY_STATUS.get(status, InternalError)())
 

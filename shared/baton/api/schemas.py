@@ -5,7 +5,7 @@ Shapes that events have too are declared in ``domain``: ``thread_state`` and the
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -187,7 +187,7 @@ class MessageRequest(Asked):
         default=None,
         description="A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
     )
-    message: str | list[dict[str, Any]] | None = Field(
+    message: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
         default=None, description="Text, or AG-UI content parts; left out where `branch` regenerates."
     )
     message_id: str | None = Field(

@@ -6,6 +6,15 @@ long as a megabyte of text. A parser holds the interpreter's lock until it is do
 
 from __future__ import annotations
 
+MAX_MEMBERS = 1_000
+"""Members of one object in a request. Validation reports each unknown member, and collects all reports before one is
+used. Free maps (a client's state, metadata, arguments of tools) have the same limit: longer ones are lists."""
+_COMMA, _OBJECT = b",{"
+_OPENING = b"[{"
+_NO_MARKS = bytes(set(range(256)) - set(b",[]{}"))
+_NO_OBJECT = -(2**60)
+"""A count that never becomes large: elements of a list are no members."""
+
 
 class ValueCount:
     """Counts commas and opening brackets outside strings: at least as many as there are values, less one.
@@ -20,6 +29,12 @@ class ValueCount:
 
     def add(self, piece: bytes) -> int:
         """Count a piece and return the count so far."""
+        outside = self._outside(piece)
+        self.count += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+        return self.count
+
+    def _outside(self, piece: bytes) -> bytes:
+        """Return what of the next piece is outside strings."""
         if self._is_escaped and piece:
             piece, self._is_escaped = piece[1:], False
         if b"\\" in piece:
@@ -29,13 +44,39 @@ class ValueCount:
             piece = piece.replace(b"\\\\", b"").replace(b'\\"', b"")
         parts = piece.split(b'"')
         outside = b"".join(parts[1 if self._in_string else 0 :: 2])
-        self.count += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         self._in_string ^= len(parts) % 2 == 0
-        return self.count
+        return outside
 
     def end_line(self) -> None:
         """End a line. JSON strings contain no line ends, so no string is open after it."""
         self._in_string = self._is_escaped = False
+
+
+class MemberCount(ValueCount):
+    """Counts values, and the members of the largest object. Takes up to 8 ms for 128 KB of nothing but brackets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.members = 0
+        """Of the largest object so far."""
+        self._above: list[int] = []
+        self._members = _NO_OBJECT
+
+    def add(self, piece: bytes) -> int:
+        """Count a piece and return the count of values so far."""
+        outside = self._outside(piece)
+        for mark in outside.translate(None, _NO_MARKS):
+            if mark == _COMMA:
+                self._members += 1
+            elif mark in _OPENING:
+                self._above.append(self._members)
+                self._members = 1 if mark == _OBJECT else _NO_OBJECT
+            else:
+                self.members = max(self.members, self._members)
+                self._members = self._above.pop() if self._above else _NO_OBJECT
+        self.members = max(self.members, self._members)
+        self.count += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+        return self.count
 
 
 def count_values(text: str | bytes) -> int:

@@ -19,6 +19,7 @@ from baton.domain.errors import (
 from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.interrupt import shown_interrupts
+from baton.domain.json_values import MAX_MEMBERS, MemberCount
 from baton.domain.metrics import Metric, count
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
@@ -239,9 +240,17 @@ class Actions:
 
 
 def parse_frame(frame: str) -> dict[str, Any]:
-    """Return the frame's JSON object. Raises ``MalformedJson`` and ``MessageTooLarge`` (over 28 KB)."""
-    if len(frame.encode(errors="surrogatepass")) > MAX_FRAME_BYTES:
+    """Return the frame's JSON object.
+
+    Raises ``MalformedJson``, ``MessageTooLarge`` (over 28 KB) and ``InvalidRequest`` (too many members).
+    """
+    encoded = frame.encode(errors="surrogatepass")
+    if len(encoded) > MAX_FRAME_BYTES:
         raise MessageTooLarge
+    counted = MemberCount()
+    counted.add(encoded)
+    if counted.members > MAX_MEMBERS:
+        raise InvalidRequest(f"An object in the frame has more than {MAX_MEMBERS:,} members, which no field takes.")
     try:
         fields = json.loads(frame, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.json_values import ValueCount, count_values
+from baton.domain.json_values import MemberCount, ValueCount, count_values
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('",[]{}\\:\né'), max_size=8),
@@ -39,3 +39,20 @@ def test_where_the_pieces_are_cut_makes_no_difference(value: Any, cuts: list[int
     for start, end in itertools.pairwise(places):
         count.add(text[start:end])
     assert count.count == marks(value)
+
+
+def largest(value: Any) -> int:
+    """The members of the largest object in a value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return max([len(value) if isinstance(value, dict) else 0, *map(largest, inner)])
+
+
+@given(VALUES, st.lists(st.integers(0, 200), max_size=6))
+def test_the_members_of_the_largest_object_are_counted(value: Any, cuts: list[int]) -> None:
+    text = json.dumps(value).encode()
+    count = MemberCount()
+    places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    for start, end in itertools.pairwise(places):
+        count.add(text[start:end])
+    assert count.count == marks(value)
+    assert max(count.members, 1) == max(largest(value), 1), "an empty object counts as one with a member"

@@ -42,7 +42,7 @@ from baton.api.a2a.operations import (
     current_json,
 )
 from baton.domain.content import field_path
-from baton.domain.errors import MessageTooLarge
+from baton.domain.errors import BatonError
 from baton.domain.push_config import Line
 
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
@@ -238,6 +238,6 @@ def _error(request_id: RequestId, error: A2AError, *, is_older: bool) -> dict[st
     return {"jsonrpc": "2.0", "id": request_id, "error": told}
 
 
-def too_large() -> dict[str, Any]:
+def refused(error: BatonError) -> dict[str, Any]:
     """Return the response to a body that is larger than any message."""
-    return _error(None, InvalidRequestError(MessageTooLarge.detail), is_older=True)
+    return _error(None, InvalidRequestError(error.detail), is_older=True)

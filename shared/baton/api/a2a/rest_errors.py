@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from baton.domain.errors import BatonError, InternalError, MessageTooLarge, MethodNotAllowed
+from baton.api.problems import Refused
+from baton.domain.errors import BatonError, InternalError, MethodNotAllowed
 
 DOMAIN = "baton.dev"
 """The domain of the reasons that are Baton's own codes."""
@@ -48,8 +49,7 @@ class RestRoute(APIRoute):
             except BatonError as error:
                 return response(of_baton(error))
             except HTTPException as error:
-                too_large = error.status_code == MessageTooLarge.status
-                return response(of_baton(MessageTooLarge() if too_large else InternalError()))
+                return response(of_baton(error.error if isinstance(error, Refused) else InternalError()))
 
         return answered
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
-from starlette.exceptions import HTTPException
 
 from baton.api import sse
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.authentication import bearer, caller, token_ends_at
-from baton.api.problems import request_id, responses
+from baton.api.problems import Refused, request_id, responses
 from baton.api.services import ApiServices, Services
-from baton.domain.errors import MessageTooLarge, NotFound, TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Scope
 
 if TYPE_CHECKING:
@@ -95,15 +94,13 @@ async def call_agent(request: Request, scope: A2AScope, services: Services, agen
 
 async def _answered(request: Request, scope: Scope, services: ApiServices, agent_id: str | None) -> Response:
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
-    from baton.api.a2a.dispatch import answer, too_large
+    from baton.api.a2a.dispatch import answer, refused
 
     who = await calling(request, scope, services, agent_id)
     try:
         body = await request.body()
-    except HTTPException as refusal:
-        if refusal.status_code != MessageTooLarge.status:
-            raise
-        return JSONResponse(too_large())
+    except Refused as refusal:
+        return JSONResponse(refused(refusal.error))
     answered = await answer(body, request.headers.get(VERSION_HEADER), who)
     if isinstance(answered, dict):
         return JSONResponse(answered)

@@ -1,0 +1,93 @@
+"""Requests that take long to be read are refused before they are, in the form of each protocol."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from baton.api.request_limits import MAX_HEADERS, MAX_PARAMETERS
+from baton.domain.errors import InvalidRequest
+from baton.domain.json_values import MAX_MEMBERS
+from baton.entry.actions import parse_frame
+from tests.unit.api.served import Served
+
+MANY = {f"k{number}": 0 for number in range(MAX_MEMBERS + 1)}
+ITEMS = 20_000
+MAX_ERRORS = 2 * MAX_MEMBERS
+
+
+def client() -> httpx.AsyncClient:
+    served = Served()
+    headers = {"Authorization": f"Bearer {served.harness.ada.tenant_id},ada"}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(served.app), base_url="http://baton.test", headers=headers)
+
+
+@pytest.mark.parametrize("body", [MANY, {"message": "Hello", "metadata": [[{"a": MANY}]]}, [MANY]])
+async def test_an_object_with_too_many_members_is_refused(body: Any) -> None:
+    refused = await Served().post("/messages", body)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert "more than 1,000 members" in refused.json()["detail"]
+
+
+async def test_long_lists_and_texts_are_not_counted_as_members() -> None:
+    body = {"message": '{"a": 1, ' * 2_000, "agentId": "nobody", "parts": [[0] * 2_000, {"a": list(range(2_000))}]}
+    refused = await Served().post("/messages", body)
+    assert "members" not in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/a2a", "/a2a/assistant"])
+async def test_over_a2a_the_refusal_is_an_error_of_json_rpc(path: str) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": MANY}
+    async with client() as ada:
+        answer = await ada.post(path, json=call)
+    assert answer.status_code == 200
+    assert "more than 1,000 members" in answer.json()["error"]["message"]
+
+
+def test_frames_have_the_same_limit() -> None:
+    with pytest.raises(InvalidRequest, match="more than 1,000 members"):
+        parse_frame(json.dumps(MANY))
+
+
+async def test_a_query_has_a_bounded_number_of_parameters() -> None:
+    parameters = {f"a{number}": "1" for number in range(MAX_PARAMETERS + 1)}
+    refused = await Served().get("/threads", **parameters)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert "at most 100 query parameters" in refused.json()["detail"]
+
+
+async def test_a_request_has_a_bounded_number_of_headers() -> None:
+    headers = {f"x-{number}": "1" for number in range(MAX_HEADERS + 1)}
+    async with client() as ada:
+        refused = await ada.get("/v1/threads", headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert "at most 200 headers" in refused.json()["detail"]
+
+
+def bodies() -> dict[str, tuple[Any, Any]]:
+    """The field of each route's body, and its model."""
+    found: dict[str, tuple[Any, Any]] = {}
+    routers = [each.original_router for each in Served().app.routes if hasattr(each, "original_router")]
+    for route in [route for router in routers for route in router.routes]:
+        if isinstance(route, APIRoute) and route.body_field is not None:
+            annotation = route.body_field.field_info.annotation
+            model = next((each for each in get_args(annotation) if each is not type(None)), annotation)
+            found[f"{min(route.methods)} {route.path}"] = (route.body_field, model)
+    return found
+
+
+BODIES = bodies()
+
+
+@pytest.mark.parametrize("route", BODIES)
+def test_no_body_makes_validation_collect_more_errors_than_an_object_has_members(route: str) -> None:
+    field, model = BODIES[route]
+    names = [each.alias or name for name, each in getattr(model, "model_fields", {}).items()]
+    for value in ({}, 0, "x", [0], {"a": [0]}):
+        for name in names:
+            _, errors = field.validate({name: [value] * ITEMS}, {}, loc=("body",))
+            assert len(errors or []) <= MAX_ERRORS, (name, value)
