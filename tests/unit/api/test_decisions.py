@@ -16,7 +16,7 @@ from tests.unit.api.served import Served
 from tests.unit.api.test_a2a_tasks import asked
 from tests.unit.api.test_approvals import resume
 
-MISSING = object()
+MISSING = "(no payload)"
 UNDECIDED = [
     MISSING,
     None,
