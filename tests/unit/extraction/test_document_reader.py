@@ -115,7 +115,7 @@ async def test_what_a_library_takes_beyond_its_memory_is_a_refusal(reader_of: Re
 
 async def test_without_the_libraries_a_document_is_refused(reader_of: Readers) -> None:
     reader = reader_of(
-        "import sys\nsys.modules['docx'] = None\nfrom baton.adapters.extraction import child\nchild.main()\n"
+        "import sys\nsys.modules['lxml'] = None\nfrom baton.adapters.extraction import child\nchild.main()\n"
     )
     body = documents.word(("Normal", "Hello."))
     assert await reason_of(reader, body, DocumentFormat.DOCX) == "document_unreadable"

@@ -1,105 +1,239 @@
-"""Word documents."""
+"""Word documents: what Word shows of them without the marks of changes, in the order of reading."""
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterator
 from typing import Any
 
-import docx
-from docx.oxml.ns import qn
 from lxml import etree
 
-from baton.adapters.extraction import refusals
+from baton.adapters.extraction import drawings, refusals
+from baton.adapters.extraction.office_package import OfficePackage
+from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.tables import table_text
+from baton.adapters.extraction.word_numbering import WordNumbering
+from baton.adapters.extraction.word_styles import WordStyle, WordStyles, number_of, toggle, value_of
+from baton.adapters.extraction.word_text import Note, ParagraphText, WordTextReader
+from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
-_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-"""An older form of what stands beside it."""
-_TRANSPARENT = frozenset(
-    qn(name) for name in ("w:body", "w:sdt", "w:sdtContent", "w:ins", "w:customXml", "w:smartTag", "w:moveTo")
+MAX_SPAN = 63
+"""Columns of a table (a limit of Word)."""
+_P, _TABLE, _ROW, _CELL = map(qname, ("w:p", "w:tbl", "w:tr", "w:tc"))
+_ALTERNATIVES = qname("mc:AlternateContent")
+_LEFT_OUT = frozenset(
+    map(qname, ("w:sdtPr", "w:sdtEndPr", "w:customXmlPr", "w:smartTagPr", "w:del", "w:moveFrom", "w:sectPr", "w:tblPr"))
 )
-"""Elements around paragraphs and tables."""
-_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
+_PAGE = 1
+"""The page of what cannot be read: a document has no pages before a program lays it out."""
 
 
 def extract(body: bytes) -> ExtractedText:
-    """Return paragraphs, lists and tables in their order, then the notes. Deleted text is left out."""
+    """Return paragraphs, lists and tables in their order, then the notes that they refer to."""
     try:
-        document = docx.Document(io.BytesIO(body))
-        styles = {style.style_id: str(style.name) for style in document.styles if style.name}
-        blocks = [*_blocks(document.element.body, styles), *_notes(document)]
-        title = document.core_properties.title
-    except (KeyError, ValueError, AttributeError, TypeError, etree.LxmlError):
-        # What python-docx raises for a file with missing or wrong parts.
+        document = _Document(OfficePackage.opened(body))
+        blocks = tuple(document.read())
+        errors = tuple(PageError(_PAGE, message) for message in document.problems)
+        return ExtractedText(blocks, document.package.title, page_errors=errors)
+    except (KeyError, ValueError, etree.LxmlError):
+        # Parts are missing, or are not XML.
         raise refusals.damaged() from None
-    return ExtractedText(tuple(blocks), title or None)
 
 
-def _blocks(body: Any, styles: dict[str, str]) -> Iterator[TextBlock]:
-    ahead = [body]
-    while ahead:
-        element = ahead.pop()
-        if element.tag == qn("w:p"):
-            text = _text(element).strip()
+class _Document:
+    """The stories of a document: the body and its notes."""
+
+    def __init__(self, package: OfficePackage) -> None:
+        if package.main is None:
+            raise KeyError("officeDocument")
+        self.package = package
+        self.problems: list[str] = []
+        self._styles = WordStyles(self._related("styles"))
+        self._numbering = WordNumbering(self._related("numbering"), self._styles)
+        self._reader = WordTextReader(self._styles)
+        self._part = package.main
+        self._notes: dict[Note, None] = {}
+        self._merged = ""
+        """Text of a paragraph whose end was deleted: it belongs to the next one."""
+
+    def read(self) -> Iterator[TextBlock]:
+        """Yield the blocks of the body, then those of the notes in the order of their references."""
+        body = self.package.tree(self._part).find(qname("w:body"))
+        if body is None:
+            raise KeyError("w:body")
+        yield from self._story(body)
+        stories = {kind: self._note_elements(f"{kind}s") for kind in {note.kind for note in self._notes}}
+        for note in list(self._notes):
+            element = stories[note.kind][1].get(note.note_id)
+            if element is not None:
+                self._part = stories[note.kind][0]
+                yield from self._story(element)
+
+    def _related(self, kind: str) -> Any | None:
+        name = self.package.related(self.package.main or "", kind)
+        return self.package.tree(name) if name is not None else None
+
+    def _note_elements(self, kind: str) -> tuple[str, dict[str, Any]]:
+        name = self.package.related(self.package.main or "", kind)
+        notes = self.package.tree(name) if name is not None else ()
+        return name or "", {note.get(qname("w:id"), ""): note for note in notes}
+
+    def _story(self, story: Any) -> Iterator[TextBlock]:
+        self._reader.begin(story)
+        yield from self._blocks(story)
+        if self._merged.strip():
+            yield TextBlock(BlockKind.PARAGRAPH, self._merged.strip())
+        self._merged = ""
+
+    def _blocks(self, container: Any, *, is_hidden: bool = False) -> Iterator[TextBlock]:
+        for element in _content(container):
+            if element.tag == _P:
+                yield from self._paragraph(element, is_hidden=is_hidden)
+            elif element.tag == _TABLE:
+                yield from self._table(element)
+            else:
+                self.problems.append("An embedded document cannot be read.")
+
+    def _paragraph(self, element: Any, *, is_hidden: bool) -> Iterator[TextBlock]:
+        properties = element.find(qname("w:pPr"))
+        style_id, style = self._styles.paragraph_style(properties)
+        found = self._found(element, style, is_hidden=is_hidden)
+        text = (self._merged + found.text).strip()
+        if _end_is_deleted(properties):
+            self._merged += found.text
+        else:
+            self._merged = ""
+            place = self._numbering.place(properties, style_id)
+            number = self._numbering.number(place) if place is not None and not self._is_gone(properties, text) else ""
             if text:
-                yield _paragraph(element, text, styles)
-        elif element.tag == qn("w:tbl"):
-            text = table_text(_rows(element))
-            if text:
-                yield TextBlock(BlockKind.TABLE, text)
-        elif element.tag in _TRANSPARENT:
-            ahead.extend(reversed(element))
+                yield _block(text, number, style, properties, is_item=place is not None)
+        yield from self._attached(found)
+
+    def _found(self, element: Any, style: WordStyle, *, is_hidden: bool) -> ParagraphText:
+        found = self._reader.paragraph(element, style, is_hidden_by_table=is_hidden)
+        self._notes.update(dict.fromkeys(found.notes))
+        start = " ".join(found.text.split())[:40]
+        self.problems += [f'{problem[:-1]} (at "{start}").' if start else problem for problem in found.problems]
+        return found
+
+    def _attached(self, found: ParagraphText) -> Iterator[TextBlock]:
+        """Yield the text boxes and charts of a paragraph."""
+        for box in found.boxes:
+            yield from self._blocks(box)
+        for kind, relation_id in found.charts:
+            try:
+                part = self.package.tree(self.package.relations(self._part)[relation_id].target)
+                yield from drawings.chart(part) if kind == "chart" else drawings.diagram(part)
+            except (KeyError, etree.LxmlError):
+                self.problems.append(f"A {kind} cannot be read.")
+
+    def _is_gone(self, properties: Any | None, text: str) -> bool:
+        """Return True for a paragraph that is not shown at all, and not counted: its end is hidden, too."""
+        marks = properties.find(qname("w:rPr")) if properties is not None else None
+        return not text and bool(toggle(marks, "w:vanish"))
+
+    def _table(self, table: Any) -> Iterator[TextBlock]:
+        attached: list[TextBlock] = []
+        text = table_text(self._rows(table, attached))
+        if text:
+            yield TextBlock(BlockKind.TABLE, text)
+        yield from attached
+
+    def _rows(self, table: Any, attached: list[TextBlock]) -> Iterator[list[str]]:
+        """Yield the texts of a table's cells, one for each column. What hangs on them is added to ``attached``."""
+        is_hidden = bool(self._styles.style(value_of(table.find(qname("w:tblPr")), "w:tblStyle")).is_hidden)
+        for row in _wrapped(table, _ROW):
+            properties = row.find(qname("w:trPr"))
+            if properties is not None and (
+                toggle(properties, "w:hidden") or properties.find(qname("w:del")) is not None
+            ):
+                continue
+            cells = [""] * _span(number_of(properties, "w:gridBefore"), 0)
+            for cell in _wrapped(row, _CELL):
+                cells += self._cell(cell, attached, is_hidden=is_hidden)
+            yield cells
+
+    def _cell(self, cell: Any, attached: list[TextBlock], *, is_hidden: bool) -> list[str]:
+        """Return the text of a cell, and empty ones for the other columns that it spans."""
+        properties = cell.find(qname("w:tcPr"))
+        if properties is not None and properties.find(qname("w:cellDel")) is not None:
+            return []
+        text = (
+            ""
+            if _goes_on(properties)
+            else " ".join(filter(None, self._cell_texts(cell, attached, is_hidden=is_hidden)))
+        )
+        return [text] + [""] * (_span(number_of(properties, "w:gridSpan"), 1) - 1)
+
+    def _cell_texts(self, cell: Any, attached: list[TextBlock], *, is_hidden: bool) -> Iterator[str]:
+        """Yield the texts of paragraphs and tables in a cell."""
+        for element in _content(cell):
+            if element.tag == _TABLE:
+                rows = (", ".join(filter(None, cells)) for cells in self._rows(element, attached))
+                yield "; ".join(filter(None, rows))
+            elif element.tag == _P:
+                properties = element.find(qname("w:pPr"))
+                style_id, style = self._styles.paragraph_style(properties)
+                found = self._found(element, style, is_hidden=is_hidden)
+                text = found.text.strip()
+                place = self._numbering.place(properties, style_id)
+                if place is not None and not self._is_gone(properties, text):
+                    text = f"{self._numbering.number(place)} {text}".strip()
+                yield text
+                attached += self._attached(found)
 
 
-def _paragraph(element: Any, text: str, styles: dict[str, str]) -> TextBlock:
-    style = element.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
-    name = styles.get(style.get(qn("w:val")), "") if style is not None else ""
-    if found := _HEADING.fullmatch(name):
-        return TextBlock(BlockKind.HEADING, text, level=int(found[1]))
-    if name.lower() == "title":
-        return TextBlock(BlockKind.HEADING, text, level=1)
-    outline = element.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
-    if outline is not None and outline.get(qn("w:val"), "9").isdigit() and int(outline.get(qn("w:val"), "9")) < 9:
-        return TextBlock(BlockKind.HEADING, text, level=int(outline.get(qn("w:val"))) + 1)
-    is_item = element.find(f"{qn('w:pPr')}/{qn('w:numPr')}") is not None or name.lower().startswith("list")
-    return TextBlock(BlockKind.LIST_ITEM if is_item else BlockKind.PARAGRAPH, text)
+def _block(text: str, number: str, style: WordStyle, properties: Any | None, *, is_item: bool) -> TextBlock:
+    numbered = f"{number} {text}" if number else text
+    level = style.heading_level
+    direct = number_of(properties, "w:outlineLvl")
+    if level is None and direct is not None and direct < 9:
+        level = direct + 1
+    if level is not None:
+        return TextBlock(BlockKind.HEADING, numbered, level=level)
+    if number:
+        # A list item whose mark is part of its text needs no other one.
+        return TextBlock(BlockKind.LIST_ITEM, numbered, source=numbered)
+    is_list = is_item or (style.name.lower().startswith("list") and not _is_taken_out(properties))
+    return TextBlock(BlockKind.LIST_ITEM if is_list else BlockKind.PARAGRAPH, text)
 
 
-def _rows(table: Any) -> Iterator[list[str]]:
-    for row in table.iter(qn("w:tr")):
-        if next(row.iterancestors(qn("w:tbl"))) is table:
-            yield [
-                _text(cell, between=" ") for cell in row.iter(qn("w:tc")) if next(cell.iterancestors(qn("w:tr"))) is row
-            ]
+def _is_taken_out(properties: Any | None) -> bool:
+    """Return True for a paragraph that is in no list although its style is."""
+    numbers = properties.find(qname("w:numPr")) if properties is not None else None
+    return value_of(numbers, "w:numId") == "0"
 
 
-def _text(element: Any, between: str = "\n") -> str:
-    """Return the text of an element: of its runs, with tabs and breaks, and of paragraphs in boxes."""
-    parts: list[str] = []
-    ahead = [element]
-    while ahead:
-        each = ahead.pop()
-        if each.tag == qn("w:t"):
-            parts.append(each.text or "")
-        elif each.tag == qn("w:tab"):
-            parts.append("\t")
-        elif each.tag in (qn("w:br"), qn("w:cr")):
-            parts.append("\n")
-        elif each.tag == qn("w:noBreakHyphen"):
-            parts.append("\u2011")
-        elif each.tag not in (_FALLBACK, qn("w:pPr"), qn("w:rPr")):
-            if each.tag == qn("w:p") and parts:
-                parts.append(between)
-            ahead.extend(reversed(each))
-    return "".join(parts)
+def _end_is_deleted(properties: Any | None) -> bool:
+    marks = properties.find(qname("w:rPr")) if properties is not None else None
+    return marks is not None and any(marks.find(qname(name)) is not None for name in ("w:del", "w:moveFrom"))
 
 
-def _notes(document: Any) -> Iterator[TextBlock]:
-    for relation in document.part.rels.values():
-        if not relation.is_external and relation.reltype.endswith(("/footnotes", "/endnotes")):
-            for paragraph in etree.fromstring(relation.target_part.blob, _PARSER).iter(qn("w:p")):
-                if text := _text(paragraph).strip():
-                    yield TextBlock(BlockKind.PARAGRAPH, text)
+def _content(container: Any) -> Iterator[Any]:
+    """Yield the paragraphs, tables and embedded documents in a container, also those in elements around them."""
+    for child in container:
+        if child.tag in (_P, _TABLE, qname("w:altChunk"), qname("w:subDoc")):
+            yield child
+        elif child.tag == _ALTERNATIVES:
+            yield from next(filter(None, (list(_content(form)) for form in child)), [])
+        elif child.tag not in _LEFT_OUT:
+            yield from _content(child)
+
+
+def _wrapped(container: Any, name: str) -> Iterator[Any]:
+    """Yield the rows of a table or the cells of a row, also those in elements around them."""
+    for child in container:
+        if child.tag == name:
+            yield child
+        elif child.tag not in _LEFT_OUT:
+            yield from _wrapped(child, name)
+
+
+def _goes_on(properties: Any | None) -> bool:
+    """Return True for a cell that is merged into the one above it or before it."""
+    merges = (properties.find(qname(name)) for name in ("w:vMerge", "w:hMerge")) if properties is not None else ()
+    return any(merge is not None and merge.get(qname("w:val"), "continue") == "continue" for merge in merges)
+
+
+def _span(columns: int | None, default: int) -> int:
+    return min(default if columns is None else columns, MAX_SPAN)

@@ -1,0 +1,100 @@
+"""Fonts whose characters are pictures: their codes as Unicode.
+
+Boxes of all kinds are ``☐``, ``☑`` and ``☒``, so that what is ticked differs from what is not in all fonts alike. The
+other characters are those that the Unicode Standard gives for Wingdings (version 7) and Symbol.
+"""
+
+from __future__ import annotations
+
+MARKS = frozenset("☐☑☒✓✗")
+"""Characters that say something in place of a bullet."""
+_UNKNOWN = "\ufffd"
+_PRIVATE = range(0xF000, 0xF100)
+"""Characters by which Office stands for the codes of such fonts."""
+
+_SYMBOL = dict(
+    zip(
+        (*range(0x20, 0x7F), *range(0xA0, 0xFF)),
+        " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"  # noqa: RUF001
+        "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊⟨®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\ufffd⟩∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭",  # noqa: RUF001
+        strict=True,
+    )
+)
+_WINGDINGS = dict(
+    zip(
+        range(0x20, 0x100),
+        " 🖉✂✁👓🕭🕮🕯🕿✆🖂🖃📪📫📬📭🗀🗁🗎🗏🗐🗄⌛🖮🖰🖲🖳🖴🖫🖬✇✍🖎✌👌👍👎☜☞☝☟🖐☺😐☹💣☠🏳🏱✈☼💧❄🕆✞🕈✠✡☪☯ॐ☸"
+        "♈♉♊♋♌♍♎♏♐♑♒♓🙰🙵●🔾■☐☐☐☐⬧⧫◆❖⬥☒⮹⌘🏵🏶🙶🙷\ufffd⓪①②③④⑤⑥⑦⑧⑨⑩⓿❶❷❸❹❺❻❼❽❾❿🙢🙠🙡🙣🙞🙜🙝🙟·•⬝○◉◎🞊🞋🔿▪☐"
+        "🟂🟆★🟋🟏🟓🟑⯐⌖⯎⯏⯑✪✰🕐🕑🕒🕓🕔🕕🕖🕗🕘🕙🕚🕛⮰⮱⮲⮳⮴⮵⮶⮷🙪🙫🙕🙔🙗🙖🙐🙑🙒🙓⌫⌦⮘⮚⮙⮛⮈⮊⮉⮋←→↑↓↖↗↙↘←→↑↓↖↗↙↘"
+        "⇦⇨⇧⇩⬄⇳⬀⬁⬃⬂▭▫✗✓☒☑\ufffd",
+        strict=True,
+    )
+)
+_WINGDINGS_2 = {
+    **dict(zip(range(0x4F, 0x59), "✗✓☒☑☒☒⊗⊗⃠⦸", strict=True)),
+    **dict(zip(range(0x69, 0x7F), "⓪①②③④⑤⑥⑦⑧⑨⑩⓿❶❷❸❹❺❻❼❽❾❿", strict=True)),
+    **dict(zip(range(0x95, 0x9F), "·•●●●○○○◉◉", strict=True)),
+    **dict(zip(range(0x9F, 0xA7), "•▪▪■☐☐☐☐", strict=True)),
+    0x20: " ",
+}
+_WINGDINGS_3 = dict(zip(range(0x21, 0x29), "←→↑↓↖↗↙↘", strict=True)) | {
+    0x20: " ",
+    0x70: "▲",
+    0x71: "▼",
+    0x74: "◀",
+    0x75: "▶",
+    0x7D: "▶",
+}
+_WEBDINGS = {
+    0x20: " ",
+    0x33: "◀",
+    0x34: "▶",
+    0x35: "▲",
+    0x36: "▼",
+    0x61: "✓",
+    0x63: "☐",
+    0x67: "■",
+    0x69: "ℹ",  # noqa: RUF001
+    0x6E: "●",
+    0x72: "✗",
+}
+_FONTS = {
+    "symbol": _SYMBOL,
+    "wingdings": _WINGDINGS,
+    "wingdings 2": _WINGDINGS_2,
+    "wingdings 3": _WINGDINGS_3,
+    "webdings": _WEBDINGS,
+}
+
+
+def is_symbol_font(font: str | None) -> bool:
+    """Return True if the characters of a font are pictures."""
+    return (font or "").strip().lower() in _FONTS
+
+
+def symbols(text: str, font: str | None) -> str:
+    """Return what a text in a font shows. Text in other fonts is returned as it is, apart from private characters."""
+    table = _FONTS.get((font or "").strip().lower())
+    if table is None:
+        if not any(ord(each) in _PRIVATE for each in text):
+            return text
+        return "".join(_SYMBOL.get(ord(each) & 0xFF, _UNKNOWN) if ord(each) in _PRIVATE else each for each in text)
+    return "".join(table.get(_code(each), _UNKNOWN) for each in text)
+
+
+def symbol(code: str, font: str | None) -> str:
+    """Return the character of a hexadecimal code in a font; empty if it is no code."""
+    try:
+        return symbols(chr(int(code, 16)), font)
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _code(character: str) -> int:
+    number = ord(character)
+    if number in _PRIVATE:
+        return number & 0xFF
+    if number < 0x100:
+        return number
+    # Office stores some codes as the characters that Windows has for them.
+    return character.encode("cp1252", "replace")[0]
