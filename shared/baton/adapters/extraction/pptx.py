@@ -1,83 +1,179 @@
-"""Presentations."""
+"""Presentations: what a show of the slides presents, and the speaker's notes."""
 
 from __future__ import annotations
 
-import io
+import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
-import pptx
 from lxml import etree
-from pptx.exc import PackageNotFoundError, PythonPptxError
 
-from baton.adapters.extraction import refusals
+from baton.adapters.extraction import drawings, refusals
+from baton.adapters.extraction.office_package import OfficePackage
+from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.tables import table_text
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
-_PROBLEMS = (PythonPptxError, KeyError, ValueError, AttributeError, TypeError, IndexError, etree.LxmlError)
-"""What python-pptx raises for a file with missing or wrong parts."""
+_PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
+"""Raised for parts that are missing or damaged."""
+_BODY = qname("p:txBody")
+_PLACEHOLDER = f"{qname('p:nvPr')}/{qname('p:ph')}"
+_OFF = ("0", "false", "off")
+_ON = ("1", "true", "on")
 
 
 def pages(body: bytes) -> int:
-    """Return the number of slides."""
-    return len(_opened(body).slides)
+    """Return the number of slides, also of hidden ones."""
+    return len(_Presentation(body).slides)
 
 
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
-    """Return the text of slides: titles, text in shapes, tables, then the speaker's notes."""
-    presentation = _opened(body)
-    slides = list(presentation.slides)
+    """Return the text of slides: titles, text in shapes, tables, charts, then the speaker's notes.
+
+    Hidden slides and shapes are left out: a show does not present them.
+    """
+    presentation = _Presentation(body)
     blocks: list[TextBlock] = []
     errors: list[PageError] = []
-    for number, slide in enumerate(slides[first - 1 : last], first):
+    for number, name in enumerate(presentation.slides[first - 1 : last], first):
         try:
-            blocks += _slide(slide, number)
+            slide = _Slide(presentation.package, name, number)
+            blocks += slide.read()
+            errors += [PageError(number, problem) for problem in slide.problems]
         except _PROBLEMS:
             errors.append(PageError(number, "The slide is damaged."))
-    return ExtractedText(tuple(blocks), presentation.core_properties.title or None, len(slides), tuple(errors))
+    title = presentation.package.title
+    return ExtractedText(tuple(blocks), title, len(presentation.slides), tuple(errors))
 
 
-def _opened(body: bytes) -> Any:
-    try:
-        return pptx.Presentation(io.BytesIO(body))
-    except (*_PROBLEMS, PackageNotFoundError):
-        raise refusals.damaged() from None
+class _Presentation:
+    """A file, and the names of its slides in their order; those that are missing are empty."""
+
+    def __init__(self, body: bytes) -> None:
+        try:
+            self.package = OfficePackage.opened(body)
+            main = self.package.main or ""
+            relations = self.package.relations(main)
+            ids = self.package.tree(main).iterfind(f"{qname('p:sldIdLst')}/{qname('p:sldId')}")
+            found = (relations.get(each.get(qname("r:id"), "")) for each in ids)
+            self.slides = [each.target if each is not None else "" for each in found]
+        except _PROBLEMS:
+            raise refusals.damaged() from None
 
 
-def _slide(slide: Any, number: int) -> list[TextBlock]:
-    title = slide.shapes.title
-    blocks = []
-    if title is not None and title.text_frame.text.strip():
-        blocks.append(TextBlock(BlockKind.HEADING, title.text_frame.text.strip().replace("\v", "\n"), number, 1))
-    for shape in _shapes(slide.shapes):
-        if title is not None and shape.shape_id == title.shape_id:
+class _Slide:
+    """One slide and its notes."""
+
+    def __init__(self, package: OfficePackage, name: str, number: int) -> None:
+        self._package = package
+        self._name = name
+        self._number = number
+        self._title: Any | None = None
+        self.problems: list[str] = []
+
+    def read(self) -> list[TextBlock]:
+        """Return the blocks of the slide: its title first, then shapes in their order."""
+        root = self._package.tree(self._name)
+        if root.get("show", "1") in _OFF:
+            return []
+        shapes = list(_shapes(_tree(root)))
+        self._title = next((shape for shape in shapes if _is_title(shape)), None)
+        blocks = []
+        if self._title is not None and (text := "\n".join(_texts(self._title))):
+            blocks.append(TextBlock(BlockKind.HEADING, text, self._number, 1))
+        for shape in shapes:
+            if shape is not self._title:
+                blocks += self._shape(shape)
+        return blocks + list(self._notes())
+
+    def _shape(self, shape: Any) -> Iterator[TextBlock]:
+        yield from self._paragraphs(shape)
+        for table in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}/{qname('a:tbl')}"):
+            if text := table_text(map(_cells, table.iterfind(qname("a:tr")))):
+                yield TextBlock(BlockKind.TABLE, text, self._number)
+        for data in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}"):
+            yield from self._graphic(data)
+
+    def _graphic(self, data: Any) -> Iterator[TextBlock]:
+        """Yield the blocks of a chart or a diagram. An embedded object of another program only shows a picture."""
+        for kind, name, attribute in (("chart", "c:chart", "r:id"), ("diagram", "dgm:relIds", "r:dm")):
+            for each in data.iterfind(qname(name)):
+                try:
+                    part = self._package.relations(self._name)[each.get(qname(attribute), "")].target
+                    root = self._package.tree(part)
+                except (KeyError, etree.LxmlError):
+                    self.problems.append(f"A {kind} cannot be read.")
+                    continue
+                for block in drawings.chart(root) if kind == "chart" else drawings.diagram(root):
+                    yield TextBlock(block.kind, block.text, self._number)
+        embedded = next(data.iter(qname("p:oleObj")), None)
+        if embedded is not None:
+            name = embedded.get("progId", "")[:60] or "of an unknown program"
+            self.problems.append(f"An embedded object ({name}) cannot be read.")
+
+    def _notes(self) -> Iterator[TextBlock]:
+        name = self._package.related(self._name, "notesSlide")
+        if name is None:
+            return
+        shapes = _shapes(_tree(self._package.tree(name)))
+        notes = next((shape for shape in shapes if _placeholder(shape).get("type") == "body"), None)
+        if notes is not None:
+            yield from self._paragraphs(notes)
+
+    def _paragraphs(self, shape: Any) -> Iterator[TextBlock]:
+        texts = _texts(shape)
+        kind = BlockKind.LIST_ITEM if len(texts) > 1 else BlockKind.PARAGRAPH
+        for text in texts:
+            yield TextBlock(kind, text, self._number)
+
+
+def _tree(root: Any) -> Any:
+    found = root.find(f"{qname('p:cSld')}/{qname('p:spTree')}")
+    if found is None:
+        raise KeyError("p:spTree")
+    return found
+
+
+def _shapes(container: Any) -> Iterator[Any]:
+    """Yield the visible shapes in their order, those of groups too. Of several forms of one, the first is taken."""
+    for child in container:
+        if child.tag == qname("mc:AlternateContent"):
+            yield from next(filter(None, (list(_shapes(form)) for form in child)), [])
+        elif _is_hidden(child):
             continue
-        if shape.has_text_frame:
-            blocks += _paragraphs(shape.text_frame, number)
-        elif shape.has_table:
-            text = table_text([cell.text for cell in row.cells] for row in shape.table.rows)
-            if text:
-                blocks.append(TextBlock(BlockKind.TABLE, text, number))
-    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-        blocks += _paragraphs(slide.notes_slide.notes_text_frame, number)
-    return blocks
+        elif child.tag == qname("p:grpSp"):
+            yield from _shapes(child)
+        elif child.tag in (qname("p:sp"), qname("p:graphicFrame"), qname("p:cxnSp")):
+            yield child
 
 
-def _shapes(shapes: Any) -> Iterator[Any]:
-    """Yield shapes in their order, those of groups too."""
-    ahead = list(reversed(list(shapes)))
-    while ahead:
-        shape = ahead.pop()
-        if hasattr(shape, "shapes"):
-            ahead.extend(reversed(list(shape.shapes)))
-        else:
-            yield shape
+def _is_hidden(shape: Any) -> bool:
+    properties = shape[0].find(qname("p:cNvPr")) if len(shape) else None
+    return properties is not None and properties.get("hidden", "0") in _ON
 
 
-def _paragraphs(frame: Any, number: int) -> Iterator[TextBlock]:
-    texts = [paragraph.text.strip().replace("\v", "\n") for paragraph in frame.paragraphs]
-    texts = [text for text in texts if text]
-    kind = BlockKind.LIST_ITEM if len(texts) > 1 else BlockKind.PARAGRAPH
-    for text in texts:
-        yield TextBlock(kind, text, number)
+def _placeholder(shape: Any) -> Any:
+    found = shape[0].find(_PLACEHOLDER) if len(shape) else None
+    return found if found is not None else {}
+
+
+def _is_title(shape: Any) -> bool:
+    place = _placeholder(shape)
+    return place != {} and (place.get("type") in ("title", "ctrTitle") or place.get("idx", "0") == "0")
+
+
+def _texts(shape: Any) -> list[str]:
+    body = shape.find(_BODY)
+    return list(drawings.paragraphs(body)) if body is not None else []
+
+
+def _cells(row: Any) -> list[str]:
+    """Return the texts of a row. A cell that others are merged into stands for them."""
+    return [
+        ""
+        if cell.get("hMerge", "0") in _ON or cell.get("vMerge", "0") in _ON
+        else " ".join(text for body in cell.iterfind(qname("a:txBody")) for text in drawings.paragraphs(body))
+        for cell in row.iterfind(qname("a:tc"))
+    ]
