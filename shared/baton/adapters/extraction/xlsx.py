@@ -2,84 +2,77 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta
-from typing import Any
-
-from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
 from baton.adapters.extraction import refusals
-from baton.adapters.extraction.tables import row_text
+from baton.adapters.extraction.sheet_rows import Row, SheetRows, TextRoom
+from baton.adapters.extraction.tables import BETWEEN, row_text
+from baton.adapters.extraction.workbook import PROBLEMS, Workbook
 from baton.domain.document import PageError
+from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
 
 def pages(body: bytes) -> int:
     """Return the number of visible sheets."""
-    return len(_sheets(_opened(body)))
+    return len(Workbook(body).sheets)
 
 
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
-    """Return the tables of sheets, below their names. Values are those that were last calculated."""
-    workbook = _opened(body)
-    names = _sheets(workbook)
+    """Return the tables of sheets, below their names: values as they are shown, formulas without stored results.
+
+    Hidden rows and columns are left out.
+    """
+    workbook = Workbook(body)
     blocks: list[TextBlock] = []
     errors: list[PageError] = []
-    for number, name in enumerate(names[first - 1 : last], first):
+    room = TextRoom()
+    for number, sheet in enumerate(workbook.sheets[first - 1 : last], first):
         try:
-            tables = list(_tables(workbook.get_sheet_by_name(name).iter_rows()))
-        except CalamineError:
+            rows = SheetRows(workbook.shared_texts, workbook.formats, room, is_stale=workbook.is_stale)
+            with workbook.open(sheet) as content:
+                tables = list(_tables(rows.read(content), room))
+        except PROBLEMS:
+            errors.append(PageError(number, "The sheet is damaged."))
+            continue
+        except DocumentUnreadable as problem:
+            if problem.reason != refusals.damaged().reason:
+                raise
             errors.append(PageError(number, "The sheet is damaged."))
             continue
         if tables:
-            blocks.append(TextBlock(BlockKind.HEADING, name, number, 1))
+            blocks.append(TextBlock(BlockKind.HEADING, sheet.name, number, 1))
             blocks += [TextBlock(BlockKind.TABLE, table, number) for table in tables]
-    return ExtractedText(tuple(blocks), None, len(names), tuple(errors))
+        if rows.missing:
+            errors.append(PageError(number, _missing(rows)))
+    return ExtractedText(tuple(blocks), None, len(workbook.sheets), tuple(errors))
 
 
-def _opened(body: bytes) -> Any:
-    try:
-        return CalamineWorkbook.from_filelike(io.BytesIO(body))
-    except PasswordError:
-        raise refusals.encrypted() from None
-    except CalamineError:
-        raise refusals.damaged() from None
+def _missing(rows: SheetRows) -> str:
+    cells = ", ".join(rows.missing) + (" and others" if rows.missing_count > len(rows.missing) else "")
+    return f"The file has no values for cells with {cells}. Calculate and save the workbook in Excel again."
 
 
-def _sheets(workbook: Any) -> list[str]:
-    return [
-        sheet.name
-        for sheet in workbook.sheets_metadata
-        if sheet.typ == SheetTypeEnum.WorkSheet and sheet.visible == SheetVisibleEnum.Visible
-    ]
-
-
-def _tables(rows: Iterator[list[Any]]) -> Iterator[str]:
+def _tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
+    """Yield the tables that empty rows part, each from its first column that is not empty."""
     lines: list[str] = []
+    margin = before = 0
     for row in rows:
-        line = row_text([_text(value) for value in row])
-        if line:
-            lines.append(line)
-        elif lines:
-            yield "\n".join(lines)
+        cells = [row.cells.get(place, "") for place in range(max(row.cells) + 1)]
+        line = row_text(cells)
+        if not line:
+            continue
+        if lines and row.number > before + 1:
+            yield _table(lines, margin)
             lines = []
+        room.take(line)
+        empty = next(place for place, cell in enumerate(cells) if cell.strip())
+        margin = min(margin, empty) if lines else empty
+        lines.append(line)
+        before = row.number
     if lines:
-        yield "\n".join(lines)
+        yield _table(lines, margin)
 
 
-def _text(value: Any) -> str:
-    match value:
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case float() if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        case datetime() if value.time() == time():
-            return value.date().isoformat()
-        case datetime():
-            return value.isoformat(" ")
-        case date() | time():
-            return value.isoformat()
-        case timedelta() | float() | int() | str():
-            return str(value)
-    return ""
+def _table(lines: list[str], margin: int) -> str:
+    return "\n".join(line[margin * len(BETWEEN) :] for line in lines)
