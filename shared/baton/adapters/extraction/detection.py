@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from baton.adapters.extraction import office_archive, plain_text, refusals
+from baton.adapters.extraction import plain_text, refusals
 from baton.domain.document import DocumentFormat
 from baton.domain.document_types import TEXTS, formats_of, is_page, text_format
 from baton.domain.media_type import MediaType
@@ -50,6 +50,8 @@ def _binary_format(body: bytes) -> DocumentFormat | str | None:
             raise refusals.encrypted()
         return "an older Office file"
     if body.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        from baton.adapters.extraction import office_archive
+
         return office_archive.format_of(body)
     if body.startswith(_IMAGES):
         return "binary"

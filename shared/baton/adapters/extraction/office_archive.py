@@ -1,6 +1,7 @@
-"""Office files as archives: what is checked before a library opens one.
+"""Office files as archives: what is checked before one is read.
 
-Nothing outside a file is ever read: the libraries follow no external relation, and resolve no entity.
+A file has a format only if its package says so and its main part is what that format has: other readers, which look at
+names, take other files for the same. Nothing outside a file is ever read, and no entity is resolved.
 """
 
 from __future__ import annotations
@@ -9,31 +10,61 @@ import io
 import re
 import zipfile
 import zlib
+from collections.abc import Sequence
+
+from lxml import etree
 
 from baton.adapters.extraction import refusals
-from baton.adapters.extraction.sheet_bounds import check_sheets
+from baton.adapters.extraction.office_package import TYPES, OfficePackage, is_xml, part_name
+from baton.adapters.extraction.office_xml import XmlRoom, qname
 from baton.domain.document import DocumentFormat
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 256 * 1024 * 1024
-"""Bytes of all entries. Libraries keep them in memory."""
-MAX_XML = 48 * 1024 * 1024
-"""Bytes of an entry that is parsed into a tree, which takes some ten times as much memory."""
+"""Bytes of all entries."""
+MAX_XML = 32 * 1024 * 1024
+"""Bytes of all entries that are parsed into trees, which take some ten times as much memory."""
+MAX_RATIO = 500
+"""Times that an entry may be larger than it is packed, if it is larger than ``_RATIO_FROM``."""
+_RATIO_FROM = 16 * 1024 * 1024
+_LOCAL_HEADER = 30
+"""Bytes of the header of an entry, without its name (APPNOTE 4.3.7)."""
+_ENTRY = b"PK\x01\x02"
 _PIECE = 1024 * 1024
-_MAIN_PARTS = {
-    "word/document.xml": DocumentFormat.DOCX,
-    "ppt/presentation.xml": DocumentFormat.PPTX,
-    "xl/workbook.xml": DocumentFormat.XLSX,
+_OFFICE_TYPE = "application/vnd.openxmlformats-officedocument."
+_MAIN_TYPES = {
+    f"{_OFFICE_TYPE}wordprocessingml.document.main+xml": DocumentFormat.DOCX,
+    f"{_OFFICE_TYPE}wordprocessingml.template.main+xml": DocumentFormat.DOCX,
+    f"{_OFFICE_TYPE}presentationml.presentation.main+xml": DocumentFormat.PPTX,
+    f"{_OFFICE_TYPE}presentationml.template.main+xml": DocumentFormat.PPTX,
+    f"{_OFFICE_TYPE}presentationml.slideshow.main+xml": DocumentFormat.PPTX,
+    f"{_OFFICE_TYPE}spreadsheetml.sheet.main+xml": DocumentFormat.XLSX,
+    f"{_OFFICE_TYPE}spreadsheetml.template.main+xml": DocumentFormat.XLSX,
 }
+_ROOTS = {
+    DocumentFormat.DOCX: qname("w:document"),
+    DocumentFormat.PPTX: qname("p:presentation"),
+    DocumentFormat.XLSX: qname("s:workbook"),
+}
+_OPEN_DOCUMENT = {
+    "text": ("an OpenDocument text (ODT)", "DOCX"),
+    "presentation": ("an OpenDocument presentation (ODP)", "PPTX"),
+    "spreadsheet": ("an OpenDocument spreadsheet (ODS)", "XLSX"),
+}
+_IS_OPEN_DOCUMENT = ("an OpenDocument file (ODT, ODS or ODP)", "DOCX, XLSX or PPTX")
 _DTD = re.compile(rb"<!(DOCTYPE|ENTITY)|<\0!\0[DE]\0|\0<\0!\0[DE]", re.IGNORECASE)
 
 
 def format_of(body: bytes) -> DocumentFormat | str:
     """Return the format of an archive after checking it. Raises ``DocumentUnreadable`` for what must not be opened."""
+    if body.count(_ENTRY) > MAX_ENTRIES:  # listing them takes memory
+        raise refusals.bomb()
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             return _checked(archive)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError):
+        raise refusals.damaged() from None
+    except etree.LxmlError:
         raise refusals.damaged() from None
     except RuntimeError:  # a password is needed
         raise refusals.encrypted() from None
@@ -41,37 +72,100 @@ def format_of(body: bytes) -> DocumentFormat | str:
 
 def _checked(archive: zipfile.ZipFile) -> DocumentFormat | str:
     entries = archive.infolist()
-    names = {entry.filename.lower() for entry in entries}
+    names = {part_name(entry.filename) for entry in entries}
     if any(entry.flag_bits & 1 for entry in entries):
         raise refusals.encrypted()
-    if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > MAX_UNPACKED:
-        raise refusals.bomb()
-    form = next((form for part, form in _MAIN_PARTS.items() if part in names), None)
-    if form is None or "[content_types].xml" not in names:
+    _check_sizes(entries)
+    _refuse_other_formats(archive, names)
+    if TYPES not in names or "_rels/.rels" not in names:
         return "an archive"
     if len(names) != len(entries):  # readers differ in which of two entries they take
         raise refusals.damaged()
+    _check_places(archive, entries)
     if any(name.rpartition("/")[2] in ("vbaproject.bin", "vbadata.xml") for name in names):
         raise refusals.with_macros()
     for entry in entries:
-        if entry.filename.lower().endswith((".xml", ".rels")):
-            _check_xml(archive, entry, form)
-    if form is DocumentFormat.XLSX:
-        check_sheets(archive)
-    return form
+        if is_xml(entry.filename):
+            _scan_xml(archive, entry)
+    return _format(OfficePackage(archive), entries)
 
 
-def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, form: DocumentFormat) -> None:
-    """Read an entry in pieces, which fails if it is larger than it says, or another one than its checksum says."""
-    is_table = form is DocumentFormat.XLSX and entry.filename.lower().startswith("xl/")
-    if entry.file_size > (MAX_UNPACKED if is_table else MAX_XML):
+def _check_sizes(entries: Sequence[zipfile.ZipInfo]) -> None:
+    if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > MAX_UNPACKED:
         raise refusals.bomb()
+    for entry in entries:
+        if entry.file_size > _RATIO_FROM and entry.file_size > MAX_RATIO * entry.compress_size:
+            raise refusals.bomb()
+
+
+def _check_places(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Refuse entries that share bytes: much is unpacked from little then. Other methods of packing take more memory."""
+    end = 0
+    for entry in sorted(entries, key=lambda entry: entry.header_offset):
+        if entry.header_offset < end or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise refusals.damaged()
+        end = entry.header_offset + _LOCAL_HEADER + entry.compress_size
+    if end > archive.start_dir:
+        raise refusals.damaged()
+
+
+def _refuse_other_formats(archive: zipfile.ZipFile, names: set[str]) -> None:
+    """Refuse what other programs write, by its name. Libraries that detect formats would read it all the same."""
+    if "mimetype" in names or "content.xml" in names:
+        entry = next((entry for entry in archive.infolist() if part_name(entry.filename) == "mimetype"), None)
+        with archive.open(entry) if entry else io.BytesIO() as content:
+            declared = content.read(100).decode("ascii", "replace").strip()
+        if declared == "application/epub+zip":
+            raise refusals.other_format("an e-book (EPUB)", "PDF")
+        kind = declared.removeprefix("application/vnd.oasis.opendocument.").removesuffix("-template")
+        raise refusals.other_format(*_OPEN_DOCUMENT.get(kind, _IS_OPEN_DOCUMENT))
+    if "xl/workbook.bin" in names:
+        raise refusals.other_format("a binary workbook (XLSB)", "XLSX")
+    if "index/document.iwa" in names:
+        raise refusals.other_format("a file of Apple's iWork", "DOCX, XLSX or PPTX")
+
+
+def _scan_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    """Read an entry in pieces, which fails if it is larger than it says, or another one than its checksum says."""
     before = b""
     with archive.open(entry) as content:
         while piece := content.read(_PIECE):
             text = before + piece
             if _DTD.search(text):
                 raise refusals.unsafe()
-            if b"macroEnabled" in text and entry.filename.lower() == "[content_types].xml":
+            if b"macroEnabled" in text and part_name(entry.filename) == TYPES:
                 raise refusals.with_macros()
             before = piece[-64:]
+
+
+def _format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> DocumentFormat | str:
+    sizes = {part_name(entry.filename): entry.file_size for entry in entries}
+    counted: dict[str, str] = {}
+    room = XmlRoom()
+
+    def count(*names: str) -> None:
+        """Count entries of XML that become trees, each once."""
+        for name in set(names) & sizes.keys() - counted.keys():
+            counted[name] = ""
+            if sum(sizes[each] for each in counted) > MAX_XML:
+                raise refusals.bomb()
+            with package.open(name) as content:
+                counted[name] = room.add(content)
+
+    count(TYPES, "_rels/.rels")
+    main = package.main
+    if main is None:
+        return "an archive"
+    form = _MAIN_TYPES.get(package.content_type(main))
+    if form is None:
+        return "an Office file of another kind"
+    if form is DocumentFormat.XLSX:
+        # Sheets and the texts that cells share are not parsed into trees.
+        folder, _, last = main.rpartition("/")
+        count(main, f"{folder}/_rels/{last}.rels".lstrip("/"), "docprops/core.xml")
+        count(package.related(main, "styles") or main)
+    else:
+        count(*filter(is_xml, sizes))
+    if counted.get(main) != _ROOTS[form]:
+        raise refusals.damaged()
+    return form

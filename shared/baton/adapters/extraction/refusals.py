@@ -37,6 +37,13 @@ def mislabelled(announced: str, found: str) -> DocumentUnreadable:
     )
 
 
+def other_format(name: str, save_as: str) -> DocumentUnreadable:
+    return DocumentUnreadable(
+        reason="document_mislabelled",
+        detail=f"The file is {name}, which is not read. Save it as {save_as} and upload that.",
+    )
+
+
 def unsupported(content_type: str) -> DocumentUnreadable:
     return DocumentUnreadable(
         reason="document_unsupported",
