@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baton.adapters.extraction import shared_texts
 from baton.adapters.extraction.extractor import Extractor
 from baton.adapters.extraction.number_formats import NumberFormat, plain_number
-from baton.adapters.extraction.shared_formulas import moved_formula
+from baton.adapters.extraction.shared_formulas import MovableFormula
+from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import ExtractedText
 from tests import documents
 from tests.examples import examples
@@ -240,7 +242,7 @@ def test_a_shared_formula_moves_with_its_cells() -> None:
     ],
 )
 def test_only_relative_references_move(written: str, expected: str) -> None:
-    assert moved_formula(written, rows=3, columns=1) == expected
+    assert MovableFormula(written).moved(rows=3, columns=1) == expected
 
 
 def test_an_array_without_results_is_its_formula_in_all_its_cells() -> None:
@@ -321,3 +323,12 @@ def test_a_damaged_sheet_is_named_and_the_others_are_read() -> None:
     assert [block.text for block in found.blocks] == ["B", "b"]
     del parts["xl/worksheets/broken.xml"]
     assert [error.page for error in read(archive(parts)).page_errors] == [1]
+
+
+def test_the_texts_that_cells_share_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, shared in (("MAX_SHARED", "<si><t>long text</t></si>"), ("MAX_SHARED_TEXTS", "<si/>" * 9)):
+        with monkeypatch.context() as changed:
+            changed.setattr(shared_texts, limit, 8)
+            with pytest.raises(DocumentUnreadable) as refused:
+                read(archive(sheet_parts(row('<c t="s"><v>0</v></c>'), shared=shared)))
+        assert refused.value.reason == "document_too_long"

@@ -26,14 +26,10 @@ class SharedTexts:
     def __len__(self) -> int:
         return len(self._ends)
 
-    def size(self, number: int) -> int:
-        """Return the bytes of a text."""
-        return self._ends[number] - (self._ends[number - 1] if number else 0)
-
     def text(self, number: int) -> str:
         """Return a text. Raises ``IndexError``."""
-        end = self._ends[number]
-        return self._bytes[end - self.size(number) : end].decode()
+        start = self._ends[number - 1] if number else 0
+        return self._bytes[start : self._ends[number]].decode()
 
     @classmethod
     def read(cls, content: IO[bytes]) -> SharedTexts:

@@ -81,6 +81,7 @@ def column_number(letters: str) -> int:
     return number
 
 
+@lru_cache(maxsize=16_384)
 def column_letters(number: int) -> str:
     """Return the letters of a column."""
     letters = ""

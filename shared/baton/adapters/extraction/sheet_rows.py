@@ -32,11 +32,7 @@ class TextRoom:
 
     def take(self, text: str) -> None:
         """Note the memory of a text. Raises ``DocumentUnreadable`` above ``MAX_TEXT_ROOM``."""
-        self.reserve(len(text) if text.isascii() else sys.getsizeof(text))
-
-    def reserve(self, size: int) -> None:
-        """Note memory before it is used."""
-        self.used += size
+        self.used += len(text) if text.isascii() else sys.getsizeof(text)
         if self.used > MAX_TEXT_ROOM:
             raise refusals.too_long()
 
@@ -140,7 +136,6 @@ class SheetRows:
         return self._format(cell).shown(value) if value else self._array_formula(cell)
 
     def _formula(self, cell: SheetCell) -> str:
-        self._room.reserve(self._formulas.size(cell))
         formula = self._formulas.text(cell)
         if formula:
             return f"={formula}"
@@ -157,7 +152,6 @@ class SheetRows:
         if not value.isdecimal() or number >= len(self._shared):
             self._note_missing(cell)
             return ""
-        self._room.reserve(self._shared.size(number))
         return self._format(cell).shown_text(self._shared.text(number))
 
     def _format(self, cell: SheetCell) -> NumberFormat:
