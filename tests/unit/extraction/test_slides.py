@@ -82,9 +82,10 @@ SHAPES = {
     "a table": (
         frame(
             "<a:tbl><a:tr>" + CELL.format('gridSpan="2"', "a") + CELL.format('hMerge="1"', "not shown") + "</a:tr>"
-            "<a:tr>" + CELL.format("", "b") + CELL.format("", "c") + "</a:tr></a:tbl>"
+            "<a:tr>" + CELL.format('rowSpan="2"', "b") + CELL.format("", "c") + "</a:tr>"
+            "<a:tr>" + CELL.format('vMerge="1"', "not shown") + CELL.format("", "d") + "</a:tr></a:tbl>"
         ),
-        ["a\nb | c"],
+        ["a\nb | c\nb | d"],
     ),
 }  # fmt: skip
 

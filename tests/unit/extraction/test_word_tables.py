@@ -35,7 +35,7 @@ TABLES = {
         table(
             row(cell("a", '<w:vMerge w:val="restart"/>'), cell("b")), row(cell("not shown", "<w:vMerge/>"), cell("c"))
         ),
-        ["a | b\n | c"],
+        ["a | b\na | c"],
     ),
     "a row that begins later": (table(row(cell("a"), properties='<w:gridBefore w:val="1"/>')), [" | a"]),
     "a span that is a lie": (table(row(cell("a", '<w:gridSpan w:val="999999999"/>'))), ["a"]),

@@ -10,7 +10,7 @@ from lxml import etree
 from baton.adapters.extraction import drawings, refusals
 from baton.adapters.extraction.office_package import OfficePackage
 from baton.adapters.extraction.office_xml import qname
-from baton.adapters.extraction.tables import table_text
+from baton.adapters.extraction.tables import MAX_REPEATED, table_text
 from baton.adapters.extraction.word_numbering import WordNumbering
 from baton.adapters.extraction.word_styles import WordStyle, WordStyles, number_of, toggle, value_of
 from baton.adapters.extraction.word_text import Note, ParagraphText, WordTextReader
@@ -142,6 +142,7 @@ class _Document:
     def _rows(self, table: Any, attached: list[TextBlock]) -> Iterator[list[str]]:
         """Yield the texts of a table's cells, one for each column. What hangs on them is added to ``attached``."""
         is_hidden = bool(self._styles.style(value_of(table.find(qname("w:tblPr")), "w:tblStyle")).is_hidden)
+        above: dict[int, str] = {}
         for row in _wrapped(table, _ROW):
             properties = row.find(qname("w:trPr"))
             if properties is not None and (
@@ -150,19 +151,22 @@ class _Document:
                 continue
             cells = [""] * _span(number_of(properties, "w:gridBefore"), 0)
             for cell in _wrapped(row, _CELL):
-                cells += self._cell(cell, attached, is_hidden=is_hidden)
+                cells += self._cell(cell, attached, above.get(len(cells), ""), is_hidden=is_hidden)
+            above = {column: text for column, text in enumerate(cells) if len(text) <= MAX_REPEATED}
             yield cells
 
-    def _cell(self, cell: Any, attached: list[TextBlock], *, is_hidden: bool) -> list[str]:
-        """Return the text of a cell, and empty ones for the other columns that it spans."""
+    def _cell(self, cell: Any, attached: list[TextBlock], above: str, *, is_hidden: bool) -> list[str]:
+        """Return the text of a cell, and empty ones for the other columns that it spans.
+
+        A cell over several rows has the text of the one ``above`` in each of them.
+        """
         properties = cell.find(qname("w:tcPr"))
         if properties is not None and properties.find(qname("w:cellDel")) is not None:
             return []
-        text = (
-            ""
-            if _goes_on(properties)
-            else " ".join(filter(None, self._cell_texts(cell, attached, is_hidden=is_hidden)))
-        )
+        if merged := _merge(properties):
+            text = above if merged == "w:vMerge" else ""
+        else:
+            text = " ".join(filter(None, self._cell_texts(cell, attached, is_hidden=is_hidden)))
         return [text] + [""] * (_span(number_of(properties, "w:gridSpan"), 1) - 1)
 
     def _cell_texts(self, cell: Any, attached: list[TextBlock], *, is_hidden: bool) -> Iterator[str]:
@@ -229,10 +233,13 @@ def _wrapped(container: Any, name: str) -> Iterator[Any]:
             yield from _wrapped(child, name)
 
 
-def _goes_on(properties: Any | None) -> bool:
-    """Return True for a cell that is merged into the one above it or before it."""
-    merges = (properties.find(qname(name)) for name in ("w:vMerge", "w:hMerge")) if properties is not None else ()
-    return any(merge is not None and merge.get(qname("w:val"), "continue") == "continue" for merge in merges)
+def _merge(properties: Any | None) -> str | None:
+    """Return the property by which a cell is merged into the one before it or above it, or None."""
+    for name in ("w:hMerge", "w:vMerge"):
+        merge = properties.find(qname(name)) if properties is not None else None
+        if merge is not None and merge.get(qname("w:val"), "continue") == "continue":
+            return name
+    return None
 
 
 def _span(columns: int | None, default: int) -> int:

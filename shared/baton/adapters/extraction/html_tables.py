@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.extraction.tables import table_text
+from baton.adapters.extraction.tables import MAX_REPEATED, table_text
 
 MAX_COLUMNS = 1_000
 """As in browsers. Cells behind it are left at the end of their row."""
 MAX_CELLS = 500_000
 """Of one table with those that spans add. Beyond it, spans are not followed."""
-MAX_REPEATED = 200
-"""Characters of a cell that is repeated in each of its rows. A longer one is in the first."""
 _GROUPS = {"thead": 0, "tfoot": 2}
 """The order in which groups of rows are shown."""
 _HEADINGS = frozenset({"h1", "h2", "h3"})

@@ -12,7 +12,7 @@ from lxml import etree
 from baton.adapters.extraction import drawings, refusals
 from baton.adapters.extraction.office_package import OfficePackage
 from baton.adapters.extraction.office_xml import qname
-from baton.adapters.extraction.tables import table_text
+from baton.adapters.extraction.tables import MAX_REPEATED, table_text
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
@@ -91,7 +91,7 @@ class _Slide:
     def _shape(self, shape: Any) -> Iterator[TextBlock]:
         yield from self._paragraphs(shape)
         for table in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}/{qname('a:tbl')}"):
-            if text := table_text(map(_cells, table.iterfind(qname("a:tr")))):
+            if text := table_text(_rows(table)):
                 yield TextBlock(BlockKind.TABLE, text, self._number)
         for data in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}"):
             yield from self._graphic(data)
@@ -169,11 +169,18 @@ def _texts(shape: Any) -> list[str]:
     return list(drawings.paragraphs(body)) if body is not None else []
 
 
-def _cells(row: Any) -> list[str]:
-    """Return the texts of a row. A cell that others are merged into stands for them."""
-    return [
-        ""
-        if cell.get("hMerge", "0") in _ON or cell.get("vMerge", "0") in _ON
-        else " ".join(text for body in cell.iterfind(qname("a:txBody")) for text in drawings.paragraphs(body))
-        for cell in row.iterfind(qname("a:tc"))
-    ]
+def _rows(table: Any) -> Iterator[list[str]]:
+    """Yield the texts of a table's rows. A cell over several rows is in each, one over several columns in its first."""
+    above: dict[int, str] = {}
+    for row in table.iterfind(qname("a:tr")):
+        texts = []
+        for column, cell in enumerate(row.iterfind(qname("a:tc"))):
+            if cell.get("hMerge", "0") in _ON:
+                texts.append("")
+            elif cell.get("vMerge", "0") in _ON:
+                texts.append(above.get(column, ""))
+            else:
+                body = cell.find(qname("a:txBody"))
+                texts.append(" ".join(drawings.paragraphs(body)) if body is not None else "")
+        above = {column: text for column, text in enumerate(texts) if len(text) <= MAX_REPEATED}
+        yield texts

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 BETWEEN = " | "
+MAX_REPEATED = 200
+"""Characters of a cell that is repeated in each of its rows. A longer one is in the first."""
 
 
 def table_text(rows: Iterable[Sequence[str | None]]) -> str:
