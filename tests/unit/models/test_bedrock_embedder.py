@@ -112,9 +112,9 @@ async def test_documents_are_embedded_as_such() -> None:
 
 async def test_models_of_one_text_are_asked_five_times_at_once() -> None:
     bedrock = Embedding()
-    texts = [f"text {number}" * (number + 1) for number in range(23)]
+    texts = [f"text {number}" * (number + 1) for number in range(40)]
     vectors = await embedder(TITAN, bedrock).embed(texts)
-    assert (len(bedrock.requests), bedrock.most_at_once) == (23, 5)
+    assert (len(bedrock.requests), bedrock.most_at_once) == (40, 5)
     assert [each[0] for each in vectors] == [pytest.approx(len(text) / math.hypot(len(text), 1)) for text in texts]
 
 

@@ -242,6 +242,8 @@ class EmbeddingCalls:
                 if len(texts) > 1:
                     self._log(failure, attempt, last=False)
                     return []
+                await pace.pause()
+                delay = 0.0  # what was given up before may have been computed first
             elif pace is not None and _is_overload(failure):
                 pace.refused(began, failure.retry_after or self._backoff.delay(1))
                 if loop.time() < patient_until:

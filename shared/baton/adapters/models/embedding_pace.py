@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager
 SLOW_SECONDS = 2.0
 """A request that takes longer is too large, or one too many. Questions of users may have to wait behind it."""
 GROWTH = 0.25
-"""How much an answer adds to the requests at once. One for each round of answers would be refused every other round."""
+"""The growth of the requests at once with each round of answers, once the endpoint has slowed down: with 1, every other
+round would be refused. Before that, each answer adds a request."""
 MAX_PAUSE_SECONDS = 60.0
 """The longest pause that an endpoint may ask for."""
 
@@ -31,6 +32,7 @@ class EmbeddingPace:
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
+        self._has_slowed = False
         self._slowed_at = 0.0
 
     @property
@@ -58,7 +60,8 @@ class EmbeddingPace:
         if seconds > SLOW_SECONDS:
             self._slow_down(texts, began)
             return
-        self._requests = min(self._most_requests, self._requests + GROWTH / self._requests)
+        growth = GROWTH / self._requests if self._has_slowed else 1.0
+        self._requests = min(self._most_requests, self._requests + growth)
         if seconds < SLOW_SECONDS / 4 and texts >= self._texts:
             self._texts = min(self._most_texts, self._texts * 2)
 
@@ -80,6 +83,7 @@ class EmbeddingPace:
         # Requests that were sent together count once.
         if began >= self._slowed_at:
             self._requests = max(1.0, self._requests / 2)
+            self._has_slowed = True
             self._slowed_at = asyncio.get_running_loop().time()
         self._texts = max(1, min(self._texts, texts // 2))
 
