@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from baton.api.agent_bodies import etag, expected, sent_agent, wants_yaml
 from baton.api.agent_schemas import AgentChange, AgentVersion, RollbackRequest, WholeAgentVersion
+from baton.api.agents_access import audit_unknown
 from baton.api.authentication import Caller
 from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
@@ -295,13 +296,11 @@ async def agent_of(scope: Scope, services: ApiServices, agent_id: str, *, action
 
 @asynccontextmanager
 async def _denials_audited(services: ApiServices, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
-    """Audit that the caller lacks a permission of the agent. An agent that does not exist is not audited."""
+    """Audit that there is no such agent for the caller."""
     try:
         yield
     except UnknownAgent as error:
-        if error.permission is not None:
-            detail = {"agentId": agent_id, "permission": error.permission}
-            await services.audit.record(scope, action, thread_id=None, outcome="denied", detail=detail)
+        await audit_unknown(services, scope, agent_id, error, action)
         raise
 
 

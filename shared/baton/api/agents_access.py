@@ -22,7 +22,11 @@ async def managed_agent(services: ApiServices, scope: Scope, agent_id: str, perm
     try:
         return (await services.agents.get(scope, agent_id)).id
     except UnknownAgent as error:
-        if error.permission is not None:
-            detail = {"agentId": agent_id, "permission": error.permission}
-            await services.audit.record(scope, action, thread_id=None, outcome="denied", detail=detail)
+        await audit_unknown(services, scope, agent_id, error, action)
         raise
+
+
+async def audit_unknown(services: ApiServices, scope: Scope, agent_id: str, error: UnknownAgent, action: str) -> None:
+    """Audit that there is no such agent for the caller: a permission is missing, or nobody has such an agent."""
+    detail = {"agentId": agent_id} | ({"permission": error.permission} if error.permission is not None else {})
+    await services.audit.record(scope, action, thread_id=None, outcome=error.audited_as, detail=detail)

@@ -21,6 +21,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import thread_ref
 from baton.domain.media_type import MediaType
+from baton.requests.thread_access import own_thread
 
 router = APIRouter(prefix="/threads", tags=["files"])
 
@@ -41,9 +42,10 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
     thread = thread_ref(scope, thread_id)
     canonical = thread.id
     try:
-        await services.store.check_writable(scope, canonical)
-        if not thread.may_create:  # otherwise the answer would show whether another user's mapped id is in use
-            await services.store.get_thread(scope, canonical)
+        if thread.may_create:
+            await services.store.check_writable(scope, canonical)
+        else:  # otherwise the answer would show whether another user's mapped id is in use
+            await own_thread(services.store, scope, canonical)
     except ThreadUnavailable:
         await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise

@@ -59,7 +59,7 @@ class AgentDirectory:
         """Return the main agent of a new conversation. Raises ``UnknownAgent``."""
         agent = self.get(scope, agent_id or self._default.id)
         if not agent.main:
-            raise UnknownAgent("A conversation cannot begin with this agent.")
+            raise UnknownAgent("A conversation cannot begin with this agent.", is_visible=True)
         return agent
 
     def check_main(self, scope: Scope, thread: Thread) -> None:

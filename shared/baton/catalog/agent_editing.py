@@ -254,7 +254,8 @@ class AgentEditing:
     async def _state(self, scope: Scope, agent_id: str) -> TenantAgents:
         listed = await self._store.list(scope)
         entry = listed.entries.get(agent_id)
-        found = await self._store.read(scope, [(agent_id, entry.number)]) if entry is not None else []
+        # An id that is unknown is looked up as well, so that it takes as long as one that is hidden from the caller.
+        found = await self._store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
         own = await self._own.of(scope, since=NOW, patience=None)
         newest = found[0] if found else None
         deleted: Sequence[AgentVersion] = ()

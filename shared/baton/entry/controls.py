@@ -153,6 +153,8 @@ class Controls:
 
     async def _own_if_begun(self, scope: Scope, thread: ThreadRef, action: str) -> Thread | None:
         """Return the caller's own thread; None if it does not exist and the caller may create it."""
+        if not thread.may_create:
+            return await self._own(scope, thread.id, action)
         try:
             await self._store.check_writable(scope, thread.id)
         except ThreadUnavailable as refusal:
@@ -160,11 +162,8 @@ class Controls:
             raise
         try:
             return await self._store.get_thread(scope, thread.id)
-        except ThreadUnavailable as refusal:
-            if thread.may_create:
-                return None
-            await self._refused(scope, thread.id, action, refusal)
-            raise
+        except ThreadUnavailable:
+            return None
 
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from baton.catalog.agent_directory import AgentDirectory
+from baton.catalog.agent_directory import AgentDirectory, missing_permissions
 from baton.catalog.own_agents import AGAIN, OwnAgents
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
@@ -42,10 +42,18 @@ class AgentRegistry:
         return (await self._knowing(scope, agent_id)).for_new_thread(scope, agent_id)
 
     async def _knowing(self, scope: Scope, agent_id: str | None) -> AgentDirectory:
-        """Return the agents; the tenant's own are read for an id that no other agent has, again if it is new."""
-        if agent_id is None or self._catalog.get(agent_id) is not None:
+        """Return the agents; the tenant's own are read for an id that no other agent has, again if it is new.
+
+        For an agent that is hidden from the caller, the same is read as for an unknown one: how long the answer takes
+        tells nothing.
+        """
+        if agent_id is None or _is_visible(scope, self._catalog.get(agent_id)):
             return AgentDirectory(self._catalog, {})
         agents = await self._own.of(scope)
-        if agent_id not in agents:
+        if not _is_visible(scope, agents.get(agent_id)):
             agents = await self._own.of(scope, since=AGAIN)
         return AgentDirectory(self._catalog, agents)
+
+
+def _is_visible(scope: Scope, agent: AgentDefinition | None) -> bool:
+    return agent is not None and not missing_permissions(scope, agent)

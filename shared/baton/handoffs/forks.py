@@ -94,7 +94,7 @@ class Forks:
             raise
         agent = await self._agents.get(scope, agent_id)
         if agent.remote is not None:
-            raise UnknownAgent("A fork cannot begin with a remote agent.")
+            raise UnknownAgent("A fork cannot begin with a remote agent.", is_visible=True)
         child_id = self._clock.new_id()
         copied = await self._last(scope, parent, include_history_messages)
         await self.begin(scope, child_id, parent.id, agent, copied)

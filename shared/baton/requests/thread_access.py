@@ -46,11 +46,12 @@ async def audit_read(
 async def distinguish_unavailable(
     store: ThreadStore, scope: Scope, thread_id: str, error: NoSuchThread | ThreadUnavailable
 ) -> ThreadUnavailable:
-    """Return ``error`` as a refusal that says, for the audit only, whether the thread id is unused."""
-    if isinstance(error, ThreadUnavailable):
-        return error
+    """Return ``error`` as a refusal that says, for the audit only, whether the thread id is unused.
+
+    The same is read for every id: how long a refusal takes tells nothing.
+    """
     try:
         await store.check_writable(scope, thread_id)
     except ThreadUnavailable as foreign:
         return foreign
-    return ThreadUnavailable(is_unused=True)
+    return error if isinstance(error, ThreadUnavailable) else ThreadUnavailable(is_unused=True)

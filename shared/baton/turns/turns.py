@@ -289,17 +289,16 @@ class Turns:
         return await self._repeats.replay(call, finished)
 
     async def _audit_denial(self, call: TurnCall, error: ThreadUnavailable | UnknownAgent) -> None:
-        """Audit that the message may not be sent. An agent that does not exist is not audited."""
+        """Audit that the message may not be sent. An agent that the caller may know is not audited."""
         request = call.request
-        detail, outcome = {"messageId": request.message_id}, "denied"
-        if isinstance(error, ThreadUnavailable):
-            outcome = error.audited_as
-        elif error.permission is None:
-            return
-        else:
-            detail["permission"] = error.permission
+        detail = {"messageId": request.message_id}
+        if isinstance(error, UnknownAgent):
+            if error.is_visible:
+                return
+            if error.permission is not None:
+                detail["permission"] = error.permission
         await self._audit.record(
-            call.scope, "thread.write", thread_id=request.thread.id, outcome=outcome, detail=detail
+            call.scope, "thread.write", thread_id=request.thread.id, outcome=error.audited_as, detail=detail
         )
 
 

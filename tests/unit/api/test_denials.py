@@ -44,6 +44,8 @@ async def test_a_denial_can_be_read_in_the_audit(served: Served) -> None:
     assert (item["userId"], item["threadId"], item["action"]) == ("eve", None, "audit.read")
 
 
-async def test_an_agent_that_does_not_exist_is_nothing_for_the_audit(served: Served) -> None:
+async def test_an_agent_that_does_not_exist_is_audited_as_such(served: Served) -> None:
+    """So that the answer takes as long as for one that is hidden."""
     assert (await served.get("/agents/nobody")).status_code == 404
-    assert served.harness.audit.records == []
+    [record] = served.harness.audit.records
+    assert (record.action, record.outcome, record.detail) == ("agent.read", "not_found", {"agentId": "nobody"})

@@ -12,6 +12,7 @@ import pytest
 from baton.api.sse import Timing
 from baton.domain.identity import Permission
 from baton.domain.pii import PiiKind, PiiSpan
+from baton.domain.procedure import Procedure, ProcedureScope, draft_from
 from baton.privacy.export import ExportKind
 from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served
@@ -34,6 +35,10 @@ async def sweep() -> Sweep:
     harness = RecordedHarness()
     await harness.everything()
     await harness.ports.time_zones.put(harness.ada, "Europe/Vienna")
+    steps = [{"text": "Post it there."}]
+    skill = draft_from({"name": "Post", "description": "Posts it for me", "triggers": ["post it"], "steps": steps})
+    made = Procedure(skill, "acme", "assistant", "ada", harness.clock.now(), scope=ProcedureScope.USER)
+    await harness.ports.private_skills.save(harness.ada, made, made_of="w-1")
     harness.ports = replace(harness.ports, pii_detector=EveryText())
     served = Served(harness, AT_ONCE)
     message = next(each for each in await messages(served) if each["role"] == "assistant" and "content" in each)

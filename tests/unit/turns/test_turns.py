@@ -150,10 +150,11 @@ async def test_an_agent_whose_permission_is_missing_does_not_exist(harness: Harn
     assert denied.detail == {"messageId": "m1", "permission": "archive:read"}
 
 
-async def test_an_agent_that_really_does_not_exist_is_nothing_for_the_audit(harness: Harness) -> None:
+async def test_an_agent_that_really_does_not_exist_is_audited_as_such(harness: Harness) -> None:
     with pytest.raises(UnknownAgent):
         await harness.say(agent_id="nobody")
-    assert harness.audit.records == []
+    [record] = harness.audit.records
+    assert (record.action, record.outcome, record.detail) == ("thread.write", "not_found", {"messageId": "m1"})
 
 
 async def test_a_permission_that_is_lost_in_between_is_audited_too(harness: Harness) -> None:

@@ -21,6 +21,16 @@ class UnknownAgent(BatonError):
     title = "Unknown agent"
     detail = "There is no such agent. GET /v1/agents lists those you can talk to."
 
+    def __init__(self, detail: str | None = None, *, permission: str | None = None, is_visible: bool = False) -> None:
+        """``permission``: the caller lacks it. ``is_visible``: the caller may know the agent."""
+        super().__init__(detail, permission=permission)
+        self.is_visible = is_visible
+
+    @property
+    def audited_as(self) -> str:
+        """The outcome for the audit. Both are audited, so that requests about either take the same time."""
+        return "denied" if self.permission is not None else "not_found"
+
 
 class UnknownAgentVersion(BatonError):
     """A tenant's agent has no such version, or the caller lacks a permission of that version."""

@@ -1,0 +1,239 @@
+"""Hidden and unknown things cost the same requests to storage: how long an answer takes tells nothing.
+
+Counted are the calls of ports, by their names, which no load of the machine changes.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import httpx
+import pytest
+
+from baton.domain.identity import Permission, Scope, thread_ref
+from tests.harness.harness import Harness
+from tests.harness.sessions import close, make_episode
+from tests.unit.api.a2a_client import A2AServed, blocking, message
+from tests.unit.api.served import Served
+from tests.unit.api.test_streams import run_input
+
+Json = dict[str, Any]
+UNKNOWN = "nobody"
+HIDDEN = {"an agent that ships": "librarian", "an agent of the tenant": "secretary"}
+OWN: Json = {"name": "Secretary", "description": "Keeps.", "main": True, "system_prompt": "Keep."}
+STEPS: Json = {"name": "Post", "description": "Posts.", "triggers": ["post it"], "steps": [{"text": "Post it."}]}
+BODIES: dict[str, Json] = {
+    "rollback": {"version": 1},
+    "documents": {"name": "a.txt", "contentType": "text/plain", "size": 3},
+    "sources": {"kind": "urls", "urls": ["https://h.example/"]},
+    "search": {"query": "what", "limit": 3},
+    "match": {"query": "what"},
+    "procedures": STEPS,
+    "{procedure_id}": STEPS,
+    "reject": {"reason": "No."},
+}
+MAKES_ONE = {("PUT", "/v1/agents/{agent_id}")}
+"""What makes an agent of an unknown id. That an author may learn of an id that is taken is no matter of time."""
+TAKEN = {("DELETE", "/v1/agents/{agent_id}"), ("POST", "/v1/agents/{agent_id}/rollback")}
+"""What authors are told of ids that agents of the deployment have."""
+
+
+@dataclass
+class Noted:
+    """A port that notes which of its methods are called."""
+
+    name: str
+    port: Any
+    calls: Counter[str]
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.port, name)
+        if not callable(found):
+            return found
+
+        def noted(*arguments: Any, **named: Any) -> Any:
+            self.calls[f"{self.name}.{name}"] += 1
+            return found(*arguments, **named)
+
+        return noted
+
+
+def noted(served: Served) -> Counter[str]:
+    """Have the calls of the ports counted, of those that stand for a store or a service."""
+    calls: Counter[str] = Counter()
+    ports = served.harness.ports
+    wrapped = {
+        each.name: Noted(each.name, value, calls)
+        for each in fields(ports)
+        if type(value := getattr(ports, each.name)).__module__.startswith("baton_testing.fakes")
+        and each.name not in ("clock", "catalog")
+    }
+    served.harness.ports = replace(ports, **wrapped)
+    served.__post_init__()
+    return calls
+
+
+async def served_with_agents(make: Callable[[], Served] = Served) -> Served:
+    """Return the API of a tenant with an agent of its own that most may not see."""
+    served = make()
+    for required in ([], ["archive:read"]):
+        values = OWN | {"required_permissions": required}
+        editor = Scope("acme", "author", frozenset({"agent:write", "archive:read"}))
+        await served.harness.app.agent_editing.put(editor, "secretary", values, as_served=False)
+    return served
+
+
+async def asked(served: Served, method: str, path: str, body: Json | None) -> httpx.Response:
+    """Return the answer to somebody who may do everything but see the agents of the archive."""
+    async with served._client("eve", *Permission) as client:
+        return await client.request(method, f"http://baton.test{path}", json=body)
+
+
+def operations() -> list[tuple[str, str]]:
+    found = Served().app.openapi()["paths"]
+    return [
+        (method.upper(), path)
+        for path, described in found.items()
+        for method in described
+        if "{agent_id}" in path and (method.upper(), path) not in MAKES_ONE
+    ]
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+@pytest.mark.parametrize(("method", "path"), operations())
+async def test_below_an_agent(method: str, path: str, kind: str) -> None:
+    if HIDDEN[kind] == "librarian" and (method, path) in TAKEN:
+        return
+    last = path.rstrip("/").rpartition("/")[2]
+    body = BODIES.get(last)
+    if "/a2a/" in path:
+        body = {"message": message("Hello", "m-1")} if method == "POST" else None
+    told = []
+    for agent_id in (HIDDEN[kind], UNKNOWN):
+        served = await served_with_agents(A2AServed if "/a2a/" in path else Served)
+        calls = noted(served)
+        filled = re.sub(r"\{\w+\}", "1", path.replace("{agent_id}", agent_id))
+        answer = await asked(served, method, filled, body if method in ("POST", "PUT") else None)
+        assert answer.status_code == 404, answer.text
+        told.append((answer.text.replace(agent_id, "X").split('"requestId"')[0], calls))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+@pytest.mark.parametrize("where", ["messages", "runs", "import", "fork", "a2a", "mcp"])
+async def test_where_an_agent_is_named(where: str, kind: str) -> None:
+    told = []
+    thread_id = str(uuid.uuid4())
+    for agent_id in (HIDDEN[kind], UNKNOWN):
+        served = await served_with_agents(A2AServed if where == "a2a" else Served)
+        served.harness.thread_id = thread_id
+        if where == "fork":
+            await served.harness.say(scope=Scope("acme", "eve"))
+        calls = noted(served)
+        said = {"role": "user", "content": "Hi", "timestamp": "2026-03-01T10:00:00Z"}
+        requests: dict[str, tuple[str, Json]] = {
+            "messages": ("/v1/messages", {"sessionId": thread_id, "message": "Hi", "agentId": agent_id}),
+            "runs": ("/v1/runs", run_input(served, runId="r-1", forwardedProps={"agentId": agent_id})),
+            "import": ("/v1/episodes/import", {"sessionId": "s-1", "agentId": agent_id, "messages": [said]}),
+            "fork": (f"/v1/threads/{thread_id}/fork", {"agentId": agent_id}),
+            "a2a": (
+                f"/a2a/{agent_id}",
+                {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": blocking(message("Hello", "m-1"))},
+            ),
+            "mcp": (
+                "/mcp",
+                {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": agent_id, "arguments": {}}},
+            ),
+        }
+        path, body = requests[where]
+        answer = await asked(served, "POST", path, body)
+        told.append((answer.status_code, calls))
+    assert told[0] == told[1]
+    assert told[0][0] != 500
+
+
+def thread_operations() -> list[tuple[str, str]]:
+    found = Served().app.openapi()["paths"]
+    return [
+        (method.upper(), path) for path, described in found.items() for method in described if "{thread_id}" in path
+    ]
+
+
+THREAD_BODIES: dict[str, Json] = {
+    "fork": {"agentId": "assistant"},
+    "continue": {"workflowId": str(uuid.uuid4())},
+    "files": {"name": "a.txt", "contentType": "text/plain", "size": 3},
+    "sandbox": {"messageId": "m1"},
+    "feedback": {"rating": "up"},
+    "{thread_id}": {"title": "Mine"},
+    "rerun": {},
+}
+
+
+@pytest.mark.parametrize(("method", "path"), thread_operations())
+async def test_below_a_conversation(method: str, path: str) -> None:
+    """Mapped ids, which nobody can begin a conversation under. They can be computed from the user's and the host's."""
+    body = THREAD_BODIES.get(path.rpartition("/")[2], {}) if method in ("POST", "PATCH") else None
+    told = []
+    for given in ("order-1", "never-begun"):
+        served = Served(Harness())
+        await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
+        thread_id = thread_ref(Scope("acme", "ada"), given).id
+        calls = noted(served)
+        filled = re.sub(r"\{\w+\}", "m1", path.replace("{thread_id}", thread_id))
+        async with served._client("eve", *(each for each in Permission if each != "thread:read_all")) as client:
+            answer = await client.request(method, f"http://baton.test{filled}", json=body)
+        told.append((answer.status_code, re.sub(r'"requestId":"[^"]*"', "", answer.text), calls))
+        if answer.status_code == 422:
+            pytest.fail(answer.text)
+    assert told[0] == told[1]
+
+
+async def test_episodes_of_others() -> None:
+    told = []
+    for is_known in (True, False):
+        served = Served()
+        await served.harness.say()
+        episode_id = await close(served.harness)
+        await make_episode(served.harness)
+        assert episode_id is not None
+        calls = noted(served)
+        answer = await served.get(f"/episodes/{episode_id if is_known else uuid.uuid4()}", user="eve")
+        told.append((answer.status_code, calls))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("where", ["messages", "runs", "answers", "mcp", "task"])
+async def test_where_a_conversation_is_named(where: str) -> None:
+    told = []
+    for given in ("order-1", "never-begun"):
+        served = A2AServed()
+        await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
+        thread_id = served.harness.thread_id = thread_ref(Scope("acme", "ada"), given).id
+        calls = noted(served)
+        resume = [{"interruptId": f"{'0' * 32}.1", "status": "resolved", "payload": {"approved": True}}]
+        requests: dict[str, tuple[str, Json]] = {
+            "messages": ("/v1/messages", {"sessionId": thread_id, "message": "Hi", "messageId": "m2"}),
+            "runs": ("/v1/runs", run_input(served, runId="r-1")),
+            "answers": ("/v1/runs", run_input(served, runId="r-1", resume=resume)),
+            "mcp": (
+                "/mcp",
+                {
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "method": "tools/call",
+                    "params": {"name": "assistant", "arguments": {"message": "Hi", "thread_id": thread_id}},
+                },
+            ),
+            "task": ("/a2a", {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": f"{thread_id}.m1"}}),
+        }
+        path, body = requests[where]
+        async with served._client("eve") as client:
+            answer = await client.post(f"http://baton.test{path}", json=body)
+        told.append((answer.status_code, re.sub(r'"requestId":"[^"]*"|' + thread_id, "", answer.text), calls))
+    assert told[0] == told[1]
