@@ -84,8 +84,8 @@ class BuiltinTools:
     tracker: ConversationTracker
     scope: Scope
     clock: Clock
-    check_skill: Callable[[Scope, str, Workflow], Awaitable[None]]
-    """Raises ``IllegalTransition`` if a workflow's skill cannot be saved: its name is taken, or there is no room."""
+    check_skill: Callable[[Scope, str, Workflow], Awaitable[str]]
+    """Returns a note on a workflow's skill. Raises ``IllegalTransition`` if it cannot be saved."""
     _decided: str | None = None
     """The name of the agent that is active after this answer."""
     _one_by_one: asyncio.Lock | None = None
@@ -138,14 +138,15 @@ class BuiltinTools:
             return CallOutcome.failed("Error: there is no workflow to advance.")
         try:
             moved = advance(definition, workflow, state, data, self.clock.now())
-            about = review_skill(moved, self.scope, self._goes_to) if definition.produces == "skill" else ""
+            about: list[str] = []
             if definition.produces == "skill":
-                await self.check_skill(self.scope, conversation.main.id, moved)
+                about.append(review_skill(moved, self.scope, self._goes_to))
+                about.append(await self.check_skill(self.scope, conversation.main.id, moved))
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
         self.tracker.current = conversation.with_workflow(moved)
         self._show(workflow, moved, conversation.shown, emit)
-        return CallOutcome("\n".join(part for part in (about, workflow_note(definition, moved)) if part))
+        return CallOutcome("\n".join(part for part in (*about, workflow_note(definition, moved)) if part))
 
     def _goes_to(self, text: str) -> str | None:
         """Name the agent that the main agent would hand a message over to by its words."""

@@ -117,7 +117,7 @@ class ProcedureUseCases:
         """Makes private skills of completed workflows."""
         from baton.handoffs.skill_making import SkillMaking
 
-        return SkillMaking(self.ports.procedures, self.ports.private_skills, self.ports.audit)
+        return SkillMaking(self.ports.procedures, self.ports.private_skills, self.approved, self.ports.audit)
 
     @cached_property
     def sources(self) -> ProcedureSources:

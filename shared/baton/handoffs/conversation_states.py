@@ -213,9 +213,12 @@ class ConversationStates:
         needed = (*conversation.agent.required_permissions, *permissions)
         return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
 
-    async def check_skill(self, scope: Scope, agent_id: str, workflow: Workflow) -> None:
-        """Raise ``IllegalTransition`` if the workflow's skill cannot be saved: no room, or its name is taken."""
-        await self._skills.check(scope, agent_id, workflow)
+    async def check_skill(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
+        """Return a note on sample messages of the workflow's skill that approved procedures answer first.
+
+        Raises ``IllegalTransition`` if the skill cannot be saved: there is no room, or its name is taken.
+        """
+        return await self._skills.check(scope, agent_id, workflow)
 
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
         agent = (await self._agents.of(lease.scope)).describe(workflow.agent_id)

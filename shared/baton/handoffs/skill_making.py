@@ -12,11 +12,13 @@ from baton.domain.procedure import (
     TENANT_PREFIX,
     InvalidProcedure,
     Procedure,
+    ProcedureScope,
     collected_fields,
     draft_from,
     slug_of,
     try_draft,
 )
+from baton.domain.procedure_set import ProcedureSet
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition
@@ -24,6 +26,7 @@ from baton.gather_all import gather_all
 from baton.ports.audit import AuditLog, Once
 from baton.ports.private_skills import PrivateSkills
 from baton.ports.procedures import ProcedureStore
+from baton.procedures.approved_procedures import ApprovedProcedures
 
 PRIVATE_NOTE = "Only the user can use it until it is shared."
 """A sentence for the model, and by it for the user."""
@@ -78,13 +81,19 @@ class SkillMaking:
     conversation publishes nothing to others.
     """
 
-    def __init__(self, procedures: ProcedureStore, skills: PrivateSkills, audit: AuditLog) -> None:
+    def __init__(
+        self, procedures: ProcedureStore, skills: PrivateSkills, approved: ApprovedProcedures, audit: AuditLog
+    ) -> None:
         self._procedures = procedures
         self._skills = skills
+        self._approved = approved
         self._audit = audit
 
-    async def check(self, scope: Scope, agent_id: str, workflow: Workflow) -> None:
-        """Raise ``IllegalTransition`` if the skill's name is taken, or if it would be one too many for the user."""
+    async def check(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
+        """Return a note on the sample messages that approved procedures answer first; empty if there are none.
+
+        Raises ``IllegalTransition`` if the skill's name is taken, or if it would be one too many for the user.
+        """
         fields = collected_fields(workflow.data)
         name = fields.get("name")
         if isinstance(name, str) and await self._is_taken(scope, agent_id, slug_of(name)):
@@ -92,13 +101,14 @@ class SkillMaking:
                 f"The name {name!r} is taken by an approved procedure, which no skill replaces. Choose another name"
             )
         if workflow.status is not WorkflowStatus.COMPLETED:
-            return
+            return await self._rivals(scope, agent_id, workflow)
         own = await self._skills.in_use(scope, agent_id)
         if len(own) >= MAX_PRIVATE and all(each.slug != slug_of(str(name)) for each in own):
             raise IllegalTransition(
                 "The skill cannot be saved: the user has as many skills as they may have. "
                 "Tell the user that one has to be removed first"
             )
+        return ""
 
     async def publish(self, scope: Scope, agent_id: str, workflow: Workflow) -> Procedure:
         """Save the skill of a completed workflow for its user. A repetition changes nothing.
@@ -117,6 +127,17 @@ class SkillMaking:
             once=Once(derived_record_id(workflow.thread_id, "skill.activate", workflow.id), workflow.updated_at),
         )
         return skill
+
+    async def _rivals(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
+        samples = _samples(workflow)
+        procedures = await self._approved.of(scope, agent_id) if samples else ProcedureSet()
+        lines = []
+        for sample in samples:
+            first = next(iter(procedures.triggered(sample)), None)
+            if first is not None and first.procedure.scope is not ProcedureScope.USER:
+                name = first.procedure.draft.name
+                lines.append(f"The message {sample!r} is answered by the approved procedure {name!r} before any skill.")
+        return "\n".join(lines)
 
     async def _is_taken(self, scope: Scope, agent_id: str, slug: str) -> bool:
         names = (slug, f"{TENANT_PREFIX}{slug}")

@@ -24,6 +24,7 @@ from baton.domain import (
     handoff,
     identity,
     json_values,
+    private_skill,
     push_config,
     skill_markdown,
     source,
@@ -89,6 +90,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "sources of documents of an agent": (sources.MAX_SOURCES, ""),
     "pages of a source": (source.MAX_SOURCE_PAGES, ""),
     "a procedure as SKILL.md": (skill_markdown.MAX_BYTES, "bytes"),
+    "private skills of a user with an agent": (private_skill.MAX_PRIVATE, ""),
     "push configurations of an A2A task": (push_config.MAX_CONFIGS, ""),
     "an inspector record": (record_size.MAX_RECORD_BYTES, "bytes"),
 }

@@ -128,6 +128,18 @@ async def test_the_user_is_told_before_they_agree_that_the_skill_is_theirs_alone
         assert "Only the user can use it until it is shared." in result
 
 
+async def test_a_sample_that_an_approved_procedure_answers_first_is_named() -> None:
+    harness = SkillHarness(
+        *drafting(advance("TESTING", samples=["send a slack alert", "alert them by slack"]), Answer(("So?",)))
+    )
+    other = procedure(harness, draft=replace(procedure(harness).draft, name="Pager"))
+    await add_approved(harness.procedures, Scope("acme", "bob"), other)
+    await harness.say("m1", "create a skill")
+    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    assert "'send a slack alert' is answered by the approved procedure 'Pager' before any skill" in results[-1]
+    assert results[-1].count("is answered by") == 1
+
+
 async def test_triggers_that_match_everything_go_back_to_the_model() -> None:
     harness = SkillHarness(
         Answer(("Summary.",)),

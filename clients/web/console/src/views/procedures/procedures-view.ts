@@ -25,7 +25,8 @@ const COLUMNS: readonly Column<Procedure>[] = [
   },
   {
     head: say.decided,
-    cell: ({ decidedBy, reason }) => [decidedBy, reason].filter(Boolean).join(": "),
+    cell: ({ decidedBy, reason, status }) =>
+      status === "offered" ? "" : [decidedBy, reason].filter(Boolean).join(": "),
   },
   { head: say.uses, cell: ({ used, wentWell }) => say.usesOf(used, wentWell) },
 ];
@@ -49,7 +50,7 @@ export class ProceduresView extends View {
       <h1>${texts.procedures}</h1>
       <form class="row" @submit=${(event: Event) => event.preventDefault()}>
         <label>${say.status}<select @change=${this.#filtered}>
-          ${STATUSES.map((each) => html`<option value=${each} ?selected=${each === this.#status}>${say.statuses[each]}</option>`)}
+          ${STATUSES.map((each) => html`<option value=${each} ?selected=${each === this.#status}>${say.lists[each] ?? say.statuses[each]}</option>`)}
         </select></label>
       </form>
       <p></p>
