@@ -51,6 +51,17 @@ def victim(new_demo_user: NewUser) -> User:
     return new_demo_user("victim")
 
 
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+def over_protocols(text: str) -> dict[str, Json]:
+    """The same message over A2A and as a call of a tool of the MCP server, by path."""
+    message = {"kind": "message", "role": "user", "messageId": new_id(), "parts": [{"kind": "text", "text": text}]}
+    stream = {"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": message}}
+    tool = {"name": "assistant", "arguments": {"message": text}}
+    return {"/a2a": stream, "/mcp": {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": tool}}
+
+
 async def approved(boss: User) -> str:
     """The administrator's procedure; its id."""
     made = (await boss.post(PROCEDURES, REFUND)).json()
@@ -99,6 +110,11 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
         assert "PWNED" not in (await boss.get(path)).text
     assert (await boss.get(f"{PROCEDURES}/user.refunds", userId="mallory")).status_code == 404
     assert "PWNED" not in (await victim.client.get("/.well-known/agent-card.json")).text
+
+    for path, call in over_protocols("please refund my order").items():
+        answer = await victim.client.post(path, json=call, headers={**victim.headers, **ACCEPT})
+        assert "Refund only with a receipt." in answer.text, answer.text
+        assert "PWNED" not in answer.text
 
     # For its maker the approved one still comes first, and what is theirs is theirs to read and to take along.
     prompt = await prompt_of(boss, mallory, "please refund my order")

@@ -1,0 +1,121 @@
+"""Whatever users do with private skills: each uses their own, and others get only what was offered and shared."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from baton.domain.errors import ProcedureChanged, ProcedureNameTaken, UnknownProcedure
+from baton.domain.identity import Scope
+from baton.domain.private_skill import IN_USE, SkillAction, SkillDecision
+from baton.domain.procedure import REVIEWED, Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from tests.contracts.fake_stores import in_memory
+from tests.contracts.stores import Stores
+from tests.integration.store.conftest import Engine
+
+PLACES = (("a", "ada"), ("a", "ad"), ("a", "ada#a"), ("a-2", "ada"))
+"""Tenants and users that could be taken for each other."""
+AGENTS = ("assistant", "assistant-2")
+NAMES = ("Alert", "Alert 1")
+
+
+@dataclass(frozen=True)
+class Act:
+    """What a user does with a skill, or an approver."""
+
+    place: tuple[str, str]
+    agent_id: str
+    name: str
+    action: SkillAction | str
+    version: int
+
+
+acts = st.lists(
+    st.builds(
+        Act,
+        st.sampled_from(PLACES),
+        st.sampled_from(AGENTS),
+        st.sampled_from(NAMES),
+        st.sampled_from(["save", "save", "remove", *SkillAction, SkillAction.OFFER]),
+        st.integers(1, 2),
+    ),
+    min_size=20,
+    max_size=40,
+)
+
+
+async def act_on(stores: Stores, scope: Scope, act: Act, number: int) -> str | None:
+    """Carry an act out. Returns what was shared."""
+    skills = stores.private_skills
+    draft = ProcedureDraft(act.name, f"{scope.user_id} {number}", ("do it",), (ProcedureStep("Do it."),))
+    made = Procedure(draft, "", act.agent_id, scope.user_id, stores.clock.now())
+    skill_id = f"user.{made.slug}"
+    with contextlib.suppress(ProcedureChanged, ProcedureNameTaken, UnknownProcedure):
+        if act.action == "save":
+            await skills.save(scope, made, made_of=f"w-{number}")
+        elif act.action == "remove":
+            await skills.remove(scope, act.agent_id, skill_id, act.version)
+        elif act.action is SkillAction.SHARE:
+            decision = SkillDecision(SkillAction.SHARE, "boss", stores.clock.now())
+            shared = await skills.share(scope, act.agent_id, skill_id, act.version, decision, replaces=None)
+            return shared.version.draft.description
+        else:
+            by = "boss" if act.action is SkillAction.DECLINE else scope.user_id
+            decision = SkillDecision(SkillAction(act.action), by, stores.clock.now())
+            await skills.change(scope, act.agent_id, skill_id, act.version, decision)
+    return None
+
+
+@pytest.mark.parametrize("engine", ["in_memory", "on_dynamodb_local"])
+def test_users_use_their_own_skills_and_what_was_shared(request: pytest.FixtureRequest, engine: str) -> None:
+    stores: Stores = in_memory()
+    if engine != "in_memory":
+        on: Engine = request.getfixturevalue(engine)
+        stores = on.stores()
+    loop = asyncio.new_event_loop()
+
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(acts)
+    def holds(done: list[Act]) -> None:
+        loop.run_until_complete(carry_out(done))
+
+    async def carry_out(done: list[Act]) -> None:
+        suffix = uuid.uuid4().hex
+        scopes = {place: Scope(f"{place[0]}{suffix}", place[1]) for place in PLACES}
+        shared: dict[str, set[str]] = {scope.tenant_id: set() for scope in scopes.values()}
+        for number, act in enumerate(done):
+            scope = scopes[act.place]
+            found = await act_on(stores, scope, act, number)
+            shared[scope.tenant_id] |= {found} if found is not None else set()
+        for scope in scopes.values():
+            await check(scope, shared[scope.tenant_id])
+
+    async def check(scope: Scope, shared: set[str]) -> None:
+        own = await stores.private_skills.of_user(scope)
+        assert {each.draft.description.split()[0] for each in own} <= {scope.user_id}
+        assert {(each.created_by, each.tenant_id) for each in own} <= {(scope.user_id, scope.tenant_id)}
+        for agent_id in AGENTS:
+            used = await stores.private_skills.in_use(scope, agent_id)
+            assert list(used) == [each for each in own if each.agent_id == agent_id and each.status in IN_USE]
+            approved = await stores.procedures.approved(scope, agent_id)
+            assert {each.draft.description for each in approved} <= shared
+            assert {each.decided_by for each in approved} <= {"boss"}
+            listed, _ = await stores.procedures.of_agents(scope, [agent_id], REVIEWED, limit=100, cursor=None)
+            assert {each.draft.description for each in listed} <= shared
+        offered, _ = await stores.private_skills.offered(scope, AGENTS, limit=100, cursor=None)
+        assert {each.status for each in offered} <= {ProcedureStatus.OFFERED}
+        mine = [each for each in offered if each.created_by == scope.user_id]
+        assert sorted(mine, key=repr) == sorted(
+            (each for each in own if each.status is ProcedureStatus.OFFERED), key=repr
+        )
+
+    try:
+        holds()
+    finally:
+        loop.close()
