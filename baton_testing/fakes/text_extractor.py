@@ -16,26 +16,27 @@ UNREADABLE = "(unreadable)"
 
 
 class PlainTextExtractor:
-    """``ports.documents.TextExtractor`` for files that are UTF-8 text, whatever their content type says."""
+    """``ports.documents.TextExtractor`` for files that are text in their charset or UTF-8, whatever their type says."""
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
+        media_type = MediaType.parse(content_type)
         try:
-            text = body.decode()
+            text = body.decode(media_type.charset or "utf-8")
         except UnicodeDecodeError:
             raise DocumentUnreadable(
                 reason="document_mislabelled", detail="The file is not what its content type says."
             ) from None
         if not text.strip():
             raise DocumentUnreadable(reason="document_empty", detail="The file is empty.")
-        count = len(_pages(body))
+        count = len(_pages(body, media_type.charset))
         parts = ((first, min(first + PAGES_AT_ONCE - 1, count)) for first in range(1, count + 1, PAGES_AT_ONCE))
-        formats = formats_of(MediaType.parse(content_type), name)
+        formats = formats_of(media_type, name)
         return Inspection(text_format(formats, body) or formats[0], tuple(parts))
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
-        pages = _pages(body)
+        pages = _pages(body, charset)
         blocks: list[TextBlock] = []
         errors: list[PageError] = []
         for number in range(part[0], part[1] + 1):
@@ -53,5 +54,5 @@ class PlainTextExtractor:
         return read_sitemap(body, limit=limit, charset=charset)
 
 
-def _pages(body: bytes) -> list[str]:
-    return body.decode().split("\f")
+def _pages(body: bytes, charset: str | None) -> list[str]:
+    return body.decode(charset or "utf-8").split("\f")

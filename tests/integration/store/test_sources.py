@@ -51,7 +51,7 @@ async def test_objects_below_a_prefix_are_listed_with_the_etags_that_they_are_re
     assert await objects.objects(bucket, "globex/", limit=10) == []
     content = await objects.read(bucket, "acme/0002.md", limit=2)
     assert (content.body, content.etag) == (b"xx", found[2].etag)
-    assert (await objects.read(bucket, "acme2/a.md", limit=1)).content_type == "text/markdown"
+    assert (await objects.read(bucket, "acme2/a.md", limit=1)).content_type == "text/Markdown; charset=utf-8"
 
 
 async def test_what_cannot_be_read_says_why(objects: S3SourceObjects, bucket: str, s3: S3Client) -> None:

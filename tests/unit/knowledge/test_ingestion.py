@@ -41,6 +41,16 @@ async def test_a_document_is_ready_when_all_of_it_is_in_the_index(pipeline: Pipe
     assert document.check_at is None
 
 
+async def test_the_charset_of_the_content_type_reaches_the_extraction(pipeline: Pipeline) -> None:
+    ref = await pipeline.create(content_type="text/plain; charset=windows-1251")
+    document = await pipeline.get(ref)
+    assert document is not None
+    await pipeline.files.write(pipeline.scope, document, 1, "original", "Двадцать восемь дней.".encode("cp1251"))
+    await pipeline.run(ref)
+    [[text]] = pipeline.indexed().values()
+    assert "Двадцать восемь дней." in text
+
+
 async def test_progress_grows_from_step_to_step(pipeline: Pipeline) -> None:
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(9, "Bolts"))
