@@ -33,6 +33,10 @@ class FakeThreadStore(FakeLeases):
         kept = replace(message, timestamp=stored_at, fence=lease.fence, summaries={})
         messages[message.ordinal] = (lease.fence, kept)
 
+    async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
+        for message in messages:
+            await self.put_message(lease, message)
+
     # What readers see
 
     def committed(self, tenant_id: str, thread_id: str) -> list[StoredMessage]:

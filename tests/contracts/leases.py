@@ -303,6 +303,8 @@ class FenceContract:
         with pytest.raises(LeaseLost):
             await stores.store.put_message(zombie, said(zombie, "overwritten"))
         with pytest.raises(LeaseLost):
+            await stores.store.put_messages(zombie, [said(zombie, "overwritten"), answered(zombie, "too")])
+        with pytest.raises(LeaseLost):
             await stores.store.reopen_turn(zombie, turn(zombie))
         assert await stores.store.open_turn(zombie, turn(zombie)) == turn(lease)
         messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)

@@ -10,6 +10,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
+from baton.ports.thread_store import Commit
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 
 PARTS = (
@@ -69,6 +70,19 @@ class MessageContract:
                 break
         assert read == messages
         assert list(await stores.store.recent_messages(stores.ada, thread, token_budget=10**6)) == messages
+        found = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
+        assert list(found) == messages
+
+    async def test_messages_that_are_written_together_come_back_like_others(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        large = _random_text(300_000, 0x21, 0x7E)
+        messages = [said(lease, large if index % 9 == 0 else f"m{index}", index=index) for index in range(130)]
+        for _ in range(2):  # a repetition changes nothing
+            await stores.store.put_messages(lease, messages)
+        await stores.store.put_messages(lease, [])
+        commit = Commit(next_ordinal=len(messages), last_seq=lease.first_seq, usage=Usage(), tokens=len(messages))
+        await stores.store.commit(lease, commit)
+        thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         found = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
         assert list(found) == messages
 

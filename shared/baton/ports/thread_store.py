@@ -202,6 +202,10 @@ class ThreadStore(Protocol):
         """Write a message at its ordinal. Readers see it once the pointer has passed it."""
         ...
 
+    async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
+        """Write many messages, as ``put_message`` writes one, in fewer requests. Some may be written if it raises."""
+        ...
+
     async def commit(self, lease: Lease, commit: Commit) -> bool:
         """Make the run's messages part of the thread, end the run and release the lease, in one write.
 

@@ -29,8 +29,10 @@ from baton.sessions.sessions import Sessions
 
 PATIENCE_SECONDS = 10
 """How long an import waits for another request that holds the thread."""
-AT_ONCE = 16
+MESSAGES_AT_ONCE = 200
 """Messages that are written at the same time."""
+AT_ONCE = 16
+"""Ratings that are written at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,9 @@ class Importer:
         last = await self.time_zones.last(lease.scope) if imported.messages[0].time_zone is None else None
         zone = last.name if last is not None else None
         messages = await off_loop(size, _stored, imported, self.counter, lease.thread.agent_id, zone)
-        for start in range(0, len(messages), AT_ONCE):
-            await gather_all(*(self.store.put_message(lease, each) for each in messages[start : start + AT_ONCE]))
-            lease = await self._kept(lease, start)
+        for start in range(0, len(messages), MESSAGES_AT_ONCE):
+            await self.store.put_messages(lease, messages[start : start + MESSAGES_AT_ONCE])
+            lease = await self._kept(lease, start, MESSAGES_AT_ONCE * 5)
         lease = await self._add(lease, imported, messages)
         await self.sessions.record(lease, ref)
         commit = Commit(
@@ -125,13 +127,13 @@ class Importer:
         for start in range(0, len(rated), AT_ONCE):
             some = rated[start : start + AT_ONCE]
             await gather_all(*(self.feedback.put(lease.scope, lease.thread, each) for each in some))
-            lease = await self._kept(lease, start)
+            lease = await self._kept(lease, start, AT_ONCE * 20)
         return lease
 
-    async def _kept(self, lease: Lease, written: int) -> Lease:
-        """Renew the lease from time to time: many large messages take longer than it lasts."""
+    async def _kept(self, lease: Lease, written: int, every: int) -> Lease:
+        """Renew the lease after each ``every`` records: many large ones take longer than it lasts."""
         await asyncio.sleep(0)
-        if written // AT_ONCE % 20 == 19:
+        if written and written % every == 0:
             return await self.store.renew(lease, used_seq=lease.first_seq)
         return lease
 

@@ -20,6 +20,7 @@ from baton.domain.errors import (
 )
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.usage import Usage
+from baton.memory.episodes.episode_index import BATCH
 from baton.memory.episodes.light_model import JunkAnswer
 from baton.memory.episodes.session_closing import ClosingStep
 from baton_testing.fakes.chat_model import Answer
@@ -274,6 +275,31 @@ async def test_without_search_an_episode_is_readable_and_a_later_run_completes_i
     down.failure = None
     assert (await run(harness)).missing == ()
     assert {document.kind for document in await documents(harness)} == {"message", "summary", "fact"}
+
+
+async def test_messages_that_are_in_the_index_are_not_embedded_again(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await session(harness, *(f"message {number}" for number in range(15)))
+    put = harness.search.put
+    batches = 0
+
+    async def failing(*arguments: Any) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == 3:
+            raise SearchUnavailable
+        await put(*arguments)
+
+    monkeypatch.setattr(harness.search, "put", failing)
+    with pytest.raises(SearchUnavailable):
+        await run(harness, ClosingStep.STORE, ClosingStep.INDEX)
+    done = await documents(harness)
+    assert len(done) == 2 * BATCH
+    harness.embedder.embedded.clear()
+    await run(harness, ClosingStep.INDEX)
+    assert {document.views["window"].text for document in done}.isdisjoint(harness.embedder.embedded)
+    assert len(await documents(harness)) == 30
 
 
 async def test_a_step_that_runs_again_changes_nothing(harness: Harness) -> None:

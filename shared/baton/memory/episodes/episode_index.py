@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.thread import Thread
-from baton.memory.episodes.episode_documents import AROUND, FACT, embedded, episode_documents
+from baton.memory.episodes.episode_documents import AROUND, FACT, MESSAGE, embedded, episode_documents
 from baton.memory.episodes.episode_messages import EpisodeMessages, is_remembered
 from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
@@ -29,10 +30,12 @@ class EpisodeIndex:
     async def put(self, scope: Scope, thread: Thread, episode: Episode) -> None:
         """Write the documents of an episode: its messages, its summary and its facts.
 
-        Raises ``SearchUnavailable`` and ``EmbedderUnavailable``.
+        Messages that an earlier run has written are not embedded again. Raises ``SearchUnavailable`` and
+        ``EmbedderUnavailable``.
         """
+        written = await self._written(scope, episode.ref)
         async for batch in self._message_documents(scope, thread, episode):
-            await self._write(scope, batch)
+            await self._write(scope, [each for each in batch if self._digest(each) not in written])
         # Facts that have become known as old ones since an earlier run are no facts of this episode any more.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
         await self._write(scope, episode_documents(episode, (), episode.summary, episode.facts))
@@ -44,6 +47,21 @@ class EpisodeIndex:
     async def remove(self, scope: Scope, ref: EpisodeRef) -> None:
         """Remove every document of an episode. Raises ``SearchUnavailable``."""
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=ref.id))
+
+    async def _written(self, scope: Scope, ref: EpisodeRef) -> set[bytes]:
+        """Return the digests of the messages' documents that are in the index with vectors of this embedder."""
+        chosen = SearchFilter(source_id=ref.id, kinds=(MESSAGE,))
+        embedder = self.embedder.name if self.embedder.dimensions else None
+        return {
+            self._digest(each)
+            async for each in self.search.list(scope, IndexName.EPISODES, chosen)
+            if each.embedder == embedder
+        }
+
+    @staticmethod
+    def _digest(document: IndexDocument) -> bytes:
+        texts = "\0".join(f"{name}\0{view.text}" for name, view in sorted(document.views.items()))
+        return hashlib.sha256(f"{document.id}\0{texts}".encode(errors="surrogatepass")).digest()
 
     async def _write(self, scope: Scope, documents: Sequence[IndexDocument]) -> None:
         if documents:
