@@ -109,6 +109,11 @@ class SqsHeldRecord:
             logger.warning("visibility not changed", exc_info=True)
             count(Metric.RECORDS_NOT_HIDDEN)
             return False
+        except Exception:
+            # The next try may succeed. Without one, another worker would get the record of a run that goes on.
+            logger.exception("visibility not changed")
+            count(Metric.RECORDS_NOT_HIDDEN)
+            return False
         if self.seconds_left() > 0:  # after the timeout, another worker may have received it
             self._hidden_until = until
         return True

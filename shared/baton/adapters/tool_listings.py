@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from baton.adapters.tool_source import SourceTool
+from baton.background import in_background
 from baton.domain.tool import ToolDefinition
 from baton.gather_all import gather_all
 from baton.ports.tools import MissingTools
@@ -80,7 +81,7 @@ class Listings:
         self._keep(known)
         if self._is_due(known, freshness):
             known.tried_at = self._monotonic()
-            known.attempt = asyncio.ensure_future(self._refresh(known))
+            known.attempt = in_background(self._refresh(known), "listing of tools")
         return known.offer
 
     def _keep(self, known: _Known) -> None:

@@ -23,6 +23,7 @@ from baton.agents.run_context import EmitAgentEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
+from baton.background import in_background
 from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
@@ -142,7 +143,7 @@ class Consultations:
             started_at=context.services.clock.now(),
         )
         # The agent works while this is written.
-        begun = asyncio.ensure_future(context.services.records.put_task(context.lease(), task))
+        begun = in_background(context.services.records.put_task(context.lease(), task), "record of a consultation")
         emit(subagent_started(task.id, agent, call))
         work = _Work()
         try:

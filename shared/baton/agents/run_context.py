@@ -20,7 +20,7 @@ from baton.domain.thread import Run
 from baton.domain.time_zone import Today
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import ModelUsage, Usage
-from baton.gather_all import gather_all
+from baton.gather_all import gather_all, stop_all
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
@@ -60,12 +60,11 @@ class Writes:
         tasks, self._tasks = self._tasks, []
         await gather_all(*tasks)
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Give up what is not written: the run will be taken over, and does it again."""
         for write in self._waiting or ():
             write.close()
-        for task in self._tasks:
-            task.cancel()
+        await stop_all(*self._tasks)
 
 
 class RemoteTasks:

@@ -118,6 +118,9 @@ class ToolCalls:
                 for job in jobs:
                     job.cancel()
                 await asyncio.wait([*jobs, closer, stopper])
+        for job in jobs:
+            if not job.cancelled():
+                job.result()
         if self._fatal is not None:
             raise self._fatal
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from baton.api.background_turn import BackgroundTurn
 from baton.api.runs import TURN_SECONDS
 from baton.api.schemas import Message, MessageAnswer
 from baton.api.services import ApiServices
@@ -24,9 +24,8 @@ async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) 
 
 
 async def answer_of(services: ApiServices, scope: Scope, turn: Coroutine[Any, Any, FinishedRun]) -> MessageAnswer:
-    """Wait for the turn and give its messages, likewise."""
-    # Shielded: a caller that hangs up must not stop the turn it has begun.
-    finished = await asyncio.shield(asyncio.ensure_future(turn))
+    """Wait for the turn and give its messages, likewise. The turn goes on if the caller hangs up."""
+    finished = await BackgroundTurn(lambda _: turn).result()
     return _answer((await services.agents.of(scope)).describe, finished)
 
 

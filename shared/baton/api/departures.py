@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from aws_lambda_powertools import Logger
 
+from baton.background import in_background
 from baton.domain.errors import BatonError
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
@@ -41,7 +42,6 @@ class Departures:
     def __init__(self) -> None:
         self._open: Counter[Key] = Counter()
         self._left: dict[Key, _Left] = {}
-        self._stopping: set[asyncio.Task[None]] = set()
 
     async def counted(self, scope: Scope, thread_id: str, frames: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """Yield the frames of a stream of the thread's events, which counts until it is closed."""
@@ -87,9 +87,7 @@ class Departures:
         if left is None:
             return
         left.waiting.cancel()
-        task = asyncio.ensure_future(_stopped(left.stop))
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+        in_background(_stopped(left.stop), "stop of a run that was left")
 
 
 def _key(scope: Scope, thread_id: str) -> Key:

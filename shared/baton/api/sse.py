@@ -7,20 +7,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, cast
 
-from aws_lambda_powertools import Logger
 from fastapi import Depends, Request
 from starlette.responses import Response
 
+from baton.api.background_turn import BackgroundTurn
 from baton.api.older_clients import Convert
-from baton.domain.errors import BatonError, InternalError, TokenExpired
+from baton.domain.errors import BatonError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
 from baton.domain.metrics import Metric, count
 from baton.outbox.reader_events import ReaderEvents
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
-
-logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,6 @@ def streamed(
 class RunStream:
     """The events of work that continues even if the client disconnects."""
 
-    _working: set[asyncio.Task[None]] = set()  # noqa: RUF012 - a task without a reference may be garbage-collected
-
     def __init__(
         self,
         work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]],
@@ -98,46 +94,29 @@ class RunStream:
     ) -> None:
         """A ``reader`` of another user's conversation gets the events without personal data."""
         self._reader = reader
-        self._queue: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
+        self._turn = BackgroundTurn(work, request_id)
         self._convert = convert
         self._request_id = request_id
         self._timing = timing
-        self._task = task = asyncio.ensure_future(self._run(work))
-        self._working.add(task)
-        task.add_done_callback(self._working.discard)
-
-    async def _run(self, work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]]) -> None:
-        try:
-            await work(self._queue.put_nowait)
-            self._queue.put_nowait(None)
-        except BatonError as error:
-            self._queue.put_nowait(error)
-        except Exception:
-            logger.exception("run failed", request_id=self._request_id)
-            count(Metric.INTERNAL_FAULTS)
-            self._queue.put_nowait(InternalError())
 
     @property
     def is_over(self) -> bool:
         """Whether the work has ended."""
-        return self._task.done()
+        return self._turn.is_over
 
     async def begin(self, token_seconds: float) -> AsyncGenerator[Frame, None]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
 
         The stream ends with ``token_expired`` when the token expires, in ``token_seconds``; the work continues.
         """
-        ends_at = asyncio.get_running_loop().time() + token_seconds
-        first: Event | BatonError | None = None
+        began = asyncio.get_running_loop().time()
+        first: Event | None = None
         waiting = False
         try:
-            async with asyncio.timeout(self._timing.first_event_seconds):
-                first = await self._queue.get()
+            first = await self._turn.next(began + self._timing.first_event_seconds)
         except TimeoutError:
             waiting = True
-        if isinstance(first, BatonError):
-            raise first
-        return self._frames(first, ends_at, ended=first is None and not waiting)
+        return self._frames(first, began + token_seconds, ended=first is None and not waiting)
 
     async def _frames(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[Frame, None]:
         if first is not None:
@@ -146,19 +125,19 @@ class RunStream:
         loop = asyncio.get_running_loop()
         while not ended:
             try:
-                async with asyncio.timeout_at(ends_at):
-                    item = await self._queue.get()
+                item = await self._turn.next(ends_at)
             except TimeoutError:
-                item = TokenExpired()
+                yield token_expired(self._request_id)
+                return
+            except BatonError as error:
+                if error.status >= 500:
+                    count(Metric.REQUESTS_FAILED)
+                yield frame(unsequenced(run_error(error, requestId=self._request_id)))
+                return
             if item is None:
                 return
             if loop.time() >= ends_at:
                 yield token_expired(self._request_id)
-                return
-            if isinstance(item, BatonError):
-                if item.status >= 500:
-                    count(Metric.REQUESTS_FAILED)
-                yield frame(unsequenced(run_error(item, requestId=self._request_id)))
                 return
             for event in await self._shown(item):
                 yield frame(self._convert(event))

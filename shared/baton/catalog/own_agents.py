@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
+from baton.background import in_background
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked, tenant_problems
 from baton.domain.agent_version import AgentVersion
@@ -128,8 +129,7 @@ class OwnAgents:
         )
         if copy.reading is None or not is_usable:
             copy.asked_at = now
-            copy.reading = asyncio.ensure_future(self._read(scope, copy, now))
-            copy.reading.add_done_callback(_noticed)
+            copy.reading = in_background(self._read(scope, copy, now), "reading of a tenant's agents")
         return copy.reading
 
     async def _read(self, scope: Scope, copy: _Copy, now: datetime) -> None:
@@ -177,9 +177,3 @@ class OwnAgents:
         fallback = tuple(each for each in choice.fallback if each in offered)
         model = choice.model_copy(update={"name": name, "fallback": fallback})
         return definition.model_copy(update={"model": model})
-
-
-def _noticed(reading: asyncio.Task[None]) -> None:
-    """Take note of a failure, which nobody may be waiting for."""
-    if not reading.cancelled():
-        reading.exception()

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from baton.background import in_background
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
@@ -76,17 +77,10 @@ class CurrentLimits:
         """Return the read in progress, or a new one: that of an earlier event loop will never end."""
         reading = copy.reading
         if reading is None or reading.done() or reading.get_loop() is not asyncio.get_running_loop():
-            copy.reading = reading = asyncio.ensure_future(self._read(scope, copy))
-            reading.add_done_callback(_noticed)
+            copy.reading = reading = in_background(self._read(scope, copy), "reading of a tenant's limits")
         return reading
 
     async def _read(self, scope: Scope, copy: _Copy) -> None:
         now = self._clock.now()
         copy.limits = await self._store.get(scope)
         copy.read_at = now
-
-
-def _noticed(reading: asyncio.Task[None]) -> None:
-    """Take note of a failed read, which whoever waits for it raises too."""
-    if not reading.cancelled():
-        reading.exception()

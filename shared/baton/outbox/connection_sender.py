@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from aws_lambda_powertools import Logger
 
+from baton.background import in_background
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.metrics import Metric, count
@@ -44,7 +45,7 @@ class ConnectionSender:
         self._idle = asyncio.Event()
         self._idle.set()
         self._has_complained = False
-        self._task = asyncio.ensure_future(self._work())
+        self._task = in_background(self._work(), "sending to a connection")
 
     def add(self, events: Sequence[EncodedEvent]) -> bool:
         """Add the events to the backlog. Return False if they will not be sent."""
@@ -71,9 +72,6 @@ class ConnectionSender:
     async def _work(self) -> None:
         try:
             await self._send_all()
-        except Exception:
-            logger.exception("sending to a connection ended", connection_id=self._connection_id)
-            count(Metric.INTERNAL_FAULTS)
         finally:
             self._idle.set()
 

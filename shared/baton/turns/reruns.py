@@ -273,7 +273,7 @@ class _Attempt:
                 pass  # nobody watches
             await self._writes.done()
         finally:
-            self._writes.stop()
+            await self._writes.stop()
         result = dialogue.finish()
         if result.error is not None:
             raise result.error

@@ -154,8 +154,7 @@ class RunExecution:
             return RunOutcome(finished, was_told=True)
         finally:
             self._outbox.stop()
-            self._writes.stop()
-            await stop_all(*begun)
+            await gather_all(self._writes.stop(), stop_all(*begun))
 
     async def _finish_earlier(
         self, known: TurnRecord, left: tuple[StoredMessage, ...] | None, find_outcome: FindOutcome
@@ -263,7 +262,7 @@ class RunExecution:
         if not was_begun:
             count(Metric.ANSWERS_DISCARDED)
             self._outbox.discard_waiting()
-            self._writes.stop()
+            await self._writes.stop()
             return None
         return dialogue.finish(error)
 

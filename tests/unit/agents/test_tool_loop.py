@@ -394,6 +394,17 @@ async def test_of_an_answer_in_several_messages_a_failed_commit_is_made_good_wit
     assert contents == ["Hello", "Let me see.", "Sunny in Oslo.", "It is sunny."]
 
 
+async def test_a_call_that_cannot_be_recorded_for_an_unexpected_reason_ends_the_run(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: Any) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(harness.records, "put_call", fails)
+    harness.model.script(Answer.calling(call(city="Oslo")), "It is sunny.")
+    assert (await harness.say()).last["code"] == "internal_error"
+
+
 async def test_a_turn_that_grows_stays_within_the_prompts_budget(harness: Harness) -> None:
     harness.tools.add("read", lambda: _text("word " * 4_000))
     harness.model.script(*[Answer.calling(call("read")) for _ in range(8)], "Done.")

@@ -72,6 +72,18 @@ def test_work_that_fails_gives_its_record_back_at_once() -> None:
     assert queue.asked == [TIMES.hidden, RETRY_SECONDS]
 
 
+def test_an_unexpected_failure_does_not_end_the_extensions() -> None:
+    queue = Queue(RuntimeError("a fault of the SDK"))
+
+    async def work(record: HeldRecord) -> None:
+        await asyncio.sleep(TIMES.extend)
+        queue.failure = None
+        await asyncio.sleep(2 * TIMES.extend)
+        assert record.seconds_left() >= TIMES.hidden - TIMES.extend
+
+    held(queue, 1, work)
+
+
 def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start() -> None:
     queue = Queue()
 

@@ -6,6 +6,25 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+BACKGROUND = "shared/baton/background.py"
+AWAITED = {
+    "shared/baton/gather_all.py": "waits for the steps that it begins",
+    "shared/baton/adapters/sqs.py": "SqsRecords.hidden waits for the end of the extensions",
+    "shared/baton/adapters/models/embedding_calls.py": "a TaskGroup",
+    "shared/baton/agents/progress.py": "ProgressIndicator.__aexit__",
+    "shared/baton/agents/run_context.py": "Writes.done and Writes.stop",
+    "shared/baton/agents/tool_calls.py": "ToolCalls.carry_out waits for its jobs, and raises their failures",
+    "shared/baton/memory/episodes/episode_digest.py": "a TaskGroup",
+    "shared/baton/memory/recall/recall.py": "Recall waits until its deadline, and notes failures that come later",
+    "shared/baton/outbox/text_batches.py": "batched raises the failure of its reader",
+    "shared/baton/turns/lease_keeper.py": "LeaseKeeper.__aexit__ raises the failure",
+    "shared/baton/turns/run.py": "RunExecution.execute stops its steps",
+    "baton_local/demo_model/sentence_encoder.py": "a TaskGroup",
+    "baton_local/engines/queues/engine.py": "_unless_gone stops both",
+    "baton_local/gateway/websocket.py": "SocketGateway._serve stops its tasks, and raises their failures",
+}
+"""Modules that begin tasks themselves, and who awaits these."""
+
 ROOT = Path(__file__).parents[3]
 PROGRAMS = ("shared", "functions", "baton_local", "baton_project", "baton_testing")
 
@@ -26,3 +45,9 @@ def calls(*names: str) -> Iterator[tuple[str, ast.Call]]:
 def test_steps_are_gathered_by_what_awaits_them_all() -> None:
     """``asyncio.gather`` returns at the first failure or cancellation, and leaves the other steps behind."""
     assert [module for module, _ in calls("gather")] == []
+
+
+def test_tasks_that_nobody_awaits_are_begun_where_their_failures_are_noticed() -> None:
+    """A new module here either begins its task by ``in_background``, or names who awaits the task."""
+    modules = {module for module, _ in calls("create_task", "ensure_future", "run_coroutine_threadsafe")}
+    assert modules - {BACKGROUND, "shared/baton/composition/event_loop.py"} == AWAITED.keys()

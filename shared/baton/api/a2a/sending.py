@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from a2a.types import Message
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
-from aws_lambda_powertools import Logger
 
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.delegation import delegation_in, inherited, time_zone_in
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
+from baton.api.background_turn import BackgroundTurn
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark
 from baton.domain.errors import (
     AgentMismatch,
-    BatonError,
-    InternalError,
     MessageIdConflict,
     ThreadUnavailable,
     TokenExpired,
 )
 from baton.domain.events import Event
 from baton.domain.identity import Scope, derived_run_id, derived_thread_ref, imported_thread_ref
-from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
 from baton.requests.queue_mapping import queued_answer, queued_message
@@ -38,8 +35,6 @@ from baton.requests.turn_requests import AnswerRequest, MessageRequest
 OPENED_SECONDS = 3.0
 """How long a caller that does not want to wait for the answer waits until its message's turn has begun."""
 POLL_SECONDS = 0.05
-
-logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,20 +199,18 @@ class Sender:
         """
         await self._mark_answer(sending)
         await self._audit_delegation(sending)
-        events: asyncio.Queue[Event | BatonError | None] = asyncio.Queue()
-
-        async def work() -> None:
-            await self._services.turns.answer(sending.owner, sending.request, events.put_nowait, seconds=TURN_SECONDS)
-
-        _in_background(_reporting(work(), events, self._caller.request_id))
+        turns = self._services.turns
+        turn = BackgroundTurn(
+            lambda emit: turns.answer(sending.owner, sending.request, emit, seconds=TURN_SECONDS),
+            self._caller.request_id,
+        )
         loop = asyncio.get_running_loop()
         first_by = loop.time() + self._caller.timing.first_event_seconds
         has_begun = False
         while True:
             wait_until = until if has_begun else min(first_by, until)
             try:
-                async with asyncio.timeout_at(wait_until if wait_until < math.inf else None):
-                    event = await events.get()
+                event = await turn.next(wait_until if wait_until < math.inf else None)
             except TimeoutError:
                 if loop.time() >= until:
                     raise TokenExpired from None
@@ -226,8 +219,6 @@ class Sender:
                 continue
             if event is None:
                 return
-            if isinstance(event, BatonError):
-                raise event
             has_begun = True
             yield event
 
@@ -333,28 +324,3 @@ class Sender:
             message_id=sending.message_id,
         )
         await self._services.a2a_tasks.mark(self._scope, sending.task_id.thread_id, mark)
-
-
-_working: set[asyncio.Task[None]] = set()
-"""Turns in progress. A task without a reference may be garbage-collected."""
-
-
-def _in_background(work: Coroutine[Any, Any, None]) -> None:
-    task = asyncio.ensure_future(work)
-    _working.add(task)
-    task.add_done_callback(_working.discard)
-
-
-async def _reporting(
-    work: Coroutine[Any, Any, None], events: asyncio.Queue[Event | BatonError | None], request_id: str
-) -> None:
-    """Put how ``work`` ends at the end of its events."""
-    try:
-        await work
-        events.put_nowait(None)
-    except BatonError as error:
-        events.put_nowait(error)
-    except Exception:
-        logger.exception("run failed", request_id=request_id)
-        count(Metric.INTERNAL_FAULTS)
-        events.put_nowait(InternalError())

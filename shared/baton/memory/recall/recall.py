@@ -85,7 +85,7 @@ class Recall:
             triggered = (await reading).triggered
         finally:
             if reading is not None:
-                reading.cancel()
+                await _cancel([reading])
         return replace(found, procedure=replace(found.procedure, matches=(*triggered, *found.procedure.matches)))
 
 

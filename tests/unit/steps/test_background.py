@@ -1,0 +1,133 @@
+"""Work without a caller: it is kept until its end, its failure is noticed, and its reader is never left waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from baton.api.background_turn import BackgroundTurn, Emit
+from baton.background import in_background
+from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable, ThreadUnavailable
+from baton.domain.events import Event
+from baton.domain.metrics import Metric, counting
+
+EVENT = Event({"type": "X"}, 1)
+
+
+async def wait(seconds: float = 1) -> str:
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+async def fail(error: BaseException) -> str:
+    await asyncio.sleep(1)
+    raise error
+
+
+async def test_work_in_the_background_outlives_its_caller() -> None:
+    ended: list[str] = []
+
+    async def work() -> None:
+        ended.append(await wait())
+
+    async def caller() -> None:
+        in_background(work(), "work")
+
+    await caller()
+    gc.collect()
+    await asyncio.sleep(2)
+    assert ended == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (RuntimeError("a fault"), {Metric.INTERNAL_FAULTS: 1}),
+        (KeyError("k"), {Metric.INTERNAL_FAULTS: 1}),
+        (StoreUnavailable(), {}),
+        (asyncio.CancelledError(), {}),
+    ],
+    ids=repr,
+)
+async def test_unexpected_failures_in_the_background_are_counted_and_none_is_lost(
+    error: BaseException, expected: dict[Metric, int]
+) -> None:
+    lost: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: lost.append(context))
+    found: Counter[Metric] = Counter()
+    with counting(found.update):
+        in_background(fail(error), "work")
+        await asyncio.sleep(2)
+    gc.collect()
+    loop.set_exception_handler(None)
+    assert (dict(found), lost) == (expected, [])
+
+
+def ending(error: BaseException | None) -> Callable[[Emit], Awaitable[str]]:
+    async def work(emit: Emit) -> str:
+        emit(EVENT)
+        return await (wait() if error is None else fail(error))
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (None, None),
+        (ThreadUnavailable(), ThreadUnavailable),
+        (StoreUnavailable(), StoreUnavailable),
+        (RuntimeError("a fault"), InternalError),
+        (asyncio.CancelledError(), LeaseLost),
+    ],
+    ids=repr,
+)
+async def test_a_reader_finds_the_end_however_the_turn_ends(
+    error: BaseException | None, expected: type[BatonError] | None
+) -> None:
+    turn: BackgroundTurn[str] = BackgroundTurn(ending(error))  # type: ignore[arg-type]
+    assert await turn.next() == EVENT
+    if expected is None:
+        assert (await turn.next(), await turn.next(), await turn.result()) == (None, None, "done")
+    else:
+        for read in (turn.next, turn.next, turn.result):
+            with pytest.raises(expected):
+                await read()
+    assert turn.is_over
+
+
+@pytest.mark.parametrize("seconds", [None, 0, 0.5])
+async def test_a_reader_of_a_cancelled_turn_is_told_that_another_worker_goes_on(seconds: float | None) -> None:
+    before = asyncio.all_tasks()
+    turn: BackgroundTurn[str] = BackgroundTurn(lambda emit: wait(60))
+    reader = asyncio.ensure_future(turn.next())
+    waiting = asyncio.ensure_future(turn.result())
+    if seconds is not None:
+        await asyncio.sleep(seconds)
+    for task in asyncio.all_tasks() - before - {reader, waiting}:
+        task.cancel()  # as when the process stops
+    for each in (reader, waiting):
+        with pytest.raises(LeaseLost):
+            await each
+
+
+async def test_a_turn_goes_on_when_its_reader_leaves() -> None:
+    turn: BackgroundTurn[str] = BackgroundTurn(lambda emit: wait(5))
+    for read in (turn.next, turn.result):
+        reader = asyncio.ensure_future(read())
+        await asyncio.sleep(1)
+        reader.cancel()
+    await turn.begun()
+    assert await turn.result() == "done"
+
+
+async def test_a_reader_waits_no_longer_than_it_says() -> None:
+    turn: BackgroundTurn[str] = BackgroundTurn(lambda emit: wait(5))
+    with pytest.raises(TimeoutError):
+        await turn.next(asyncio.get_running_loop().time() + 1)
+    assert await turn.next() is None
