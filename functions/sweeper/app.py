@@ -4,6 +4,7 @@ resumes the ingestion of documents."""
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -12,11 +13,15 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
+from baton.domain.metrics import Metric
+from baton.entry.jobs import Job, run_jobs
 
 MARGIN_SECONDS = 60
 """Reserved at the end of the function's time limit, to finish the last closings."""
 DOCUMENT_SECONDS = 15
 """Of the margin, the most that documents may take."""
+JOB_SECONDS = 15
+"""Of the margin, the most that beginning the runs of pipelines may take."""
 
 logger = Logger()
 sweeper = composition.sweeper()  # built once per execution environment
@@ -28,9 +33,17 @@ admission = composition.admission()
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Sweep once and return the counts. The event is ignored, because the table has the due threads."""
+    """Do all jobs once and return their counts. The event is ignored, because the table has what is due.
+
+    Raises an ``ExceptionGroup`` if a job has failed, once the others have run.
+    """
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
-    report = asdict(event_loop.run(sweeper.sweep(seconds=seconds)))
-    documents = event_loop.run(ingestions.resume(seconds=DOCUMENT_SECONDS))
-    begun = event_loop.run(admission.admit_all())
-    return {**report, "retentions": event_loop.run(retention.start_due()), "documents": documents, "runs": begun}
+    jobs = [
+        Job("sweep", partial(sweeper.sweep, seconds=seconds), Metric.SWEEPS_FAILED),
+        Job("documents", partial(ingestions.resume, seconds=DOCUMENT_SECONDS), Metric.DOCUMENT_RESUMES_FAILED),
+        Job("runs", admission.admit_all, Metric.ADMISSIONS_FAILED, JOB_SECONDS),
+        # Last and unlimited: it claims tenants for a day, so it must not be cut off between two of them.
+        Job("retentions", retention.start_due, Metric.RETENTIONS_FAILED),
+    ]
+    done = event_loop.run(run_jobs(jobs))
+    return {**asdict(done.pop("sweep")), **done}

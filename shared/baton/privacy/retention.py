@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
+from baton.domain.errors import BatonError
 from baton.domain.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
@@ -26,20 +28,34 @@ class RetentionRuns:
         self._clock = clock
 
     async def start_due(self) -> int:
-        """Start what is due and return how many tenants that were. A failure is repeated the next day."""
+        """Start what is due and return how many tenants that were.
+
+        A failure of one tenant does not stop the others; it stays due. Raises an ``ExceptionGroup`` of the failures.
+        """
         started = 0
+        failures: list[Exception] = []
         for tenant_id in await self._retentions.claim_due(self._clock.now()):
-            scope = Scope(tenant_id, SYSTEM)
-            retention = await self._retentions.get(scope)
-            set_by = retention.changed_by or SYSTEM
-            scope = replace(scope, user_id=set_by)
-            request = ForgetRequest(
-                self._clock.new_id(), tenant_id, ForgetSubject.RETENTION, set_by, set_by, self._clock.now()
-            )
-            opened = await self._requests.open(scope, request)
-            await self._forgettings.start(opened)
-            started += 1
-            if retention.changed_at is not None and opened.requested_at < retention.changed_at:
-                # It began before the change, and may have gone past what the new limits concern.
-                await self._retentions.repeat_soon(scope)
+            try:
+                await self._start(tenant_id)
+                started += 1
+            except Exception as failure:  # noqa: BLE001 - raised at the end
+                failures.append(failure)
+                with contextlib.suppress(BatonError):  # then it is due again the next day
+                    await self._retentions.repeat_soon(Scope(tenant_id, SYSTEM))
+        if failures:
+            raise ExceptionGroup("The retention of some tenants was not started.", failures)
         return started
+
+    async def _start(self, tenant_id: str) -> None:
+        scope = Scope(tenant_id, SYSTEM)
+        retention = await self._retentions.get(scope)
+        set_by = retention.changed_by or SYSTEM
+        scope = replace(scope, user_id=set_by)
+        request = ForgetRequest(
+            self._clock.new_id(), tenant_id, ForgetSubject.RETENTION, set_by, set_by, self._clock.now()
+        )
+        opened = await self._requests.open(scope, request)
+        await self._forgettings.start(opened)
+        if retention.changed_at is not None and opened.requested_at < retention.changed_at:
+            # It began before the change, and may have gone past what the new limits concern.
+            await self._retentions.repeat_soon(scope)

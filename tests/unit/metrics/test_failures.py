@@ -56,6 +56,7 @@ from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.title_source import TitleSource
 from baton.domain.usage import Usage
+from baton.entry.sweep import SweepReport
 from baton.outbox.connection_sender import send_to
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
@@ -445,6 +446,63 @@ async def an_end_of_a_run_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> 
     harness = Harness()
     monkeypatch.setattr(harness.app.ports.admission.queue, "running", Failing(StoreUnavailable()).running)
     await harness.app.ports.admission.ended(pipelines.Pipeline.CLOSING, "a session")
+
+
+class Sweeping:
+    """The sweeper's function over jobs of which one fails."""
+
+    JOBS = ("sweeper", "ingestion_starts", "admission", "retention_runs")
+
+    def __init__(self, failing: str) -> None:
+        self.failing = failing
+        self.done: list[str] = []
+
+    def handler(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        async def work(name: str) -> Any:
+            if name == self.failing:
+                raise StoreUnavailable
+            self.done.append(name)
+            return SweepReport() if name == "sweeper" else 0
+
+        jobs = {name: SimpleNamespace() for name in self.JOBS}
+        jobs["sweeper"].sweep = lambda seconds: work("sweeper")
+        jobs["ingestion_starts"].resume = lambda seconds: work("ingestion_starts")
+        jobs["admission"].admit_all = lambda: work("admission")
+        jobs["retention_runs"].start_due = lambda: work("retention_runs")
+        return function(monkeypatch, "sweeper/app.py", **jobs).handler
+
+    async def fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Sweep: the other jobs are done, and the invocation fails."""
+        handler = self.handler(monkeypatch)
+        with pytest.raises(ExceptionGroup) as raised:
+            await asyncio.to_thread(handler, {}, Context())
+        assert [type(each) for each in raised.value.exceptions] == [StoreUnavailable]
+        assert self.done == [name for name in self.JOBS if name != self.failing]
+
+
+@failure(Metric.SWEEPS_FAILED)
+async def a_sweep_that_fails_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    await Sweeping("sweeper").fail(monkeypatch)
+
+
+@failure(Metric.DOCUMENT_RESUMES_FAILED)
+async def documents_that_cannot_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    await Sweeping("ingestion_starts").fail(monkeypatch)
+
+
+@failure(Metric.ADMISSIONS_FAILED)
+async def waiting_runs_that_cannot_be_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    await Sweeping("admission").fail(monkeypatch)
+
+
+@failure(Metric.RETENTIONS_FAILED)
+async def retention_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    await Sweeping("retention_runs").fail(monkeypatch)
+
+
+async def test_a_sweep_without_failures_returns_the_counts_of_all_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = await asyncio.to_thread(Sweeping("none").handler(monkeypatch), {}, Context())
+    assert {"looked_at", "documents", "runs", "retentions"} <= told.keys()
 
 
 class Failing:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from baton.composition.app import build
-from baton.domain.errors import NotFound
+from baton.domain.errors import NotFound, StoreUnavailable
 from baton.domain.forgetting import MAX_ROUNDS, EpisodeTrace, ForgetRequest, ForgetStatus, ForgetSubject, NextStep
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
@@ -177,6 +177,29 @@ async def test_a_retention_that_changes_while_it_is_enforced_is_enforced_again(s
     await steps.run(running)
     assert await steps.app.privacy.retention_runs.start_due() == 1
     assert len(steps.forgettings.started) == 2
+    assert await steps.app.privacy.retention_runs.start_due() == 0
+
+
+async def test_a_tenant_whose_retention_does_not_start_keeps_no_other_from_it_and_stays_due(
+    steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retention = Retention(threads=30, changed_by="boss", changed_at=steps.clock.now())
+    scopes = [Scope(tenant_id, "ada") for tenant_id in ("acme", "globex", "initech")]
+    for scope in scopes:
+        await steps.retentions.put(scope, retention)
+    really = steps.retentions.get
+
+    async def get(scope: Scope) -> Retention:
+        if scope.tenant_id == "globex":
+            raise StoreUnavailable
+        return await really(scope)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(steps.retentions, "get", get)
+        with pytest.raises(ExceptionGroup):
+            await steps.app.privacy.retention_runs.start_due()
+    assert len(steps.forgettings.started) == 2
+    assert await steps.app.privacy.retention_runs.start_due() == 1
     assert await steps.app.privacy.retention_runs.start_due() == 0
 
 

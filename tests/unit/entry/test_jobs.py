@@ -1,0 +1,61 @@
+"""Jobs of one invocation: whichever of them fail or hang, the others are done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.metrics import Metric, counting
+from baton.entry.jobs import Job, run_jobs
+from baton_testing.virtual_time import VirtualTimeLoop
+
+METRICS = list(Metric)
+
+
+async def work(number: int) -> int:
+    await asyncio.sleep(1)
+    return number
+
+
+async def fail(number: int) -> int:
+    raise StoreUnavailable if number % 2 else KeyError(number)
+
+
+async def hang(number: int) -> int:
+    await asyncio.sleep(3600)
+    return number
+
+
+@given(st.lists(st.sampled_from([work, fail, hang]), max_size=6))
+def test_the_other_jobs_are_done_and_each_failure_is_counted(kinds: list[Callable[[int], Awaitable[int]]]) -> None:
+    done: list[int] = []
+    found: Counter[Metric] = Counter()
+
+    async def noted(number: int) -> int:
+        result = await kinds[number](number)
+        done.append(number)
+        return result
+
+    async def run() -> None:
+        jobs = [Job(str(number), partial(noted, number), METRICS[number], seconds=5) for number in range(len(kinds))]
+        failing = {METRICS[number]: 1 for number, kind in enumerate(kinds) if kind is not work}
+        with counting(found.update):
+            if failing:
+                with pytest.raises(ExceptionGroup) as raised:
+                    await run_jobs(jobs)
+                assert len(raised.value.exceptions) == len(failing)
+            else:
+                assert await run_jobs(jobs) == {str(number): number for number in range(len(kinds))}
+        assert dict(found) == failing
+
+    loop = VirtualTimeLoop()
+    loop.run_until_complete(run())
+    loop.close()
+    assert done == [number for number, kind in enumerate(kinds) if kind is work]
