@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import json
+from collections import defaultdict, deque
 from datetime import datetime, timedelta
 
 from baton.domain.errors import LeaseLost
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.stream_log import LogPiece
+from baton.ports.stream_log import LogPiece, LogRead, is_full
 from baton.ports.thread_store import Lease
 
 KEPT = timedelta(hours=24)
@@ -28,7 +28,17 @@ class FakeStreamLog:
             raise LeaseLost
         log[piece.first_seq] = (lease.fence, self._clock.now() + KEPT, piece)
 
-    async def read(self, scope: Scope, thread_id: str, *, after: int) -> Sequence[LogPiece]:
+    async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
         log = self._logs[scope.tenant_id, thread_id]
-        pieces = (log[first_seq] for first_seq in sorted(log))
-        return [piece for _, end, piece in pieces if piece.last_seq > after and end > self._clock.now()]
+        found: deque[LogPiece] = deque()
+        size = 0
+        for first_seq in sorted(log, reverse=True):
+            _, end, piece = log[first_seq]
+            is_wanted = piece.last_seq > after and (through is None or first_seq <= through)
+            if not is_wanted or end <= self._clock.now():
+                continue
+            if found and is_full(size, found[0].run_id, piece.run_id):
+                return LogRead(tuple(found), is_whole=False)
+            size += len(json.dumps(piece.events, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+            found.appendleft(piece)
+        return LogRead(tuple(found))

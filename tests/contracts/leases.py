@@ -335,7 +335,7 @@ class FenceContract:
 
         with pytest.raises(LeaseLost):
             await stores.log.append(zombie, LogPiece("r1", 1, zombie.first_seq, ({"type": "Z"},)))
-        [piece] = await stores.log.read(stores.ada, lease.thread_id, after=0)
+        [piece] = (await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces
         assert piece.run_id == "r2"
 
     async def test_whoever_released_the_lease_does_not_hold_it(self, stores: Stores) -> None:

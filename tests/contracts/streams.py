@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from baton.domain.thread import LeaseMark
 from baton.ports.audit import Once
 from baton.ports.live import Live
@@ -22,7 +24,7 @@ class StreamLogContract:
         pieces = [piece(1, 3), piece(4, 1), piece(5, 10)]
         for one in pieces[::-1]:
             await stores.log.append(lease, one)
-        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == pieces
+        assert list((await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces) == pieces
 
     async def test_events_come_back_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -31,7 +33,9 @@ class StreamLogContract:
             {"type": "STATE_SNAPSHOT", "snapshot": {"a": [1, 2.5, None, True, {}], "": ""}},
         )
         await stores.log.append(lease, LogPiece("r1", 2, 7, events))
-        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == [LogPiece("r1", 2, 7, events)]
+        assert list((await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces) == [
+            LogPiece("r1", 2, 7, events)
+        ]
 
     async def test_reading_begins_with_the_piece_that_holds_the_next_event(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -40,7 +44,7 @@ class StreamLogContract:
             await stores.log.append(lease, one)
 
         async def first_seqs(after: int) -> list[int]:
-            return [one.first_seq for one in await stores.log.read(stores.ada, lease.thread_id, after=after)]
+            return [one.first_seq for one in (await stores.log.read(stores.ada, lease.thread_id, after=after)).pieces]
 
         assert await first_seqs(2) == [1, 4, 7]
         assert await first_seqs(3) == [4, 7]
@@ -56,7 +60,7 @@ class StreamLogContract:
         await stores.log.append(lease, piece(1, 3))
         await stores.log.append(lease, piece(10_001, 2))
         for after, expected in ((0, [1, 10_001]), (3, [10_001]), (5_000, [10_001]), (10_001, [10_001]), (10_002, [])):
-            pieces = await stores.log.read(stores.ada, lease.thread_id, after=after)
+            pieces = (await stores.log.read(stores.ada, lease.thread_id, after=after)).pieces
             assert [one.first_seq for one in pieces] == expected
 
     async def test_a_log_of_many_pieces_is_read_whole(self, stores: Stores) -> None:
@@ -64,33 +68,69 @@ class StreamLogContract:
         long = {"type": "X", "text": "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(30_000))}
         for number in range(15):  # more than one page of a query, which ends at 1 MB
             await stores.log.append(lease, LogPiece("r1", 1, number + 1, (long,)))
-        pieces = await stores.log.read(stores.ada, lease.thread_id, after=1)
+        pieces = (await stores.log.read(stores.ada, lease.thread_id, after=1)).pieces
         assert [one.first_seq for one in pieces] == list(range(2, 16))
+
+    async def test_a_log_up_to_a_number_is_read_without_what_begins_after_it(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        for first_seq in (1, 4, 7):
+            await stores.log.append(lease, piece(first_seq, 3))
+        for through, expected in ((0, []), (3, [1]), (4, [1, 4]), (6, [1, 4]), (9, [1, 4, 7])):
+            read = await stores.log.read(stores.ada, lease.thread_id, after=0, through=through)
+            assert ([one.first_seq for one in read.pieces], read.is_whole) == (expected, True)
+
+    @pytest.mark.parametrize(
+        ("runs", "expected"),
+        [
+            # Kibibytes of each piece, by run. The newest pieces up to the limit, from the beginning of a run.
+            ([[200] * 4, [200] * 4], 8),
+            ([[200] * 12, [200] * 12], 24),
+            ([[200] * 12, [200] * 12, [200] * 12], 24),
+            ([[200] * 30, [200] * 30], 30),
+            ([[200] * 90], 82),
+            ([[1] * 90, [200] * 90, [1] * 3], 85),
+        ],
+        ids=lambda value: str(value)[:20],
+    )
+    async def test_a_log_that_is_too_large_is_read_from_the_beginning_of_a_run(
+        self, stores: Stores, runs: list[list[int]], expected: int
+    ) -> None:
+        lease = await stores.acquire(new_thread_id())
+        pieces: list[LogPiece] = []
+        for number, sizes in enumerate(runs):
+            for size in sizes:
+                event = {"type": "X", "text": "x" * (1024 * size)}
+                pieces.append(LogPiece(f"r{number}", 1, len(pieces) + 1, (event,)))
+        for one in pieces:
+            await stores.log.append(lease, one)
+        read = await stores.log.read(stores.ada, lease.thread_id, after=0)
+        assert [one.first_seq for one in read.pieces] == [one.first_seq for one in pieces[-expected:]]
+        assert read.is_whole == (expected == len(pieces))
 
     async def test_a_piece_written_again_is_there_once(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         for _ in range(2):
             await stores.log.append(lease, piece(1, 3))
-        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == [piece(1, 3)]
+        assert list((await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces) == [piece(1, 3)]
 
     async def test_an_empty_log_has_nothing(self, stores: Stores) -> None:
-        assert list(await stores.log.read(stores.ada, new_thread_id(), after=0)) == []
+        assert list((await stores.log.read(stores.ada, new_thread_id(), after=0)).pieces) == []
 
     async def test_the_log_is_kept_for_a_day(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         await stores.log.append(lease, piece(1, 3))
         stores.clock.advance(DAY - 1)
         await stores.log.append(lease, piece(4, 3))
-        assert len(await stores.log.read(stores.ada, lease.thread_id, after=0)) == 2
+        assert len((await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces) == 2
         stores.clock.advance(1)
-        assert [one.first_seq for one in await stores.log.read(stores.ada, lease.thread_id, after=0)] == [4]
+        assert [one.first_seq for one in (await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces] == [4]
         stores.clock.advance(DAY)
-        assert list(await stores.log.read(stores.ada, lease.thread_id, after=0)) == []
+        assert list((await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces) == []
 
     async def test_every_tenant_has_a_log_of_its_own(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         await stores.log.append(lease, piece(1, 3))
-        assert list(await stores.log.read(stores.stranger, lease.thread_id, after=0)) == []
+        assert list((await stores.log.read(stores.stranger, lease.thread_id, after=0)).pieces) == []
 
 
 class LiveContract:

@@ -282,17 +282,17 @@ async def _frames(
 ) -> AsyncGenerator[sse.Frame | None, None]:
     """Yield the events, and None each time that there is nothing new. A ``reader`` gets them without personal data."""
     async with contextlib.aclosing(following):
-        if first.snapshot is not None:
-            [snapshot] = [first.snapshot] if reader is None else await reader.take([first.snapshot])
-            yield sse.frame(convert(snapshot))
-        for event in first.events if reader is None else await reader.take(first.events):
-            yield sse.frame(convert(event))
-        async for replay in following:
-            events = replay.events if reader is None else await reader.take(replay.events)
+        replay: Replay | None = first
+        while replay is not None:
+            snapshot = [] if replay.snapshot is None else [replay.snapshot]
+            events = [*snapshot, *replay.events]
+            if reader is not None:
+                events = await reader.take(events)
             for event in events:
                 yield sse.frame(convert(event))
             if not events:
                 yield None
+            replay = await anext(following, None)
 
 
 def _sequence(last_event_id: str | None) -> int:

@@ -182,7 +182,8 @@ class Actions:
         if thread.run is not None or thread.last_seq > replay.last_seq:
             await services.controls.revive(scope, thread, request_id=caller.request_id)
             since = await services.replays.after(scope, thread, replay.last_seq)
-            await send_to(services.connections, caller.connection_id, since.events)
+            snapshot = [] if since.snapshot is None else [since.snapshot]
+            await send_to(services.connections, caller.connection_id, [*snapshot, *since.events])
 
     async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = named_thread(caller.scope, fields.get("threadId")).id

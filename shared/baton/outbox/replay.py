@@ -27,6 +27,8 @@ from baton.ports.thread_store import ThreadStore
 
 LOG_KEPT = timedelta(hours=24)
 SNAPSHOT_MESSAGES = 50
+MAX_PAGES = 10
+"""Pages of messages that a replay reads at most, each of 50 messages and about 1 MB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Replay:
     last_seq: int
     """The last known sequence number. A run in progress continues from here."""
     snapshot: Event | None
-    """The newest messages, when the log does not reach back to ``after``."""
+    """The newest messages, when the log does not reach back to ``after``, or has too much to be replayed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,19 @@ class Replays:
         self._clock = clock
 
     async def after(self, scope: Scope, thread: Thread, after: int) -> Replay:
-        """Return the events after ``after``. Raises ``InvalidSequence`` if the thread has not reached ``after``."""
-        pieces = await self._log.read(scope, thread.id, after=after)
-        messages = await self._messages_since(scope, thread, after)
-        segments = [*_from_pieces(thread.id, _valid(pieces, thread, messages)), *_from_tails(thread.id, messages)]
+        """Return the events after ``after``. Raises ``InvalidSequence`` if the thread has not reached ``after``.
+
+        If they are too many for one answer, the newest messages and the newest runs that fit are returned.
+        """
+        read = await self._log.read(scope, thread.id, after=after)
+        messages, begin = await self._messages_since(
+            scope, thread, after if read.is_whole else read.pieces[0].first_seq
+        )
+        pieces = _valid(read.pieces, thread, messages)
+        segments = [*_from_pieces(thread.id, pieces), *_from_tails(thread.id, messages)]
+        is_cut = not read.is_whole or begin is not None
+        if begin is not None:
+            segments = [segment for segment in segments if segment.first_seq >= begin]
         segments = _without_dead(sorted(segments, key=lambda s: s.first_seq))
         segments = [segment for segment in segments if segment.last_seq > after]
         last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
@@ -81,7 +92,7 @@ class Replays:
         if after > max(last_seq, thread.reserved_seq):
             raise InvalidSequence
         last_seq = max(last_seq, after)
-        start = _contiguous_from(segments, after, last_seq)
+        start = None if is_cut else _contiguous_from(segments, after, last_seq)
         events = tuple(
             restored(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
             for segment in segments[start if start is not None else _last_whole(segments) :]
@@ -99,9 +110,9 @@ class Replays:
         question, last = messages[0], messages[-1]
         end = last.end
         if end is not None and self._clock.now() - last.timestamp < LOG_KEPT:
-            pieces = await self._log.read(scope, thread.id, after=end.first_seq - 1)
+            read = await self._log.read(scope, thread.id, after=end.first_seq - 1, through=end.last_seq)
             segments = [
-                *(s for s in _from_pieces(thread.id, pieces) if s.stamp.run_id == question.run_id),
+                *(s for s in _from_pieces(thread.id, read.pieces) if s.stamp.run_id == question.run_id),
                 *_from_tails(thread.id, messages),
             ]
             segments = [s for s in segments if s.first_seq >= end.first_seq]
@@ -113,10 +124,11 @@ class Replays:
                 ]
         return short_form(thread.id, messages)
 
-    async def _messages_since(self, scope: Scope, thread: Thread, after: int) -> list[StoredMessage]:
+    async def _messages_since(self, scope: Scope, thread: Thread, after: int) -> tuple[list[StoredMessage], int | None]:
         """Return the messages of all runs with events after ``after``, in order.
 
-        They include the question of the run in progress.
+        They include the question of the run in progress. If they are too many, the second value is the first sequence
+        number of those that are returned, the newest; otherwise None.
         """
         found: list[StoredMessage] = []
         if thread.run is not None:
@@ -124,17 +136,21 @@ class Replays:
             # Only the question. Drop a stored end, because ``thread`` was read before that end was committed.
             found = [replace(m, end=None) for m in found if m.run_id == thread.run.run_id and m.role is Role.USER]
         before: int | None = None
+        pages = 0
         while thread.next_ordinal > 0 and after < thread.last_seq:
+            if pages == MAX_PAGES:
+                return _whole_runs(found, thread.last_seq)
             # Events are numbered through all branches.
             page = await self._store.read_messages(scope, thread.unbranched, limit=SNAPSHOT_MESSAGES, before=before)
             found = [*page.messages, *found]
+            pages += 1
             ends = [message.end for message in page.messages if message.end is not None]
             if page.next_before is None or any(end.last_seq <= after for end in ends):
                 break
             if page.messages and self._clock.now() - page.messages[0].timestamp > LOG_KEPT:
                 break
             before = page.next_before
-        return found
+        return found, None
 
 
 def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]:
@@ -163,6 +179,13 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
         result=result_of(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
     )
     return [started, snapshot, unsequenced(finished, **metadata)]
+
+
+def _whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:
+    """Return the messages without those of the first run, whose beginning may be missing, and their first number."""
+    ended = next((place for place, message in enumerate(messages) if message.end is not None), len(messages) - 1)
+    kept = list(messages[ended + 1 :])
+    return kept, next((message.end.first_seq for message in kept if message.end is not None), last_seq + 1)
 
 
 def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:

@@ -25,6 +25,29 @@ class LogPiece:
         return self.first_seq + len(self.events) - 1
 
 
+MAX_READ_BYTES = 4 * 1024 * 1024
+"""Bytes of events, as JSON, that one read returns at most, apart from the run that begins before this limit."""
+MAX_RUN_BYTES = 16 * 1024 * 1024
+"""Bytes of events of one run that a read returns beyond that limit, so that the newest run is read from its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """The newest of the pieces that were asked for, in order."""
+
+    pieces: Sequence[LogPiece]
+    is_whole: bool = True
+    """False if earlier pieces were left out, because all of them are too large for one read."""
+
+
+def is_full(size: int, run_id: str | None, earlier_run_id: str | None) -> bool:
+    """Return whether a read of ``size`` bytes, which has come to the run ``run_id``, takes no earlier piece.
+
+    It ends between two runs if it can, because clients cannot use the rest of a run.
+    """
+    return size >= MAX_RUN_BYTES or (size >= MAX_READ_BYTES and run_id != earlier_run_id)
+
+
 class StreamLog(Protocol):
     """Pieces of events, in the order of their sequence numbers."""
 
@@ -32,6 +55,10 @@ class StreamLog(Protocol):
         """Write a piece. Raises ``LeaseLost`` if a higher fence has written."""
         ...
 
-    async def read(self, scope: Scope, thread_id: str, *, after: int) -> Sequence[LogPiece]:
-        """Return the pieces that hold events beyond ``after``. The thread's ownership must have been checked before."""
+    async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
+        """Return the newest pieces that hold events beyond ``after``, as many as one read may return.
+
+        Pieces that begin after the number ``through`` are left out. The thread's ownership must have been checked
+        before.
+        """
         ...

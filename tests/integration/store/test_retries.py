@@ -79,7 +79,7 @@ async def test_a_message_and_a_piece_of_the_log_are_written_once(engine: Engine,
     await stores.commit(lease)
     messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
     assert texts(messages) == ["once"]
-    assert len(await stores.log.read(stores.ada, lease.thread_id, after=0)) == 1
+    assert len((await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces) == 1
 
 
 async def test_a_large_message_is_written_once(engine: Engine, stores: Stores) -> None:

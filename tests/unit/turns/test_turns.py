@@ -387,7 +387,7 @@ async def test_the_end_of_a_run_is_in_no_log_before_the_commit(harness: Harness)
     harness.model.script("long " * 100_000)
     said = await harness.say()
     assert said.types[-1] == "RUN_FINISHED"
-    pieces = await harness.log.read(harness.ada, harness.thread_id, after=0)
+    pieces = (await harness.log.read(harness.ada, harness.thread_id, after=0)).pieces
     logged = [event["type"] for piece in pieces for event in piece.events]
     assert "TEXT_MESSAGE_CONTENT" in logged
     assert "RUN_FINISHED" not in logged

@@ -77,7 +77,12 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Read what ``pack`` wrote.
+    """Read what ``pack`` wrote; see ``unpack_sized``."""
+    return unpack_sized(packed)[0]
+
+
+def unpack_sized(packed: bytes) -> tuple[Any, int]:
+    """Return what ``pack`` wrote, and its size as JSON in bytes.
 
     Raises ``ValueError`` for a format this version does not know, ``StoreUnavailable`` for damaged bytes.
     """
@@ -87,9 +92,9 @@ def unpack(packed: bytes) -> Any:
     try:
         raw = inflate.decompress(packed[1:]) + inflate.flush()
         try:
-            return from_json(raw)
+            return from_json(raw), len(raw)
         except ValueError:
-            return json.loads(raw)  # slower, but takes what is nested more than 200 deep
+            return json.loads(raw), len(raw)  # slower, but takes what is nested more than 200 deep
     except (zlib.error, ValueError) as error:
         raise StoreUnavailable(DAMAGED) from error
 

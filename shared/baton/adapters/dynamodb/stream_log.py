@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import deque
+from contextlib import aclosing
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.codec import pack, unpack
+from baton.adapters.dynamodb.codec import pack, unpack_sized
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton.off_loop import off_loop
 from baton.ports.clock import Clock
-from baton.ports.stream_log import LogPiece
+from baton.ports.stream_log import LogPiece, LogRead, is_full
 from baton.ports.thread_store import Lease
 
 KEPT_SECONDS = 24 * 3600
@@ -37,28 +38,31 @@ class DynamoStreamLog:
         }
         await put_fenced(self._table, lease, item)
 
-    async def read(self, scope: Scope, thread_id: str, *, after: int) -> Sequence[LogPiece]:
+    async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
         partition = keys.partition(scope, thread_id)
         now = self._clock.now().timestamp()
-        pieces: list[LogPiece] = []
+        pieces: deque[LogPiece] = deque()
+        size = 0
         # The piece that holds after + 1 may begin before it: one step back finds it.
-        async for page in self._table.query(
-            partition, first=keys.log_sort(0), last=keys.log_sort(after), newest_first=True, limit=1
-        ):
-            first = page[0]["SK"] if page else keys.log_sort(0)
-            break
-        async for page in self._table.query(partition, first=first, last=keys.log_sort(10**12 - 1)):
-            for item in page:
-                # TTL deletes late and in any order, so check the time.
-                if item["last_seq"] <= after or item["expires_at"] <= now:
-                    continue
-                pieces.append(
-                    LogPiece(
-                        run_id=item["run_id"] or None,
-                        attempt=item["attempt"],
-                        first_seq=int(item["SK"].removeprefix("LOG#")),
-                        events=tuple(unpack(item["body"])),
+        async with aclosing(
+            self._table.query(partition, first=keys.log_sort(0), last=keys.log_sort(after), newest_first=True, limit=1)
+        ) as steps:
+            step = await anext(steps)
+        first = step[0]["SK"] if step else keys.log_sort(0)
+        last = keys.log_sort(through if through is not None else 10**12 - 1)
+        async with aclosing(self._table.query(partition, first=first, last=last, newest_first=True)) as pages:
+            async for page in pages:
+                for item in page:
+                    # TTL deletes late and in any order, so check the time.
+                    if item["last_seq"] <= after or item["expires_at"] <= now:
+                        continue
+                    run_id = item["run_id"] or None
+                    if pieces and is_full(size, pieces[0].run_id, run_id):
+                        return LogRead(tuple(pieces), is_whole=False)
+                    events, weight = unpack_sized(item["body"])
+                    size += weight
+                    pieces.appendleft(
+                        LogPiece(run_id, item["attempt"], int(item["SK"].removeprefix("LOG#")), tuple(events))
                     )
-                )
-                await asyncio.sleep(0)  # unpacking a piece of up to 256 KB takes time
-        return pieces
+                    await asyncio.sleep(0)  # unpacking a piece of up to 256 KB takes time
+        return LogRead(tuple(pieces))
