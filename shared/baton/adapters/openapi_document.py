@@ -13,11 +13,15 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from baton.domain.json_values import count_values
 from baton.domain.web_url import has_credentials
-from baton.domain.yaml_text import InvalidYaml, read_yaml
+from baton.domain.yaml_text import MAX_VALUES, InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
 """Limit on the nodes of an operation's schema after references are replaced."""
+MAX_FETCHED_BYTES = 2 * 1024 * 1024
+"""Of a document that is fetched. A tenant's agent may name it, and it is read again every ten minutes."""
+SHIP_IT = "A part of it with the operations in use is enough; the operator may also ship it with the agents' files."
 MAX_TOLD = 10
 """How many operations an error names."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -57,10 +61,16 @@ class Operation:
     """JSON Schema of all arguments together."""
 
 
-def parsed(text: str) -> Mapping[str, Any]:
-    """Return the document in ``text``, JSON or YAML. Raises ``UnusableDocument``."""
+def parsed(text: str, *, is_trusted: bool = False) -> Mapping[str, Any]:
+    """Return the document in ``text``, JSON or YAML. Raises ``UnusableDocument``.
+
+    A text ``is_trusted`` if the operator ships it. Others may have ``MAX_VALUES`` values.
+    """
+    is_json = text.lstrip().startswith("{")
+    if is_json and not is_trusted and count_values(text) > MAX_VALUES:
+        raise UnusableDocument(f"The document has more than {MAX_VALUES} values. {SHIP_IT}")
     try:
-        document = json.loads(text) if text.lstrip().startswith("{") else read_yaml(text).values
+        document = json.loads(text) if is_json else read_yaml(text, is_trusted=is_trusted).values
     except (ValueError, RecursionError):
         raise UnusableDocument("The document is neither JSON nor YAML.") from None
     except InvalidYaml as error:

@@ -17,7 +17,7 @@ from baton.adapters.bounded import Bounded
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.http_requests import HttpCall, HttpRequests, text_of
 from baton.adapters.http_tools import filled, query_of
-from baton.adapters.openapi_document import Operation, UnusableDocument
+from baton.adapters.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation, UnusableDocument
 from baton.adapters.tool_source import SourceTool, Unreachable
 from baton.domain.text_encoding import GUESSING
 from baton.domain.tool import OpenApiTool
@@ -108,7 +108,7 @@ class OpenApiTools:
         read_at = self._monotonic()
         text = await (self._fetched(definition.spec) if definition.is_remote else self._shipped(definition.spec))
         try:
-            document = await asyncio.to_thread(openapi_document.parsed, text)
+            document = await asyncio.to_thread(openapi_document.parsed, text, is_trusted=not definition.is_remote)
         except UnusableDocument as error:
             raise ToolFailed(str(error)) from error
         self._documents[definition.spec] = (document, read_at)
@@ -138,6 +138,8 @@ class OpenApiTools:
                 raise Unreachable(f"The document {url} cannot be fetched.") from error
         if response.status_code != 200:
             raise Unreachable(f"The document {url} cannot be fetched: HTTP {response.status_code}.")
+        if len(response.content) > MAX_FETCHED_BYTES:
+            raise ToolFailed(f"The document {url} has more than {MAX_FETCHED_BYTES} bytes. {SHIP_IT}")
         return await off_loop(len(response.content) * GUESSING, text_of, response)
 
 

@@ -27,7 +27,7 @@ class YamlDocument:
     def read(cls, path: Path) -> YamlDocument:
         """Read a file. Raises ``YamlFileError``."""
         try:
-            text = read_yaml(path.read_text(encoding="utf-8"))
+            text = read_yaml(path.read_text(encoding="utf-8"), is_trusted=True)
         except InvalidYaml as error:
             raise YamlFileError(f"{path}:{error.line}: {error}") from None
         except (OSError, UnicodeDecodeError) as error:

@@ -61,9 +61,10 @@ class EgressRefused(Exception):
 class ResponseTooLarge(Exception):
     """The peer's answer exceeds the caller's limit."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, unit: str = "bytes") -> None:
         self.limit = limit
-        super().__init__(f"The answer is longer than {limit} bytes.")
+        self.unit = unit
+        super().__init__(f"The answer is longer than {limit} {unit}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from a2a.client.errors import AgentCardResolutionError
 
-from baton.adapters.a2a.cards import CARD_SECONDS, AgentCards
+from baton.adapters.a2a.cards import CARD_SECONDS, MAX_CARD_BYTES, MAX_CARD_VALUES, AgentCards
 
 HOME = "https://agent.example"
 CURRENT, OLDER = "/.well-known/agent-card.json", "/.well-known/agent.json"
@@ -95,3 +95,13 @@ async def test_a_forgotten_card_and_another_tenants_are_read_whole() -> None:
     server.cards.forget(HOME)
     await server.name_read()
     assert server.asked == [(CURRENT, None)] * 3
+
+
+@pytest.mark.parametrize("skills", [[{}] * MAX_CARD_VALUES, ["x" * MAX_CARD_BYTES]])
+async def test_a_card_that_takes_long_to_be_read_is_refused(skills: list[object]) -> None:
+    def serve(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"name": "Large", "skills": skills})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(serve)) as client:
+        with pytest.raises(AgentCardResolutionError, match="larger than"):
+            await AgentCards().get(HOME, client)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from baton.adapters import s3_files
+from baton.adapters import openapi_document, s3_files
+from baton.adapters.a2a import cards
 from baton.adapters.child_processes import ATTACHMENTS, INGESTION
 from baton.adapters.egress import limits as egress
 from baton.adapters.extraction import pdf
@@ -32,6 +33,7 @@ from baton.domain import (
     thread_title,
     tool_call,
     workflow_moves,
+    yaml_text,
 )
 from baton.handoffs import forks
 from baton.knowledge import sources
@@ -70,6 +72,10 @@ LIMITS: dict[str, tuple[int, str]] = {
     "their descriptions and schemas together": (client_offers.MAX_TOOLS_BYTES, "bytes"),
     "a result of a client's tool": (parsing.MAX_RESULT_BYTES, "bytes"),
     "what a tool, a page or a remote agent answers": (egress.MAX_RESPONSE_BYTES, "bytes"),
+    "JSON values of such an answer, or of an event of it": (egress.MAX_RESPONSE_VALUES, ""),
+    "an OpenAPI document that is fetched": (openapi_document.MAX_FETCHED_BYTES, "bytes"),
+    "values of such a document, and of YAML that is sent": (yaml_text.MAX_VALUES, ""),
+    "a remote agent's card": (cards.MAX_CARD_BYTES, "bytes"),
     "files of a remote agent's answer": (remote_answers.MAX_FILES, ""),
     "sources of an answer": (given_sources.MAX_SOURCES, ""),
     "tools of an agent": (agent_checks.MAX_TOOLS, ""),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.yaml_text import MAX_DEPTH, InvalidYaml, read_yaml
+from baton.domain.yaml_text import MAX_DEPTH, MAX_VALUES, InvalidYaml, read_yaml
 
 
 def bomb(first: str, opened: str, closed: str) -> str:
@@ -63,6 +63,19 @@ def test_what_is_read_is_plain_values(text: str, value: Any) -> None:
 def test_aliases_can_be_refused() -> None:
     with pytest.raises(InvalidYaml, match="not allowed"):
         read_yaml("a: &a x\nb: *a", aliases=False)
+
+
+MANY = "[" + "1," * MAX_VALUES + "1]"
+
+
+@pytest.mark.parametrize("text", [MANY, "- 1\n" * (MAX_VALUES + 1), "".join(f"k{n}: 1\n" for n in range(MAX_VALUES))])
+def test_a_text_of_a_stranger_has_a_bounded_number_of_values(text: str) -> None:
+    with pytest.raises(InvalidYaml, match="more than 100000 values"):
+        read_yaml(text)
+
+
+def test_the_operators_own_files_may_have_more_values() -> None:
+    assert len(read_yaml(MANY, is_trusted=True).values) == MAX_VALUES + 1
 
 
 @given(st.text())

@@ -171,3 +171,35 @@ async def test_a_refusal_is_a_connect_error_to_libraries_that_know_only_those() 
             await one.get("https://api.example.com/")
         with pytest.raises(httpx2.ConnectError):
             await other.get("https://api.example.com/")
+
+
+LIST = b"[" + b"[]," * 200_000 + b"[]]"
+"""Some 400,000 values in 600 KB."""
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", LIST),
+        ("Application/JSON; charset=utf-8", LIST),
+        ("application/problem+json", LIST),
+        ("text/event-stream", b"data: " + LIST + b"\n\n"),
+    ],
+)
+async def test_an_answer_with_too_many_values_is_not_read_to_its_end(make: Any, content_type: str, body: bytes) -> None:
+    async with serving(reply(body, f"Content-Type: {content_type}")) as port, make(AT_HOME) as client:
+        with pytest.raises(ResponseTooLarge, match="250000 JSON values"):
+            await client.get(f"http://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html", LIST),
+        ("application/json", b'"' + b"[]," * 200_000 + b'"'),
+        ("text/event-stream", (b'data: "' + b"[" * 1_000 + b"\n\n" + b"data: [1,2,3]\n\n") * 1_000),
+    ],
+)
+async def test_other_texts_and_events_are_not_counted_together(make: Any, content_type: str, body: bytes) -> None:
+    async with serving(reply(body, f"Content-Type: {content_type}")) as port, make(AT_HOME) as client:
+        assert (await client.get(f"http://127.0.0.1:{port}/")).content == body

@@ -17,10 +17,14 @@ from a2a.types import AgentCard
 from baton.adapters.a2a.trusted_keys import TrustedKeys
 from baton.adapters.bounded import Bounded
 from baton.domain.agent import CardSignature
+from baton.domain.json_values import count_values
 
 CARD_SECONDS = 600.0
 """How long a card is used without asking whether it has changed."""
 MAX_CARDS = 1_000
+MAX_CARD_BYTES = 1024 * 1024
+MAX_CARD_VALUES = 10_000
+"""JSON values of a card, which is copied and parsed on the event loop. One with a hundred skills has a thousand."""
 WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 """RFC 8615 paths: the one of A2A since v0.3, and the one before."""
 _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
@@ -112,6 +116,8 @@ async def _fetch(url: str, client: httpx.AsyncClient, known: _CachedCard | None)
         raise AgentCardResolutionError(str(error), status_code=error.response.status_code) from error
     except httpx.RequestError as error:
         raise AgentCardResolutionError(f"The card cannot be read: {error}") from error
+    if len(response.content) > MAX_CARD_BYTES or count_values(response.content) > MAX_CARD_VALUES:
+        raise AgentCardResolutionError(f"The card is larger than {MAX_CARD_BYTES} bytes or {MAX_CARD_VALUES} values.")
     told = response.json()
     card = parse_agent_card(copy.deepcopy(told))  # it changes what it reads
     tag = response.headers.get("ETag", "")

@@ -19,6 +19,7 @@ KEY_SECONDS = 600.0
 MIN_KEY_SECONDS = 30.0
 """How old keys are at least before a card with an unknown key lets them be read again."""
 MAX_KEY_SETS = 1_000
+MAX_KEY_SET_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ async def _fetched(url: str, client: httpx.AsyncClient) -> tuple[jwt.PyJWK, ...]
     try:
         response = await client.get(url)
         response.raise_for_status()
+        if len(response.content) > MAX_KEY_SET_BYTES:
+            raise ValueError("the set of keys is too long")
         return tuple(public_keys(response.json()))
     except (httpx.HTTPError, ValueError, RecursionError):
         raise UntrustedCard("the keys that it must be signed with cannot be read") from None

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import httpcore2
 
 from baton.adapters.egress import resolving
-from baton.adapters.egress.limits import capped, check_encoding
+from baton.adapters.egress.limits import capped, check_encoding, with_bounded_json
 from baton.adapters.egress.resolving import Resolver
 from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
@@ -104,7 +104,7 @@ class GuardedPool:
                 )
             )
         assert isinstance(response.stream, AsyncIterable)  # noqa: S101 - the pool is an async one
-        body = GuardedBody(response.stream, self._max_response_bytes, self._errors)
+        body = GuardedBody(response.stream, response.headers, self._max_response_bytes, self._errors)
         try:
             check_encoding(response.headers, url.host, self._errors.refused)
         except EgressRefused:
@@ -118,16 +118,20 @@ class GuardedPool:
 
 
 class GuardedBody:
-    """The parts of a response body, up to the limit in bytes."""
+    """The parts of a response body, up to the limits in bytes and in JSON values."""
 
-    def __init__(self, parts: AsyncIterable[bytes], limit: int, errors: Errors) -> None:
+    def __init__(
+        self, parts: AsyncIterable[bytes], headers: Iterable[tuple[bytes, bytes]], limit: int, errors: Errors
+    ) -> None:
         self._parts = parts
+        self._headers = headers
         self._limit = limit
         self._errors = errors
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _raised_as(self._errors):
-            async for part in capped(self._parts, self._limit, self._errors.too_large):
+            within = capped(self._parts, self._limit, self._errors.too_large)
+            async for part in with_bounded_json(within, self._headers, self._errors.too_large):
                 yield part
 
     async def aclose(self) -> None:
