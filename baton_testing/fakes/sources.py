@@ -9,7 +9,7 @@ from datetime import datetime
 from baton.adapters.dynamodb.shapes import SOURCE
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.identity import Scope
-from baton.domain.source import Source, SourcePage
+from baton.domain.source import Source, SourcePage, in_turns
 from baton.ports.sources import DueSource, PageContent, PageUnavailable, StoredObject
 
 
@@ -60,7 +60,8 @@ class FakeSources:
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
         found = [(tenant, source) for (tenant, _, _), source in self.records.items() if source.check_at <= before]
-        for tenant, source in sorted(found, key=lambda each: each[1].check_at):
+        oldest_first = sorted(found, key=lambda each: each[1].check_at)
+        for tenant, source in in_turns(oldest_first, lambda each: each[0]):
             yield DueSource(tenant, source)
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:

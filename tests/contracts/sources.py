@@ -15,7 +15,7 @@ from baton.domain.source import Refresh, RefreshCounts, Source, SourceError, Sou
 from baton.ports.sources import SourceStore
 from baton_testing.fakes.clock import NOON
 
-HOUR = timedelta(hours=1)
+HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 
 
 @dataclass
@@ -130,6 +130,17 @@ class SourceStoreContract:
         await rooms.sources.save(rooms.ada, replace(sources[2], deleted_at=NOON))
         await rooms.sources.remove(rooms.ada, "knowledge", sources[0].id)
         assert await rooms.due(2 * HOUR) == [sources[2].id]
+
+    async def test_due_sources_are_yielded_one_of_each_tenant_in_turn(self, rooms: SourceRooms) -> None:
+        many = [replace(new_source(number=number), check_at=NOON + number * SECOND) for number in range(30)]
+        few = [replace(new_source(number=number), check_at=NOON + HOUR + number * SECOND) for number in range(2)]
+        for scope, sources in ((rooms.ada, many), (rooms.stranger, few)):
+            for source in reversed(sources):
+                await rooms.sources.create(scope, source)
+        tenants = {rooms.ada.tenant_id: "a", rooms.stranger.tenant_id: "b"}
+        due = [each async for each in rooms.sources.due(NOON + 2 * HOUR) if each.tenant_id in tenants]
+        assert "".join(tenants[each.tenant_id] for each in due) == "abab" + "a" * 28
+        assert [each.source.id for each in due if each.tenant_id == rooms.ada.tenant_id] == [each.id for each in many]
 
     async def test_a_due_source_has_its_creators_scope(self, rooms: SourceRooms) -> None:
         created = await rooms.sources.create(rooms.ada, new_source())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TypeVar
 
 MAX_SOURCE_URLS = 100
 """Addresses of a source of the kind ``urls``."""
@@ -19,6 +22,24 @@ MAX_SITEMAP_BYTES = 10 * 1024 * 1024
 
 _SOURCES = uuid.UUID("a9b1a0a6-4b86-5d39-9b63-0a3fd0d5a3c4")
 """Name space of the ids of sources and of their documents."""
+
+
+T = TypeVar("T")
+
+
+def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]:
+    """Yield one source of each tenant, then a second one of each, and so on; the order within a tenant stays.
+
+    Tenants take their turns in the order in which they first appear.
+    """
+    waiting: dict[str, deque[T]] = {}
+    for each in overdue:
+        waiting.setdefault(tenant_of(each), deque()).append(each)
+    while waiting:
+        for tenant, own in list(waiting.items()):
+            yield own.popleft()
+            if not own:
+                del waiting[tenant]
 
 
 class SourceKind(StrEnum):

@@ -53,7 +53,10 @@ class SourceStore(Protocol):
         ...
 
     def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        """Yield the sources of all tenants whose ``check_at`` has come, longest overdue first within a page."""
+        """Yield the sources whose ``check_at`` has come: one of each tenant in turn, a tenant's longest overdue first.
+
+        So a tenant with thousands of them does not keep the others waiting.
+        """
         ...
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:

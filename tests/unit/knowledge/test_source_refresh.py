@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -508,3 +509,44 @@ async def test_a_run_ends_when_its_time_is_over(world: World, monkeypatch: pytes
         await world.create(urls=[f"{SITE}/{number}"])
     report = await world.app.knowledge.source_refreshes.refresh_due(seconds=0)
     assert (report.sources, report.is_complete) == (0, False)
+
+
+async def test_a_tenant_with_many_due_sources_does_not_delay_the_others(world: World) -> None:
+    begun: list[str] = []
+
+    async def slow(url: str) -> None:
+        begun.append(url)
+        await asyncio.sleep(50)
+
+    world.web.before_fetch = slow
+    stranger = Scope("globex", "eve")
+    source = await world.create(urls=[f"{SITE}/0"])
+    for number in range(1, 5_400):
+        urls = (f"{SITE}/{number}",)
+        await world.store.create(
+            world.ada, replace(source, id=f"src_{number:032x}", urls=urls, check_at=source.check_at - DAY)
+        )
+    await world.create(scope=stranger, urls=[f"{SITE}/of-globex"])
+
+    report = await world.refresh()
+
+    assert f"{SITE}/of-globex" in begun[:2], "one of each tenant in turn"
+    assert len(begun) == report.sources <= 2 * source_refresh.CONCURRENT
+    assert not report.is_complete
+
+
+async def test_each_tenant_has_its_turn_before_another_has_a_second_one(world: World) -> None:
+    begun: list[str] = []
+
+    async def note(url: str) -> None:
+        begun.append(url.removeprefix(SITE).split("/")[1])
+
+    world.web.before_fetch = note
+    for tenant, sources in (("acme", 9), ("globex", 5), ("initech", 1), ("umbrella", 3)):
+        for number in range(sources):
+            await world.create(scope=Scope(tenant, "eve"), urls=[f"{SITE}/{tenant}/{number}"])
+    await world.refresh()
+    for place in range(0, len(begun), source_refresh.CONCURRENT):
+        turn = begun[place : place + source_refresh.CONCURRENT]
+        waiting = set(begun[place:])
+        assert len(set(turn)) == min(len(turn), len(waiting)), begun

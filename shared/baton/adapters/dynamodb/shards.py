@@ -77,7 +77,9 @@ async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> Asyn
         yield batch
 
 
-async def due_entries(table: Table, partitions: Sequence[str], before: datetime) -> AsyncGenerator[list[Item], None]:
+async def due_entries(
+    table: Table, partitions: Sequence[str], before: datetime, *, page: int = DUE_PAGE
+) -> AsyncGenerator[list[Item], None]:
     """Yield the entries that are due ``before`` a time: one page of every partition together.
 
     So no partition waits for the end of another.
@@ -85,7 +87,7 @@ async def due_entries(table: Table, partitions: Sequence[str], before: datetime)
     async with AsyncExitStack() as reading:
         shards = []
         for partition in partitions:
-            pages = table.query(partition, last=to_millis(before), limit=DUE_PAGE, index=IDLE)
+            pages = table.query(partition, last=to_millis(before), limit=page, index=IDLE)
             shards.append(await reading.enter_async_context(aclosing(pages)))
         while shards:
             read = await gather_all(*(anext(shard, None) for shard in shards))

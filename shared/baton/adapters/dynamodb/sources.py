@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
@@ -19,9 +20,15 @@ from baton.adapters.dynamodb.shards import due_entries
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.identity import Scope
-from baton.domain.source import Source, SourcePage
+from baton.domain.source import Source, SourcePage, in_turns
 from baton.domain.times import to_millis
 from baton.ports.sources import DueSource
+
+KEYS_PAGE = 500
+"""Entries of a page of one partition that are due. They hold keys only."""
+MAX_DUE = 100_000
+"""Sources that are put into an order at once, some 40 MB. Twenty tenants with all that they may have are as many."""
+LOADED_AT_ONCE = 25
 
 
 class DynamoSources:
@@ -64,10 +71,21 @@ class DynamoSources:
         await self._table.delete(agent_keys.source(scope, agent_id, source_id))
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        async with aclosing(due_entries(self._table, agent_keys.source_shards(), before)) as pages:
+        entries = await self._due_entries(before)
+        order = in_turns(entries, lambda entry: agent_keys.source_place(entry)[0])
+        while batch := list(islice(order, LOADED_AT_ONCE)):
+            for due in await self._load(batch, before):
+                yield due
+
+    async def _due_entries(self, before: datetime) -> list[Item]:
+        """Return the keys of what is due, the longest overdue first."""
+        found: list[Item] = []
+        async with aclosing(due_entries(self._table, agent_keys.source_shards(), before, page=KEYS_PAGE)) as pages:
             async for entries in pages:
-                for due in await self._load(entries, before):
-                    yield due
+                found += entries
+                if len(found) >= MAX_DUE:
+                    break
+        return sorted(found, key=lambda entry: entry["idle_check_at"])
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
         found: list[SourcePage] = []
@@ -95,11 +113,12 @@ class DynamoSources:
         await self._table.delete(agent_keys.source_page(scope, source.agent_id, source.id, page.document_id))
 
     async def _load(self, entries: Sequence[Item], before: datetime) -> list[DueSource]:
-        """Read the sources consistently, for the index may be behind. The longest overdue come first."""
+        """Return the sources in the order of their entries, read consistently, for the index may be behind."""
         wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
         items = await self._table.get_many(wanted, consistent=True) if wanted else []
-        found = [DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items]
-        return sorted((each for each in found if each.source.check_at <= before), key=lambda each: each.source.check_at)
+        found = {(item["PK"], item["SK"]): DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items}
+        ordered = (found.get((entry["PK"], entry["SK"])) for entry in entries)
+        return [each for each in ordered if each is not None and each.source.check_at <= before]
 
 
 def _item(scope: Scope, source: Source, *, revision: int) -> Item:
