@@ -158,15 +158,6 @@ def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFor
     return texts[0] if texts else None
 
 
-def text_type(media_type: MediaType, name: str, body: bytes) -> str | None:
-    """Return the registered type of a text; None if its type and its name are those of other files."""
-    found = text_format(formats_of(media_type, name), body)
-    known = type_of(media_type, name)
-    if found is None or known is None:
-        return None
-    return known.essence if MEDIA_TYPES.get(known.essence) is found else _STANDARD[found]
-
-
 def standard(essence: str) -> str:
     """Return the registered type that another one stands for."""
     return SYNONYMS.get(essence, essence)

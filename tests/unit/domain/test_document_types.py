@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.document import MEDIA_TYPES, DocumentFormat
-from baton.domain.document_types import SYNONYMS, TEXTS, formats_of, text_type, type_of
+from baton.domain.document_types import SYNONYMS, TEXTS, formats_of, text_format, type_of
 from baton.domain.media_type import MediaType, is_media_type
 
 PDF, DOCX, PPTX, XLSX = DocumentFormat.PDF, DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX
@@ -128,16 +128,18 @@ def test_a_document_has_a_registered_type_as_soon_as_it_is_known(essence: str, n
 
 
 @pytest.mark.parametrize(
-    ("essence", "name", "body", "registered"),
+    ("essence", "name", "body", "form"),
     [
-        ("", "", b"<!doctype html><p>a", "text/html"),
-        ("", "", b'<?xml version="1.0"?>\n<!-- a -->\n<html>', "text/html"),
-        ("", "", b"a", "text/plain"),
-        ("", "a.txt", b"<html>", "text/plain"),
-        ("application/vnd.ms-excel", "", b"a;b", "text/csv"),
+        ("", "", b"<!doctype html><p>a", HTML),
+        ("", "", b'<?xml version="1.0"?>\n<!-- a -->\n<html>', HTML),
+        ("", "", b"a", TEXT),
+        ("", "a.txt", b"<html>", TEXT),
+        ("application/vnd.ms-excel", "", b"a;b", CSV),
         ("application/pdf", "a.pdf", b"a", None),
         ("image/png", "a.txt", b"a", None),
     ],
 )
-def test_the_content_tells_pages_from_other_texts(essence: str, name: str, body: bytes, registered: str | None) -> None:
-    assert text_type(MediaType(essence), name, body) == registered
+def test_the_content_tells_pages_from_other_texts(
+    essence: str, name: str, body: bytes, form: DocumentFormat | None
+) -> None:
+    assert text_format(formats_of(MediaType(essence), name), body) is form

@@ -107,16 +107,15 @@ async def test_a_csv_file_that_windows_calls_a_workbook_is_text() -> None:
         ("text/csv", "data.csv", "text/csv"),
         ("text/csv; charset=utf-16", "data.csv", "text/csv"),
         ("TEXT/CSV", None, "text/csv"),
-        ("application/csv", None, "text/csv"),
-        ("text/x-markdown; charset=utf-8", "a.txt", "text/markdown"),
-        ("text/plain", "a.md", "text/markdown"),
-        ("text/xml", "a.md", "text/markdown"),
-        ("text/tab-separated-values", "a.tsv", "text/csv"),
+        ("application/csv", None, "application/csv"),
+        ("text/x-markdown; charset=utf-8", "a.txt", "text/x-markdown"),
+        ("application/octet-stream", "a.tsv", "text/csv"),
+        ("binary/octet-stream", "A.MD", "text/markdown"),
         ("application/ld+json", None, "application/ld+json"),
         ("application/octet-stream", "notes.txt", "text/plain"),
         ("application/octet-stream", "no-ending", "text/plain"),
         ("application/vnd.ms-excel", "DATA.CSV", "text/csv"),
-        ("application/vnd.ms-excel", None, "text/csv"),
+        ("application/vnd.ms-excel", None, "text/plain"),
         ("application/x-msdownload", "page.html", "text/html"),
         ("application/pdf", "report.pdf", "text/plain"),
         ("binary/octet-stream", "a.json", "application/json"),
@@ -145,6 +144,12 @@ async def test_text_of_another_script_is_read_in_its_encoding(encoding: str) -> 
     framed = await piece_of(document(text.encode(encoding), "text/plain"))
     assert isinstance(framed, str)
     assert text in framed
+
+
+async def test_a_page_without_a_type_is_read_in_the_encoding_that_it_declares() -> None:
+    page = "<!doctype html><meta charset=koi8-r><p>Да."
+    framed = await piece_of(document(page.encode("koi8-r"), ""))
+    assert framed == f'<document name="document" type="text/html" bytes="{len(page)}">\n{page}\n</document>'
 
 
 async def test_announced_text_with_a_damaged_character_is_text() -> None:

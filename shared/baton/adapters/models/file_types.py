@@ -9,7 +9,7 @@ import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.domain.document_types import DOCX, HTML, PDF, PPTX, XLSX, standard, text_type, type_by_name
+from baton.domain.document_types import DOCX, HTML, PDF, PPTX, TEXT, XLSX, is_page, type_by_name
 from baton.domain.media_type import MediaType
 from baton.domain.text_encoding import decode_text
 
@@ -154,8 +154,8 @@ def _archive(data: bytes) -> FileType:
 
 
 def _text(data: bytes, media_type: MediaType, name: str) -> FileType | None:
-    said = [each for each in (standard(media_type.essence), type_by_name(name)) if _TEXT_TYPES.fullmatch(each)]
-    found = text_type(media_type, name, data) or next(iter(said), "text/plain")
+    said = [each for each in (media_type.essence, type_by_name(name)) if _TEXT_TYPES.fullmatch(each)]
+    found = said[0] if said else HTML if is_page(data) else TEXT
     # Without a type, a text may be one that declares its encoding.
     text = decode_text(data, MediaType(found if said or found == HTML else "", media_type.charset))
     sample = text[:_SAMPLE]
