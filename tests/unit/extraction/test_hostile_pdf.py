@@ -119,7 +119,7 @@ FILES = {
         BOMB,
     ),
     "one stream many times": (one_page(b"q Q " * 100_000, contents=b"[" + b"5 0 R " * 50_000 + b"]"), BOMB),
-    "one short stream many times": (one_page(HELLO, contents=b"[" + b"5 0 R " * 200_000 + b"]"), BOMB),
+    "one short stream many times": (one_page(HELLO, contents=b"[" + b"5 0 R " * 50_000 + b"]"), BOMB),
     "text without an end": (one_page(deflated(b"BT /F 1 Tf " + b"(a) Tj " * 2_000_000 + b"ET")), BOMB),
     "long strings": (one_page(deflated(b"BT /F 1 Tf (" + b"a" * 20_000_000 + b") Tj ET")), BOMB),
     "a deflated bomb": (one_page(bomb(100)), BOMB),
@@ -132,6 +132,15 @@ FILES = {
     "glyphs of glyphs": (one_page(b"BT /T 9 Tf (ab) Tj ET", b"/Font<</T 10 0 R>>", glyphs(40)), BOMB),
     "fields of fields": (with_fields({**doubled(30, b"/T(a)"), 40: b"<</T(a)/FT/Tx>>"}), LONG),
     "fields in a circle": (with_fields({10: b"<</T(a)/Kids[10 0 R 10 0 R]>>"}), DEEP),
+    "thousands of fields": (
+        one_page(
+            HELLO,
+            objects={10: b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(b)/Rect[0 0 9 9]>>"},
+            page=b"/Annots[%s]" % (b"10 0 R " * 200_000),
+            catalog=b"/AcroForm<</Fields[10 0 R]>>",
+        ),
+        BOMB,
+    ),
     "pages of pages": (tree_of_pages(30, 1), LONG),
     "pages of pages, all counted": (tree_of_pages(30, 2**30), "document_damaged"),
     "pages in a circle": (
@@ -179,6 +188,52 @@ HARMLESS = {
             42: bomb(100, b"/Subtype/Form"),
         },
         page=b"/Annots[10 0 R]",
+    ),
+    "appearances of fields that are bombs": one_page(
+        HELLO,
+        objects={
+            10: b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(b)/Rect[0 0 9 9]/AP<</N 11 0 R>>>>",
+            11: form(b"/X Do /X Do", b"/XObject<</X 12 0 R>>"),
+            **{12 + n: form(b"/X Do /X Do", b"/XObject<</X %d 0 R>>" % (13 + n)) for n in range(30)},
+            42: form(HELLO),
+        },
+        page=b"/Annots[10 0 R]",
+        catalog=b"/AcroForm<</Fields[10 0 R]/NeedAppearances true>>",
+    ),
+    "many fields": one_page(
+        HELLO,
+        objects={10: b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(b)/Rect[0 0 9 9]>>"},
+        page=b"/Annots[%s]" % (b"10 0 R " * 2_000),
+        catalog=b"/AcroForm<</Fields[10 0 R]>>",
+    ),
+    "an option thousands of times": one_page(
+        HELLO,
+        objects={10: b"<</Type/Annot/Subtype/Widget/FT/Ch/T(a)/V(b)/Rect[0 0 9 9]/Opt[%s]>>" % (b"(a)" * 200_000)},
+        page=b"/Annots[10 0 R]",
+        catalog=b"/AcroForm<</Fields[10 0 R]>>",
+    ),
+    "crossing lines": one_page(
+        HELLO + b"".join(b"%d 0 m %d 700 l S 0 %d m 600 %d l S " % (n, n, n, n) for n in range(0, 600, 1))
+    ),
+    "tables of lines": one_page(
+        HELLO + b"".join(b"%d 9 m %d 609 l S 9 %d m 609 %d l S " % (n, n, n, n) for n in range(9, 610, 13))
+    ),
+    "white text on many grounds": one_page(
+        HELLO
+        + b"".join(b"0 g %d 0 9 9 re f " % (n % 600) for n in range(20_000))
+        + b"1 g BT /F 9 Tf "
+        + b"1 1 Td (a) Tj " * 20_000
+        + b"ET"
+    ),
+    "clips of many points": one_page(
+        HELLO
+        + b"".join(b"%d %d l " % (n % 100, n % 77) for n in range(2_000)).join((b"0 0 m ", b"h W n "))
+        + b"BT /F 9 Tf 1 600 Td (a) Tj ET " * 5_000
+    ),
+    "words in columns": one_page(
+        b"BT /F 1 Tf "
+        + b"".join(b"1 0 0 1 %d %d Tm (ab) Tj " % (n % 40 * 15, 780 - n // 40) for n in range(28_000))
+        + b"ET"
     ),
     "nested arrays": one_page(HELLO + b"[" * 100_000, page=b"/A " + b"[" * 400 + b"]" * 400),
     "nested dictionaries": one_page(HELLO, page=b"/A" + b"<</A" * 400 + b" 1" + b">>" * 400),

@@ -1,8 +1,7 @@
-"""PDF files: text by pages, with headings by the size of their letters, and tables by their lines."""
+"""PDF files: text by pages as a reader sees it, with headings by the size of their letters."""
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,38 +11,37 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from baton.adapters.extraction import refusals
+from baton.adapters.extraction import pdf_columns, pdf_fields, pdf_layers, pdf_objects, pdf_tables, pdf_words, refusals
 from baton.adapters.extraction.pdf_bounds import MAX_PAGES, PdfGraph
-from baton.adapters.extraction.pdf_tables import PageTable, TableReader
+from baton.adapters.extraction.pdf_layers import Layers
+from baton.adapters.extraction.pdf_objects import PageObjects
+from baton.adapters.extraction.pdf_places import PagePlaces
+from baton.adapters.extraction.pdf_words import Line, PageText, Word
 from baton.domain.document import PageError
+from baton.domain.document_title import given_title
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
-MAX_PAGE_CHARACTERS = 1_000_000
 MAX_HEADING = 200
 """Characters."""
 _LEVELS = ((1.8, 1), (1.4, 2), (1.15, 3))
 """How much larger than the text the letters of a heading are, and its level."""
 _GAP = 0.7
 """The height of an empty line, as a share of the letters' size, that parts paragraphs."""
-_HYPHEN = "\x02"
-"""PDFium's character for a hyphen that divides a word at the end of a line."""
+_MANY_SHAPES = 20
+"""Filled paths from which on a page without text has probably letters that were made curves."""
 _lock = threading.Lock()
 """PDFium may be used by one thread at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    text: str
-    size: float
-    """Of its first letter, in points; 0 if unknown."""
-    top: float
-    """Points from the top of the page."""
-    bottom: float
+class _PageUnreadable(Exception):
+    """A page whose text would be nothing, or nonsense. The message is for its reader."""
 
 
 def pages(body: bytes) -> int:
     """Return the number of pages. Raises ``DocumentUnreadable``."""
     graph = PdfGraph.of(body)
+    if graph is not None:
+        graph.check_fields()
     with _lock, _opened(body) as document:
         count = len(document)
     if not count:
@@ -55,34 +53,39 @@ def pages(body: bytes) -> int:
         # Pages that PDFium counts in another way cannot be told apart.
         if len(costly) == count or (costly and count != graph.count):
             raise refusals.bomb()
-        graph.check_fields()
     return count
 
 
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
     """Return the text of a range of pages. A page that cannot be read is left out and noted."""
-    read: dict[int, tuple[list[_Line], list[PageTable]]] = {}
-    errors: list[PageError] = []
     graph = PdfGraph.of(body)
     costly = graph.costly_pages(first, last) if graph is not None else frozenset()
-    with _lock, _opened(body) as document, TableReader(body) as tables:
-        title = document.get_metadata_value("Title").strip()
+    if graph is not None:
+        graph.check_fields()
+    read: dict[int, _Page] = {}
+    errors: list[PageError] = []
+    with _lock, _opened(body) as document:
+        title = given_title(document.get_metadata_value("Title"))
         count = len(document)
         for number in range(first, min(last, count) + 1):
-            if number in costly:
-                errors.append(PageError(number, "The page draws too much to be read."))
-                continue
             try:
-                lines, has_pictures, page_tables = _page(document, number, tables)
+                if number in costly:
+                    raise _PageUnreadable("The page draws too much to be read.")
+                read[number] = _page(document[number - 1], pdf_layers.hidden(graph, number))
+            except _PageUnreadable as problem:
+                errors.append(PageError(number, str(problem)))
             except (pdfium.PdfiumError, ValueError, OverflowError):
                 errors.append(PageError(number, "The page is damaged."))
-                continue
-            if not lines and has_pictures:
-                errors.append(PageError(number, "The page has no text. It may have been scanned."))
-            read[number] = lines, page_tables
-    usual = _usual_size(line for lines, _ in read.values() for line in lines)
-    blocks = [block for number, (lines, found) in read.items() for block in _blocks(lines, found, number, usual)]
-    return ExtractedText(tuple(blocks), title or None, count, tuple(errors))
+        _add_fields(document, read)
+    lines: dict[int, list[Line]] = {}
+    for number, page in read.items():
+        try:
+            lines[number] = page.lines()
+        except _PageUnreadable as problem:
+            errors.append(PageError(number, str(problem)))
+    usual = _usual_size(line for each in lines.values() for line in each)
+    blocks = [block for number, each in lines.items() for block in _blocks(each, number, usual)]
+    return ExtractedText(tuple(blocks), title, count, tuple(sorted(errors, key=lambda error: error.page)))
 
 
 def _opened(body: bytes) -> Any:
@@ -94,99 +97,103 @@ def _opened(body: bytes) -> Any:
         raise refusals.damaged() from None
 
 
-def _page(document: Any, number: int, tables: TableReader) -> tuple[list[_Line], bool, list[PageTable]]:
-    page = document[number - 1]
+@dataclass(slots=True)
+class _Page:
+    """One page as PDFium has read it."""
+
+    places: PagePlaces
+    text: PageText
+    objects: PageObjects
+    states: dict[int, str]
+    """Of its fields."""
+    values: list[Word]
+    """Of its fields, and notes on it."""
+
+    def lines(self) -> list[Line]:
+        """Return the lines of the page in the order of reading."""
+        if self.text.is_garbled:
+            raise _PageUnreadable("The text of the page cannot be read: its fonts do not say which letters they show.")
+        if not self.text.lines and not self.values:
+            if self.objects.pictures:
+                raise _PageUnreadable("The page has no text. It may have been scanned.")
+            if self.objects.shapes >= _MANY_SHAPES:
+                raise _PageUnreadable("The page has no text, only drawings. Its letters may be curves.")
+        lines = pdf_fields.put_in(self.text.lines, self.values)
+        return pdf_columns.in_reading_order(pdf_tables.put_in(lines, self.objects.lines))
+
+
+def _page(page: Any, layers: Layers) -> _Page:
     try:
-        height = page.get_height()
+        places = PagePlaces.of(page)
+        objects = pdf_objects.read(page, places, layers)
         text_page = page.get_textpage()
         try:
-            lines = list(_lines(text_page, height))
+            text = pdf_words.read(text_page, places, objects)
         finally:
             text_page.close()
-        kinds = Counter(each.type for each in page.get_objects(max_depth=2))
-        found = tables.on_page(number, kinds[pdfium_c.FPDF_PAGEOBJ_PATH]) if lines and not page.get_rotation() else []
+        return _Page(places, text, objects, pdf_fields.states(page), list(pdf_fields.notes(page, places)))
     finally:
         page.close()
-    return lines, kinds[pdfium_c.FPDF_PAGEOBJ_IMAGE] > 0, found
 
 
-def _lines(text_page: Any, height: float) -> Iterator[_Line]:
-    count = min(text_page.count_chars(), MAX_PAGE_CHARACTERS)
-    text = text_page.get_text_range(0, count) if count > 0 else ""
-    has_places = len(text) == count  # otherwise characters have no place among those of the page
-    place = 0
-    for line in text.split("\r\n"):
-        stripped = line.replace(_HYPHEN, "").replace("\ufffe", "").replace("\0", "")
-        letter = next((place + index for index, char in enumerate(line) if not char.isspace()), None)
-        if letter is not None and stripped.strip():
-            ends_divided = line.endswith((_HYPHEN, "\ufffe"))
-            box = _box(text_page, letter) if has_places else None
-            size = pdfium_c.FPDFText_GetFontSize(text_page.raw, letter) if has_places else 0.0
-            top, bottom = (height - box[1], height - box[0]) if box is not None else (0.0, 0.0)
-            # A character that is in no document marks where the word goes on.
-            yield _Line(stripped.strip() + (_HYPHEN if ends_divided else ""), _scaled(size, top, bottom), top, bottom)
-        place += len(line) + 2
+def _add_fields(document: Any, read: dict[int, _Page]) -> None:
+    """Add the values of fields. Their pages are opened again, as PDFium changes them with the form."""
+    with_fields = {number: page for number, page in read.items() if page.states}
+    if not with_fields:
+        return
+    with pdf_fields.form_of(document) as form:
+        for number, page in with_fields.items() if form is not None else ():
+            opened = document[number - 1]
+            page.values += pdf_fields.values(opened, form, page.places, page.states)
+            opened.close()
 
 
-def _box(text_page: Any, letter: int) -> tuple[float, float] | None:
-    """Return bottom and top of a character's line."""
-    box = pdfium_c.FS_RECTF()
-    if not pdfium_c.FPDFText_GetLooseCharBox(text_page.raw, letter, ctypes.byref(box)):
-        return None
-    return box.bottom, box.top
-
-
-def _scaled(size: float, top: float, bottom: float) -> float:
-    """Return the size of letters as they are shown: a font's own may be 1, and its page enlarged."""
-    return bottom - top if bottom > top else size
-
-
-def _usual_size(lines: Iterator[_Line]) -> float:
+def _usual_size(lines: Iterator[Line]) -> float:
     sizes: Counter[float] = Counter()
     for line in lines:
-        sizes[round(line.size, 1)] += len(line.text)
+        if line.size:
+            sizes[round(line.size, 1)] += len(line.text)
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def _blocks(lines: Sequence[_Line], tables: Sequence[PageTable], number: int, usual: float) -> Iterator[TextBlock]:
-    waiting = sorted(tables, key=lambda table: table.top)
-    paragraph: list[_Line] = []
+def _blocks(lines: Sequence[Line], number: int, usual: float) -> Iterator[TextBlock]:
+    paragraph: list[Line] = []
     for line in lines:
-        middle = (line.top + line.bottom) / 2
-        while waiting and waiting[0].top < middle:
+        if line.is_table:
             yield from _joined(paragraph, number)
-            yield TextBlock(BlockKind.TABLE, waiting.pop(0).text, number)
-        if any(table.holds(line.text, middle) for table in tables):
+            yield TextBlock(BlockKind.TABLE, line.text, number)
             continue
         level = _level(line, usual)
         if level is not None:
             yield from _joined(paragraph, number)
-            yield TextBlock(BlockKind.HEADING, line.text.rstrip(_HYPHEN), number, level)
+            yield TextBlock(BlockKind.HEADING, pdf_words.joined([line.text]), number, level)
             continue
         if paragraph and _is_apart(paragraph[-1], line):
             yield from _joined(paragraph, number)
         paragraph.append(line)
     yield from _joined(paragraph, number)
-    for table in waiting:
-        yield TextBlock(BlockKind.TABLE, table.text, number)
 
 
-def _level(line: _Line, usual: float) -> int | None:
-    if not usual or len(line.text) > MAX_HEADING or not any(char.isalpha() for char in line.text):
+def _level(line: Line, usual: float) -> int | None:
+    text = line.text
+    if not usual or len(text) > MAX_HEADING or not any(char.isalpha() for char in text):
         return None
     return next((level for share, level in _LEVELS if line.size >= share * usual), None)
 
 
-def _is_apart(before: _Line, line: _Line) -> bool:
+def _is_apart(before: Line, line: Line) -> bool:
+    if pdf_words.is_divided(before.text, line.text):
+        return False
+    if before.is_upright != line.is_upright:
+        return True
     if not line.size or not before.size:
         return False
-    gap = line.top - before.bottom
+    gap = line.box.top - before.box.bottom
     return gap > _GAP * line.size or gap < -2 * line.size  # below an empty line, or in the next column
 
 
-def _joined(paragraph: list[_Line], number: int) -> Iterator[TextBlock]:
-    """Yield the lines as one paragraph; a word that was divided at the end of a line is whole again."""
-    text = "\n".join(line.text for line in paragraph).replace(f"{_HYPHEN}\n", "").rstrip(_HYPHEN)
+def _joined(paragraph: list[Line], number: int) -> Iterator[TextBlock]:
+    text = pdf_words.joined(line.text for line in paragraph)
     paragraph.clear()
     if text:
         yield TextBlock(BlockKind.PARAGRAPH, text, number)

@@ -30,6 +30,8 @@ MAX_CONTENT = 32 * 1024 * 1024
 """Bytes of streams that one page carries out. PDFium needs up to 40 times as much memory."""
 MAX_CHARACTERS = 1_000_000
 """Bytes of strings that one page carries out. PDFium needs up to 700 bytes for a character."""
+MAX_ANNOTATIONS = 2_000
+"""Notes, links and fields of one page."""
 MAX_PAGES = 5_000
 _MAX_NODES = 20_000
 """Nodes of the trees of pages and of form fields."""
@@ -37,7 +39,8 @@ _MAX_TREE = 64
 """Levels of these trees, and of calls that are followed."""
 _HOPS = 20
 """References to references."""
-_CALL = re.compile(rb"(?:/([^\s\0/<>\[\](){}%#]+)[\s\0]+)?(?<![^\s\0<>\[\](){}/%])Do(?![^\s\0<>\[\](){}/%])")
+CALL = re.compile(rb"(?:/([^\s\0/<>\[\](){}%#]+)[\s\0]+)?(?<![^\s\0<>\[\](){}/%])Do(?![^\s\0<>\[\](){}/%])")
+"""A call of an XObject. It has no name if that is written in an unusual way."""
 _STRING = re.compile(rb"\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f\s]*+>", re.DOTALL)
 
 
@@ -117,13 +120,11 @@ class PdfGraph:
                 found.add(number)
         return found
 
-    def check_fields(self) -> bool:
-        """Return whether the file has a form. Raises ``DocumentUnreadable`` if its fields are too many."""
+    def check_fields(self) -> None:
+        """Raise ``DocumentUnreadable`` if a form has too many fields, or fields in a circle."""
         form = self.dictionary(self.catalog.get("AcroForm"))
-        has_fields = False
         for _ in self._tree(self.array(form.get("Fields")), {}):
-            has_fields = True
-        return has_fields
+            pass
 
     def pages(self) -> Iterator[Mapping[str, Any]]:
         """Yield the pages in their order, with what they inherit. Raises ``DocumentUnreadable``."""
@@ -162,6 +163,8 @@ class PdfGraph:
         streams = Counter(map(_identity, contents)) if isinstance(contents, list) else Counter([_identity(contents)])
         by_identity = {_identity(each): each for each in (contents if isinstance(contents, list) else [contents])}
         resources = page.get("Resources")
+        if len(self.array(page.get("Annots"))) > MAX_ANNOTATIONS:
+            return BOUNDLESS
         total = self._fonts_cost(resources, 1)
         for identity, times in streams.items():
             total = total.plus(self._stream_cost(by_identity[identity], resources, 0), times)
@@ -194,10 +197,10 @@ class PdfGraph:
         return cost
 
     def _calls_cost(self, content: bytes, resources: Any, level: int) -> Cost:
-        calls = Counter(found[1] for found in _CALL.finditer(content))
+        calls = Counter(found[1] for found in CALL.finditer(content))
         forms = {
             name.encode("latin-1", "replace"): each
-            for name, each in (self._forms(resources) if calls else ())
+            for name, each in (self.forms(resources) if calls else ())
         }  # fmt: skip
         costs = {name: self._stream_cost(each, resources, level + 1) for name, each in forms.items()}
         total = self._fonts_cost(resources, level + 1) if level else Cost()
@@ -208,10 +211,11 @@ class PdfGraph:
                 total = total.plus(max(costs.values()), times)
         return total._replace(levels=total.levels + 1) if calls and costs else total
 
-    def _forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
+    def forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the names of form XObjects, and references to them."""
         for name, each in self.dictionary(self.dictionary(resources).get("XObject")).items():
             stream = self.resolved(each)
-            if isinstance(stream, PDFStream) and _name(self.resolved(stream.attrs.get("Subtype"))) != "Image":
+            if isinstance(stream, PDFStream) and name_of(self.resolved(stream.attrs.get("Subtype"))) != "Image":
                 yield str(name), each
 
     def _fonts_cost(self, resources: Any, level: int) -> Cost:
@@ -219,7 +223,7 @@ class PdfGraph:
         total = Cost()
         for each in self.dictionary(self.dictionary(resources).get("Font")).values():
             font = self.dictionary(each)
-            if _name(self.resolved(font.get("Subtype"))) != "Type3":
+            if name_of(self.resolved(font.get("Subtype"))) != "Type3":
                 continue
             key = "Type3", _identity(each)
             if key in self._around or level > _MAX_TREE:
@@ -264,5 +268,6 @@ def _identity(value: Any) -> object:
     return value.objid if isinstance(value, PDFObjRef) else f"object {id(value)}"
 
 
-def _name(value: Any) -> str:
+def name_of(value: Any) -> str:
+    """Return the text of a name, an empty one in place of anything else."""
     return str(value.name) if isinstance(value, PSLiteral) else ""

@@ -2,74 +2,90 @@
 
 from __future__ import annotations
 
-import io
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-import pdfplumber
-from pdfminer.pdfexceptions import PDFException
-from pdfminer.psexceptions import PSException
+from pdfplumber.table import Table, cells_to_tables, edges_to_intersections, intersections_to_cells, merge_edges
 
+from baton.adapters.extraction.pdf_objects import MAX_LINES
+from baton.adapters.extraction.pdf_places import Box
+from baton.adapters.extraction.pdf_words import Line, Word, joined
 from baton.adapters.extraction.tables import table_text
 
-FEWEST_LINES = 6
-"""Drawn lines of a page from which on it is looked at. It takes fifty times as long as reading its text."""
-MOST_LINES = 1_500
-"""With more, a page shows a picture. The time to find tables grows with their square."""
-_PROBLEMS = (PDFException, PSException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What pdfminer raises for files that are not as they should be. PDFium has read the page: its text is kept."""
+FEWEST_LINES = 4
+"""Drawn lines of a page from which on it may have a table."""
+MAX_CROSSINGS = 2_500
+"""Of drawn lines. The time to find cells grows with their square."""
+_TOLERANCE = 3.0
+"""Points, as pdfplumber has it by default."""
+_Rows = list[list[Box | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class PageTable:
-    """A table and its place, in points from the top of the page."""
-
-    text: str
-    top: float
-    bottom: float
-    words: frozenset[str]
-
-    def holds(self, line: str, middle: float) -> bool:
-        """Return whether a line of text at this height is one of the table's, and not beside it."""
-        return self.top <= middle <= self.bottom and all(word in self.words for word in line.split())
+def put_in(lines: list[Line], edges: Sequence[Box]) -> list[Line]:
+    """Return lines with each table as one line, in place of its first words."""
+    if not FEWEST_LINES <= len(edges) <= MAX_LINES:
+        return lines
+    for rows in sorted(_grids(edges), key=lambda rows: _around(rows).area):
+        lines = _with_table(lines, rows)
+    return lines
 
 
-@dataclass(slots=True)
-class TableReader:
-    """Reads the tables of one file, which is opened with the first page that has lines."""
+def _grids(edges: Sequence[Box]) -> Iterator[_Rows]:
+    found = merge_edges([_edge(each) for each in edges], *[_TOLERANCE] * 4)
+    horizontal = sum(each["orientation"] == "h" for each in found)
+    if horizontal * (len(found) - horizontal) > MAX_CROSSINGS * 10:
+        return
+    crossings = edges_to_intersections(found, _TOLERANCE, _TOLERANCE)
+    if len(crossings) > MAX_CROSSINGS:
+        return
+    for cells in cells_to_tables(intersections_to_cells(crossings)):
+        # Only its cells are asked for, which need no page.
+        yield [[Box(*cell) if cell else None for cell in row.cells] for row in Table(None, cells).rows]  # type: ignore[arg-type]
 
-    body: bytes
-    _document: Any = field(default=None, init=False)
 
-    def __enter__(self) -> Self:
-        return self
+def _edge(line: Box) -> dict[str, Any]:
+    return {
+        "orientation": "h" if line.width > line.height else "v",
+        "object_type": "line",
+        "x0": line.left,
+        "x1": line.right,
+        "top": line.top,
+        "bottom": line.bottom,
+        "width": line.width,
+        "height": line.height,
+    }
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._document is not None:
-            self._document.close()
 
-    def on_page(self, number: int, lines: int) -> list[PageTable]:
-        """Return the tables of a page on which so many lines are drawn."""
-        if not FEWEST_LINES <= lines <= MOST_LINES:
-            return []
-        try:
-            if self._document is None:
-                self._document = pdfplumber.open(io.BytesIO(self.body))
-            page = self._document.pages[number - 1]
-            found = [self._table(each) for each in page.find_tables()]
-            page.close()
-        except _PROBLEMS:
-            return []
-        return [table for table in found if table is not None]
+def _around(rows: _Rows) -> Box:
+    first, *others = (cell for row in rows for cell in row if cell is not None)
+    for cell in others:
+        first = first.around(cell)
+    return first
 
-    def _table(self, table: Any) -> PageTable | None:
-        rows = table.extract()
-        filled = [row for row in rows if sum(1 for cell in row if cell and cell.strip()) > 1]
-        if len(filled) < 2:  # a frame around text
-            return None
-        _, top, _, bottom = table.bbox
-        words = frozenset(word for row in rows for cell in row for word in (cell or "").split())
-        return PageTable(table_text(rows), top, bottom, words)
+
+def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
+    whole = _around(rows)
+    cells = [cell for row in rows for cell in row if cell is not None]
+    texts: dict[Box, list[str]] = {cell: [] for cell in cells}
+    rest: list[Line] = []
+    place: int | None = None
+    for line in lines:
+        outside: list[Word] = []
+        inside: dict[Box, list[Word]] = {}
+        for word in line.words:
+            cell = next((cell for cell in cells if cell.holds(word.box)), None) if whole.holds(word.box) else None
+            if cell is None:
+                outside.append(word)
+            else:
+                inside.setdefault(cell, []).append(word)
+        for cell, words in inside.items():
+            texts[cell].append(" ".join(word.text for word in words))
+        if inside and place is None:
+            place = len(rest)
+        if outside:
+            rest.append(line if not inside else Line(outside, line.size, line.is_upright, line.is_table))
+    table = [[joined(texts[cell]) if cell is not None else "" for cell in row] for row in rows]
+    if place is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # a frame around text
+        return lines
+    rest.insert(place, Line([Word(table_text(table), whole, is_value=True)], 0.0, is_table=True))
+    return rest

@@ -1,0 +1,93 @@
+"""Places on a page of a PDF file as a reader sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle, in points from the left and the top of the page as it is shown."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+    @property
+    def middle(self) -> float:
+        """Return the height of its middle."""
+        return (self.top + self.bottom) / 2
+
+    @property
+    def area(self) -> float:
+        return max(self.width, 0.0) * max(self.height, 0.0)
+
+    def within(self, other: Box) -> Box:
+        """Return what both have in common. It has no area if they have nothing."""
+        return Box(
+            max(self.left, other.left),
+            max(self.top, other.top),
+            min(self.right, other.right),
+            min(self.bottom, other.bottom),
+        )
+
+    def around(self, other: Box) -> Box:
+        """Return the smallest box around both."""
+        return Box(
+            min(self.left, other.left),
+            min(self.top, other.top),
+            max(self.right, other.right),
+            max(self.bottom, other.bottom),
+        )
+
+    def holds(self, other: Box) -> bool:
+        """Return whether the centre of another box is in this one."""
+        across = (other.left + other.right) / 2
+        return self.left <= across <= self.right and self.top <= other.middle <= self.bottom
+
+
+@dataclass(frozen=True, slots=True)
+class PagePlaces:
+    """The part of a page that is shown, and how it is turned."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    turns: int
+    """Clockwise quarters."""
+
+    @classmethod
+    def of(cls, page: Any) -> PagePlaces:
+        left, bottom, right, top = page.get_bbox()
+        return cls(left, bottom, right, top, page.get_rotation() // 90 % 4)
+
+    @property
+    def whole(self) -> Box:
+        return self.box(self.left, self.bottom, self.right, self.top)
+
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """Return the place of a point of the file."""
+        match self.turns:
+            case 1:
+                return y - self.bottom, x - self.left
+            case 2:
+                return self.right - x, y - self.bottom
+            case 3:
+                return self.top - y, self.right - x
+        return x - self.left, self.top - y
+
+    def box(self, left: float, bottom: float, right: float, top: float) -> Box:
+        """Return the place of a rectangle of the file."""
+        (x, y), (other_x, other_y) = self.point(left, bottom), self.point(right, top)
+        return Box(min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y))

@@ -1,0 +1,214 @@
+"""The words of a page of a PDF file with their places, in the order of the file."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pypdfium2.raw as pdfium_c
+
+from baton.adapters.extraction.pdf_objects import PageObjects, address_of
+from baton.adapters.extraction.pdf_places import Box, PagePlaces
+
+MAX_CHARACTERS = 1_000_000
+"""Of one page."""
+DIVIDED = "\x02"
+"""Stands for a hyphen that divides a word at the end of a line. PDFium writes it, and it is in no text."""
+SMALLEST = 1.0
+"""Points below which nobody can read letters."""
+MOST_UNKNOWN = 0.1
+"""The share of letters without a meaning in Unicode from which on the text of a page cannot be read."""
+_SCANNED = 0.5
+"""The share of a scanned page from which on its picture covers it."""
+_HARDLY = 5
+"""A stamp or a footer on a scanned page is less than one letter of so many."""
+_HYPHENS = ("-", "\u00ad", "\u2010", "\ufffe", DIVIDED)
+_WORD = re.compile(r"[^\s\0]+")
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
+_SYMBOLS = str.maketrans({
+    "\uf0b7": "\u2022", "\uf0a7": "\u25aa", "\uf0d8": "\u2022", "\uf06f": "\u2610", "\uf0a8": "\u2610",
+    "\uf0fe": "\u2611", "\uf0fd": "\u2612", "\uf0fc": "\u2713", "\uf0fb": "\u2717", "\u00ad": None, "\ufffe": None,
+})  # fmt: skip
+"""Bullets and boxes of symbol fonts, which have no other meaning in Unicode; and places for hyphens."""
+_UPRIGHT = math.radians(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Letters without white space between them, or a value of a form."""
+
+    text: str
+    box: Box
+    is_value: bool = False
+
+
+@dataclass(slots=True)
+class Line:
+    """Words on one line, as far as they belong together."""
+
+    words: list[Word]
+    size: float
+    """Of its letters, in points; 0 if unknown."""
+    is_upright: bool = True
+    is_table: bool = False
+    """Whether its only word is a table."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def box(self) -> Box:
+        box = self.words[0].box
+        for word in self.words[1:]:
+            box = box.around(word.box)
+        return box
+
+
+@dataclass(slots=True)
+class PageText:
+    """The visible text of one page."""
+
+    lines: list[Line] = field(default_factory=list)
+    letters: int = 0
+    unknown: int = 0
+    """Letters without a meaning in Unicode."""
+
+    @property
+    def is_garbled(self) -> bool:
+        return self.unknown > MOST_UNKNOWN * self.letters
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Return lines as one text. A word that was divided at the end of a line is whole again."""
+    text = ""
+    for line in lines:
+        if not text:
+            text = line
+        elif is_divided(text, line):
+            text = text[:-1] + line
+        else:
+            text = f"{text}\n{line}"
+    return text.removesuffix(DIVIDED) + ("-" if text.endswith(DIVIDED) else "")
+
+
+def is_divided(line: str, after: str) -> bool:
+    """Return whether a word goes on in the next line."""
+    return len(line) > 1 and line[-1] in _HYPHENS and line[-2].isalpha() and after[:1].islower()
+
+
+def read(text_page: Any, places: PagePlaces, objects: PageObjects) -> PageText:
+    """Return the words of a page. Text that is not shown is left out.
+
+    Text without ink is left out, too, unless it is that of a scan: a picture of the page with hardly any other text.
+    """
+    if objects.invisible and objects.covered(places.whole) > _SCANNED:
+        whole = _read(text_page, places, objects.hidden)
+        shown = _read(text_page, places, objects.hidden | objects.invisible)
+        return whole if shown.letters * _HARDLY < whole.letters else shown
+    return _read(text_page, places, objects.hidden | objects.invisible)
+
+
+def _read(text_page: Any, places: PagePlaces, left_out: set[int]) -> PageText:
+    found = PageText()
+    reader = _Reader(text_page, places, left_out, places.whole)
+    for start, end in reader.line_ranges():
+        words = list(reader.words(start, end, found))
+        if words:
+            found.lines.append(reader.line(words, start, end))
+    return found
+
+
+@dataclass(slots=True)
+class _Reader:
+    page: Any
+    places: PagePlaces
+    left_out: set[int]
+    whole: Box
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        count = max(0, min(self.page.count_chars(), MAX_CHARACTERS))
+        text = self.page.get_text_range(0, count) if count else ""
+        if len(text) != count:  # otherwise letters have no place among those of the page
+            text = "".join(_letter(self.page.raw, number) for number in range(count))
+        self.text = text
+
+    def line_ranges(self) -> Iterator[tuple[int, int]]:
+        start = 0
+        for found in re.finditer("\r\n|\r|\n", self.text):
+            yield start, found.start()
+            start = found.end()
+        yield start, len(self.text)
+
+    def words(self, start: int, end: int, found: PageText) -> Iterator[Word]:
+        for match in _WORD.finditer(self.text, start, end):
+            for first, last in self._visible(match.start(), match.end()):
+                box = self._box(first).around(self._box(last - 1))
+                if min(box.height, box.width) <= 0 or max(box.height, 0) < SMALLEST:
+                    continue
+                if box.within(self.whole).area < 0.2 * box.area:  # outside of the page
+                    continue
+                text = self.text[first:last]
+                found.letters += last - first
+                found.unknown += self._unknown(first, last)
+                yield Word(self._written(text, is_last=last == end), box)
+
+    def line(self, words: list[Word], start: int, end: int) -> Line:
+        first = next(number for number in range(start, end) if not self.text[number].isspace())
+        angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, first)
+        turned = (angle + self.places.turns * math.pi / 2 + math.pi) % (2 * math.pi) - math.pi
+        is_upright = abs(turned) < _UPRIGHT
+        return Line(words, words[0].box.height if is_upright else 0.0, is_upright)
+
+    def _visible(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a word that are shown."""
+        if not self.left_out:
+            yield start, end
+            return
+        first = start
+        for number in range(start, end + 1):
+            if number == end or self._is_left_out(number):
+                if number > first:
+                    yield first, number
+                first = number + 1
+
+    def _is_left_out(self, number: int) -> bool:
+        item = pdfium_c.FPDFText_GetTextObject(self.page.raw, number)
+        return bool(item) and address_of(item) in self.left_out
+
+    def _box(self, number: int) -> Box:
+        rectangle = pdfium_c.FS_RECTF()
+        if not pdfium_c.FPDFText_GetLooseCharBox(self.page.raw, number, ctypes.byref(rectangle)):
+            return Box(0.0, 0.0, 0.0, 0.0)
+        return self.places.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+
+    def _unknown(self, first: int, last: int) -> int:
+        if self.text[first:last].isalnum() and self.text[first:last].isascii():  # of one font
+            return (last - first) * self._is_unknown(first)
+        return sum(map(self._is_unknown, range(first, last)))
+
+    def _is_unknown(self, number: int) -> bool:
+        letter = self.text[number]
+        if letter.isascii() and letter > "\x1f":
+            return bool(pdfium_c.FPDFText_HasUnicodeMapError(self.page.raw, number) == 1)
+        if letter in (DIVIDED, "\ufffe") or letter.translate(_SYMBOLS) != letter:
+            return False
+        return letter == "\ufffd" or unicodedata.category(letter) in ("Co", "Cc", "Cn", "Cs")
+
+    def _written(self, text: str, *, is_last: bool) -> str:
+        is_divided = is_last and len(text) > 1 and text[-1] in _HYPHENS and text[-2].isalpha()
+        text = _LIGATURES.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_SYMBOLS)
+        if is_divided:
+            return text if text.endswith(("-", "\u2010")) else text.rstrip(DIVIDED) + DIVIDED
+        return text.replace(DIVIDED, "-")
+
+
+def _letter(raw: Any, number: int) -> str:
+    code = pdfium_c.FPDFText_GetUnicode(raw, number)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\0" if not code else "\ufffd"
