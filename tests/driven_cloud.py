@@ -19,7 +19,11 @@ class DrivenCloud(LocalCloud):
 
     def throttle_posts(self, posts: int) -> None:
         """Have the next ``posts`` posts to connections refused with 429, as API Gateway does over a limit."""
-        self._throttle.posts = posts
+        self.refuse_posts(posts, 429, "LimitExceededException")
+
+    def refuse_posts(self, posts: int, status: int, kind: str) -> None:
+        """Have the next ``posts`` posts to connections refused with a status and AWS's name of the error."""
+        self._refusals.status, self._refusals.kind, self._refusals.posts = status, kind, posts
 
     def worker_pids(self, *, busy: bool = False) -> list[int]:
         """The process ids of the worker processes that are ready, or of those only that are at work."""
@@ -52,22 +56,23 @@ class DrivenCloud(LocalCloud):
         return workers.invoke(function, event) if workers else self._functions[function].invoke(event)
 
     def _management(self) -> AsgiApp:
-        self._throttle = _Throttle(super()._management())
-        return self._throttle
+        self._refusals = _Refusals(super()._management())
+        return self._refusals
 
 
-class _Throttle:
+class _Refusals:
     """The API of the connections, which refuses posts for a while."""
 
     def __init__(self, api: AsgiApp) -> None:
         self.posts = 0
         """How many it still refuses."""
+        self.status, self.kind = 429, "LimitExceededException"
         self._api = api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST" and self.posts > 0:
             self.posts -= 1
-            headers = [("Content-Type", "application/json"), ("x-amzn-ErrorType", "LimitExceededException")]
-            await answer(send, 429, headers, b'{"message": "Too Many Requests"}')
+            headers = [("Content-Type", "application/json"), ("x-amzn-ErrorType", self.kind)]
+            await answer(send, self.status, headers, b'{"message": "Refused"}')
         else:
             await self._api(scope, receive, send)

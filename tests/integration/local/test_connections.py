@@ -9,6 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from websockets.exceptions import ConnectionClosed
 
+from baton.adapters.api_gateway import ApiGatewayConnections
+from baton.ports.connections import ConnectionBusy, ConnectionGone, FrameRefused
 from baton_local.cloud import LocalCloud
 from baton_local.gateway.identifiers import connection_id
 from tests.driven_cloud import DrivenCloud
@@ -79,6 +81,44 @@ async def test_a_throttled_post_is_a_limit_exceeded(cloud: DrivenCloud) -> None:
             await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"x")
         await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"again")
         assert await socket.recv() == "again"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "meaning"),
+    [
+        (403, "ForbiddenException", FrameRefused),
+        (403, "ExpiredTokenException", FrameRefused),
+        (400, "BadRequestException", FrameRefused),
+        (413, "PayloadTooLargeException", FrameRefused),
+        (429, "LimitExceededException", ConnectionBusy),
+        (500, "InternalServerErrorException", ConnectionBusy),
+        (503, "ServiceUnavailableException", ConnectionBusy),
+        (410, "GoneException", ConnectionGone),
+    ],
+)
+async def test_only_gone_means_that_the_client_has_gone(
+    cloud: DrivenCloud, status: int, kind: str, meaning: type[Exception]
+) -> None:
+    connections = ApiGatewayConnections(management(cloud))
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        cloud.refuse_posts(1, status, kind)
+        with pytest.raises(meaning):
+            await connections.post(target, "x")
+        await connections.post(target, "again")
+        assert await socket.recv() == "again"
+
+
+async def test_a_frame_over_the_limit_is_refused_and_a_client_that_left_has_gone(cloud: DrivenCloud) -> None:
+    connections = ApiGatewayConnections(management(cloud))
+    async with open_socket(cloud) as socket:
+        target = (await exchange(socket, "fail"))["connectionId"]
+        with pytest.raises(FrameRefused) as refused:
+            await connections.post(target, "x" * (128 * 1024 + 1))
+        assert not refused.value.may_pass_later
+    await eventually(lambda: cloud.connections.find(target) is None)
+    with pytest.raises(ConnectionGone):
+        await connections.post(target, "x")
 
 
 async def test_a_connection_can_be_described_and_deleted(cloud: LocalCloud) -> None:
