@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -47,22 +46,6 @@ async def gather_each(items: Iterable[T], step: Callable[[T], Awaitable[R]], *, 
 
     await gather_all(*(work_off() for _ in range(at_once)))
     return [results[number] for number in range(len(results))]
-
-
-@asynccontextmanager
-async def alongside(*steps: Coroutine[Any, Any, Any]) -> AsyncGenerator[tuple[asyncio.Task[Any], ...], None]:
-    """Do ``steps`` while the block runs, then cancel those that have not ended and wait for their ends.
-
-    Raises the failure of a step, unless the block has failed itself. Yields the steps' tasks.
-    """
-    begun = tuple(asyncio.ensure_future(step) for step in steps)
-    try:
-        yield begun
-    finally:
-        await stop_all(*begun)
-    for step in begun:
-        if not step.cancelled():
-            step.result()
 
 
 async def stop_all(*steps: asyncio.Future[Any]) -> None:

@@ -19,6 +19,7 @@ from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.metrics import Metric, count
 from baton.domain.queued import Queued, RecordDelivery
+from baton.gather_all import stop_all
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -151,8 +152,7 @@ class SqsRecords:
             yield record
             failed = False
         finally:
-            extending.cancel()
-            await asyncio.wait([extending])
+            await stop_all(extending)
             if failed:
                 try:
                     await record.hide(RETRY_SECONDS)

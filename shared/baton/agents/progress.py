@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 
 from baton.agents.run_context import EmitAgentEvent
@@ -11,6 +10,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import sentence
 from baton.domain.task import TaskStatus
 from baton.domain.tool_events import activity, activity_change
+from baton.gather_all import stop_all
 
 KIND = "research"
 BEAT_SECONDS = 8.0
@@ -45,9 +45,7 @@ class ProgressIndicator:
 
     async def __aexit__(self, *_: object) -> None:
         if self._beats is not None:
-            self._beats.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._beats
+            await stop_all(self._beats)
 
     def ended(self, agent_id: str, status: TaskStatus) -> None:
         """Show that an agent has ended. An agent that was asked twice ends twice."""

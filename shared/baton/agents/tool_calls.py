@@ -27,6 +27,7 @@ from baton.domain.task import TaskStatus
 from baton.domain.text import encodable, first_bytes
 from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
 from baton.domain.tool_events import tool_call, tool_result
+from baton.gather_all import stop_all
 from baton.off_loop import off_loop
 from baton.ports.tools import CallContext, ToolFailed
 
@@ -114,10 +115,7 @@ class ToolCalls:
                 while (event := await channel.get()) is not None:
                     yield event
             finally:
-                stopper.cancel()
-                for job in jobs:
-                    job.cancel()
-                await asyncio.wait([*jobs, closer, stopper])
+                await stop_all(stopper, closer, *jobs)
         for job in jobs:
             if not job.cancelled():
                 job.result()

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.text import encodable, slices
+from baton.gather_all import stop_all
 from baton.outbox.answer_limit import AnswerLimit
 from baton.ports.chat_model import AnsweredBy, ModelChunk, ReasoningDelta, TextDelta, TextTakenBack
 
@@ -76,8 +77,7 @@ async def batched(
     finally:
         stopper.cancel()
         if not reader.done():  # otherwise do not pause, so that the message's end shares a frame with its last text
-            reader.cancel()
-            await asyncio.wait([reader, stopper])
+            await stop_all(reader, stopper)
 
 
 _Kind = type[AnsweredBy] | type[TextDelta] | type[ReasoningDelta] | type[TextTakenBack]

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
-from baton.gather_all import alongside, each_until, gather_all, gather_each, stop_all
+from baton.gather_all import each_until, gather_all, gather_each, stop_all
 
 pytestmark = pytest.mark.usefixtures("no_lost_failures")
 
@@ -67,11 +67,6 @@ def one_by_one(work: Work) -> Coroutine[None, None, object]:
     return gather_each((1, 2, 3, 4, 5), work.step, at_once=2)
 
 
-async def beside(work: Work) -> None:
-    async with alongside(work.step(1), work.step(50)):
-        await work.step(50)
-
-
 async def until(work: Work) -> None:
     async def deal(number: int) -> None:
         await work.step(5 + number)
@@ -84,7 +79,7 @@ async def stopped(work: Work) -> None:
     await stop_all(*(asyncio.ensure_future(work.step(50)) for _ in range(3)))
 
 
-WAYS: list[Callable[[Work], Awaitable[object]]] = [together, one_by_one, beside, until, stopped]
+WAYS: list[Callable[[Work], Awaitable[object]]] = [together, one_by_one, until, stopped]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -153,23 +148,3 @@ async def test_after_a_failure_no_step_is_begun(failing: int) -> None:
         await gather_each(range(40), lambda n: work.step(1, Failure if n == failing else None), at_once=2)
     assert failing < work.begun <= failing + 3
     assert work.in_progress == 0
-
-
-async def test_what_runs_alongside_ends_with_the_block() -> None:
-    work = Work()
-    async with alongside(work.step(50), work.step(1)):
-        await asyncio.sleep(5)
-        assert work.in_progress == 1
-    assert work.in_progress == 0
-
-
-@pytest.mark.parametrize("error", [None, Failure])
-async def test_the_failure_of_what_runs_alongside_is_raised_unless_the_block_fails(error: type[Failure] | None) -> None:
-    async def block() -> None:
-        async with alongside(Work().step(1, KeyError)):
-            await asyncio.sleep(5)
-            if error is not None:
-                raise error
-
-    with pytest.raises(error or KeyError):
-        await block()
