@@ -27,7 +27,7 @@ from baton.domain.queued import (
 )
 from baton.domain.times import from_millis
 from baton.memory.prompt.history_summary import HistorySummaries
-from baton.outbox.connection_sender import send_to
+from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.subscriber import Subscriber
 from baton.outbox.task_news import TaskNews
 from baton.ports.a2a_tasks import A2ATasks
@@ -193,7 +193,7 @@ class QueuedTurns:
         if isinstance(queued, QueuedMessage):
             about["messageId"] = queued.message_id
         refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
-        await send_to(self._connections, subscriber.connection_id, [refusal])
+        await send_to(self._connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
 
 
 def _subscriber(queued: Queued) -> Subscriber | None:

@@ -13,14 +13,14 @@ from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark
 from baton.gather_all import gather_all
-from baton.outbox.connection_sender import ConnectionSender
+from baton.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
 from baton.outbox.frames import EncodedEvent, encoded
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, Connections
 from baton.ports.live import LiveRegistry
 
-DRAIN_SECONDS = 3.0
+DRAIN_SECONDS = WORKER_SECONDS
 """How long a run that has ended waits for slow connections. Their clients notice the gap or the silence, and resume."""
 
 

@@ -8,13 +8,10 @@ from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.gather_all import gather_all
-from baton.outbox.connection_sender import send_to
+from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.live import LiveRegistry
-
-SECONDS_OF_PATIENCE = 3.0
-"""How long a connection that API Gateway throttles is tried again."""
 
 
 async def tell_connections(
@@ -26,7 +23,7 @@ async def tell_connections(
         now = clock.now()
         await gather_all(
             *(
-                send_to(connections, connection_id, [event], patience=SECONDS_OF_PATIENCE)
+                send_to(connections, connection_id, [event], patience=WORKER_SECONDS)
                 for connection_id, token_expires_at in attached.items()
                 if token_expires_at > now
             )

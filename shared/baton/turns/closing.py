@@ -9,7 +9,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
 from baton.leases.acquiring import acquire_when_free, waiting
 from baton.leases.holding import holding
-from baton.outbox.connection_sender import send_to
+from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
 from baton.ports.queue_records import HeldRecord
@@ -78,5 +78,5 @@ class Closer:
         if subscriber is not None:
             why = await sessions.last_reason(lease.scope, thread)
             event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread.id)
-            await send_to(self._services.connections, subscriber.connection_id, [event])
+            await send_to(self._services.connections, subscriber.connection_id, [event], patience=WORKER_SECONDS)
         return closed

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from baton.domain.errors import MessageIdConflict
 from baton.domain.events import Event
 from baton.domain.thread import LeaseMark, Thread
-from baton.outbox.connection_sender import send_to
+from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
@@ -88,4 +88,4 @@ class Repeats:
         if self._services.agents.clock.now() >= subscriber.token_expires_at:
             return
         await self._services.live.attach(call.scope, thread_id, subscriber.connection_id, subscriber.token_expires_at)
-        await send_to(self._services.connections, subscriber.connection_id, events)
+        await send_to(self._services.connections, subscriber.connection_id, events, patience=WORKER_SECONDS)

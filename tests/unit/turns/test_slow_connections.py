@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -11,10 +11,13 @@ from baton.composition.app import build
 from baton.domain.queued import QueuedTitle
 from baton.domain.title_source import TitleSource
 from baton.domain.tool_call import ToolCall
+from baton.outbox.connection_sender import WORKER_SECONDS
 from baton.outbox.delivery import DRAIN_SECONDS
 from baton.ports.connections import ConnectionBusy, FrameRefused
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.harness import Harness
+from tests.harness.sessions import close
+from tests.harness.sockets import TAB, Socketed
 
 GOODBYE = ToolCall("call-1", "end_conversation", '{"reason": "The user said goodbye."}')
 
@@ -64,3 +67,31 @@ async def test_the_run_ends_and_the_next_one_begins(harness: Harness, failure: E
     assert loop.time() - began < DRAIN_SECONDS + 1  # virtual time: a limit
     second = await harness.say("m2", subscriber=harness.subscriber("tab"))
     assert [said.last["outcome"] for said in (first, second)] == [{"type": "success"}] * 2
+
+
+async def refused(socketed: Socketed) -> None:
+    """A message of an id that was used for another one."""
+    await socketed.send("message", messageId="m1", content="Something else")
+
+
+async def repeated(socketed: Socketed) -> None:
+    await socketed.send("message", messageId="m1", content="Hello")
+
+
+async def closed_again(socketed: Socketed) -> None:
+    await close(socketed.harness)
+    await socketed.send("close")
+
+
+@pytest.mark.parametrize("frame", [refused, repeated, closed_again])
+async def test_no_record_of_the_queue_waits_long_for_a_connection(
+    harness: Harness, frame: Callable[[Socketed], Awaitable[None]]
+) -> None:
+    socketed = Socketed(harness)
+    await harness.say("m1", "Hello")
+    await frame(socketed)
+    harness.connections.script(TAB, *[ConnectionBusy()] * 1000)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await socketed.work()
+    assert loop.time() - began < WORKER_SECONDS + 1  # virtual time: a limit
