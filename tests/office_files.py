@@ -23,6 +23,7 @@ NAMES = " ".join(
         "p": "http://schemas.openxmlformats.org/presentationml/2006/main",
         "v": "urn:schemas-microsoft-com:vml",
         "o": "urn:schemas-microsoft-com:office:office",
+        "xdr": "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing",
         "wp": "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing",
         "wps": "http://schemas.microsoft.com/office/word/2010/wordprocessingShape",
     }.items()

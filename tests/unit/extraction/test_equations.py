@@ -53,6 +53,20 @@ EQUATIONS = {
     "a bar": (part("bar", '<m:barPr><m:pos m:val="top"/></m:barPr>' + part("e", X)), "x\u0305"),
     "a frame": (part("borderBox", part("e", SUM)), "a+b"),
     "a brace below": (part("limLow", part("e", part("groupChr", part("e", SUM))) + part("lim", N)), "a+b_n"),
+    "a deleted fraction": (
+        A
+        + part(
+            "f",
+            "<m:fPr><m:ctrlPr><w:del/></m:ctrlPr></m:fPr>"
+            + part("num", f"<w:del>{A}</w:del>")
+            + part("den", f"<w:del>{B}</w:del>"),
+        ),
+        "a",
+    ),
+    "hidden terms": (
+        '<m:r><w:rPr><w:vanish/></w:rPr><m:t>a</m:t></m:r><m:r><w:rPr><w:vanish w:val="0"/></w:rPr><m:t>b</m:t></m:r>',
+        "b",
+    ),
     "a phantom": (A + part("phant", '<m:phantPr><m:show m:val="0"/></m:phantPr>' + part("e", B)), "a"),
     "letters in italics": (term("\U0001d443\u2061=\U0001d465"), "P=x"),
     "letters in a symbol font": ('<m:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><m:t>a</m:t></m:r>', "α"),

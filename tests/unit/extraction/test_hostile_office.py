@@ -140,6 +140,22 @@ SHEETS: dict[str, tuple[Callable[[], Parts], str]] = {
         ),
         TOO_LONG,
     ),
+    "a drawing of many elements": (
+        lambda: cells("")
+        | {
+            "xl/worksheets/_rels/sheet1.xml.rels": relations({"rId1": ("drawing", "../drawings/drawing1.xml")}),
+            "xl/drawings/drawing1.xml": f"<a:b {NAMES}>{'<a:p/>' * 2_000_000}</a:b>",
+        },
+        "read ['A drawing on the sheet cannot be read.']",
+    ),
+    "entities in a part of another name": (
+        lambda: cells("")
+        | {
+            "xl/_rels/workbook.xml.rels": relations({"rId1": ("worksheet", "sheet.bin")}),
+            "xl/sheet.bin": '<!DOCTYPE a [<!ENTITY a "aaaa">]><worksheet>&a;</worksheet>',
+        },
+        "document_unsafe",
+    ),
     "a broken main part": (lambda: cells("") | {"xl/workbook.xml": "<workbook>"}, DAMAGED),
     "a main part of another kind": (lambda: cells("") | {"xl/workbook.xml": "<x/>"}, DAMAGED),
     "styles": (

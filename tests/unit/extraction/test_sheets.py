@@ -17,7 +17,7 @@ from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import ExtractedText
 from tests import documents
 from tests.examples import examples
-from tests.office_files import archive, sheet_parts, strict
+from tests.office_files import NAMES, archive, relations, sheet_parts, strict
 
 FILES = Path(__file__).parent / "files"
 
@@ -136,6 +136,13 @@ FORMATS = [
     ('"yes";"no";"none"', "0", "none"),
     ("[Red]0", "5", "5"),
     ("[>100]0;0.0", "5", "5"),
+    ("[<=9999999]###-####;(###) ###-####", "5551234567", "(555) 123-4567"),
+    ("[<=9999999]###-####;(###) ###-####", "1234567", "123-4567"),
+    ('[<1]"low";[>=10]"high";0', "0.5", "low"),
+    ('_-* #,##0.00_-;-* #,##0.00_-;_-* "-"??_-', "0", "-"),
+    ("#\\ ##0", "1234567", "1234 567"),
+    ('0"%"', "19", "19%"),
+    ("[$-409]d\\-mmm\\-yy;@", "46082", "2026-03-01"),
     ("yyyy-mm-dd", "46082", "2026-03-01"),
     ("dd/mm/yyyy", "46082", "2026-03-01"),
     ("d. mmm", "46082", "2026-03-01"),
@@ -332,3 +339,38 @@ def test_the_texts_that_cells_share_are_bounded(monkeypatch: pytest.MonkeyPatch)
             with pytest.raises(DocumentUnreadable) as refused:
                 read(archive(sheet_parts(row('<c t="s"><v>0</v></c>'), shared=shared)))
         assert refused.value.reason == "document_too_long"
+
+
+def with_drawing(content: str) -> dict[str, str | bytes]:
+    return sheet_parts(row(text("a"))) | {
+        "xl/worksheets/_rels/sheet1.xml.rels": relations({"rId1": ("drawing", "../drawings/drawing1.xml")}),
+        "xl/drawings/drawing1.xml": f"<xdr:wsDr {NAMES}>{content}</xdr:wsDr>",
+    }
+
+
+def test_texts_and_charts_on_a_sheet_follow_its_cells() -> None:
+    def box(words: str, properties: str = "") -> str:
+        return (
+            f'<xdr:sp><xdr:nvSpPr><xdr:cNvPr id="1" name="b" {properties}/></xdr:nvSpPr>'
+            f"<xdr:txBody><a:p><a:r><a:t>{words}</a:t></a:r></a:p></xdr:txBody></xdr:sp>"
+        )
+
+    parts = with_drawing(box("Prices are net.") + box("hidden", 'hidden="1"')) | {
+        "xl/drawings/_rels/drawing1.xml.rels": relations({"rId1": ("chart", "../charts/chart1.xml")}),
+        "xl/charts/chart1.xml": f"<c:chartSpace {NAMES}><c:ser><c:cat><c:pt idx='0'><c:v>May</c:v></c:pt></c:cat>"
+        "<c:val><c:pt idx='0'><c:v>7</c:v></c:pt></c:val></c:ser></c:chartSpace>",
+    }
+    assert tables(archive(parts)) == ["a", "Prices are net.", "May | 7"]
+
+
+def test_a_drawing_that_is_damaged_is_named() -> None:
+    found = read(archive(with_drawing("<not xml")))
+    assert [block.text for block in found.blocks] == ["S", "a"]
+    assert [(error.page, error.message) for error in found.page_errors] == [
+        (1, "A drawing on the sheet cannot be read.")
+    ]
+
+
+def test_a_part_that_is_no_sheet_is_named() -> None:
+    parts = sheet_parts("") | {"xl/worksheets/sheet1.xml": "<html/>"}
+    assert [error.message for error in read(archive(parts)).page_errors] == ["The sheet is damaged."]

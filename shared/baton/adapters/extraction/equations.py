@@ -12,6 +12,7 @@ from typing import Any
 
 from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.symbol_fonts import symbol, symbols
+from baton.adapters.extraction.word_styles import toggle
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u2061\u2062\u2063\u2064"))
 """Operators that are applied without being shown."""
@@ -36,6 +37,8 @@ def _linear(element: Any) -> str:
     parts = []
     for child in element:
         form = _FORMS.get(child.tag)
+        if _is_deleted(child):
+            continue
         if form is not None:
             parts.append(form(child))
         elif child.tag == qname("w:sym"):
@@ -45,6 +48,15 @@ def _linear(element: Any) -> str:
         elif child.tag not in _LEFT_OUT and not child.tag.endswith("Pr"):
             parts.append(_linear(child))
     return "".join(parts)
+
+
+def _is_deleted(element: Any) -> bool:
+    """Return True for a structure, such as a fraction, that was deleted with what is in it."""
+    properties = element[0] if len(element) else None
+    control = properties.find(qname("m:ctrlPr")) if properties is not None and properties.tag.endswith("Pr") else None
+    return control is not None and (
+        control.find(qname("w:del")) is not None or control.find(f"{qname('w:rPr')}/{qname('w:del')}") is not None
+    )
 
 
 def _part(element: Any, name: str) -> str:
@@ -97,7 +109,7 @@ def _font(element: Any) -> str | None:
 
 
 def _run(element: Any) -> str:
-    return "" if element.find(f"{qname('w:rPr')}/{qname('w:vanish')}") is not None else _linear(element)
+    return "" if toggle(element.find(qname("w:rPr")), "w:vanish") else _linear(element)
 
 
 def _fraction(element: Any) -> str:

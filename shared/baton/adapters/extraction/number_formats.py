@@ -7,11 +7,10 @@ of the file would see the other digits in the cell.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from enum import StrEnum
-from typing import TypeAlias
+
+from baton.adapters.extraction.format_sections import FormatSection, Shows, format_sections
 
 EXACT = 2**53
 """Integers from here on are not all exact as numbers of a workbook."""
@@ -24,8 +23,6 @@ _LAST_DATE = 2_958_466
 _LEAP_DAY = 60
 """The day 1900-02-29, which did not exist but in Excel."""
 _MILLISECONDS = 86_400_000
-_MAX_FORMAT = 1_000
-"""Characters (Excel takes 255)."""
 _MAX_MASKED = 1e30
 _INTEGER = re.compile(r"[+-]?\d+")
 _DATE = "yyyy-mm-dd"
@@ -51,45 +48,6 @@ _BUILT_IN = {
     **dict.fromkeys((14, 15, 16, 17, *range(27, 37), *range(50, 59)), _DATE),
 }
 """Formats that files name by numbers. Those of dates differ by country."""
-_TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|[_*].|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>h+|m+|s+)\]'
-    r"|\[[^\]]*\]|(?P<halves>AM/PM|A/P)|(?P<general>General)|(?P<exponent>E[+-])|(?P<digit>[0#?])"
-    r"|(?P<moment>y+|m+|d+|h+|s+|e+|g+|b+)|(?P<sign>[.,%/@])|(?P<literal>.)",
-    re.IGNORECASE | re.DOTALL,
-)
-_CONDITION = re.compile(r"\[[<>=]")
-
-Token: TypeAlias = tuple[str, str]
-"""A kind and a text."""
-
-
-class _Shows(StrEnum):
-    """The kinds of what a part of a format shows."""
-
-    NOTHING = "nothing"
-    DURATION = "duration"
-    MOMENT = "moment"
-    SHARE = "share"
-    WORDS = "words"
-    PLACES = "places"
-    """Digits in places of their own, such as leading zeros."""
-    UNIT = "unit"
-    """A number with texts around it."""
-    NUMBER = "number"
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A part of a format, for some numbers."""
-
-    shows: _Shows
-    tokens: tuple[Token, ...] = ()
-    has_date: bool = False
-    has_time: bool = False
-
-    @property
-    def words(self) -> str:
-        return "".join(text for kind, text in self.tokens if kind == "literal").strip()
 
 
 class NumberFormat:
@@ -98,10 +56,9 @@ class NumberFormat:
     def __init__(self, code: str, *, from_1904: bool = False) -> None:
         self._is_general = code.strip().lower() in ("", "general", "@")
         self._from_1904 = from_1904
-        parts = [] if self._is_general else _sections(code[:_MAX_FORMAT])
-        self._sections = [_section(part, is_only=len(parts) == 1) for part in parts]
-        self._is_conditional = _CONDITION.search(code) is not None
-        self._hides_texts = len(self._sections) > 3 and self._sections[3].shows is _Shows.NOTHING
+        self._sections = [] if self._is_general else format_sections(code)
+        self._is_conditional = any(section.condition for section in self._sections)
+        self._hides_texts = len(self._sections) > 3 and self._sections[3].shows is Shows.NOTHING
 
     def shown(self, value: str) -> str:
         """Return a number, given as the file stores it, as it is shown."""
@@ -114,19 +71,23 @@ class NumberFormat:
         place = self._place(number)
         section = self._sections[place]
         match section.shows:
-            case _Shows.NOTHING:
+            case Shows.NOTHING:
                 return ""
-            case _Shows.DURATION:
+            case Shows.DURATION:
                 return _duration(number) or plain_number(value)
-            case _Shows.MOMENT:
+            case Shows.MOMENT:
                 return self._moment(number, section) or plain_number(value)
-            case _Shows.SHARE:
+            case Shows.SHARE:
                 return _percentage(plain_number(value), section)
-            case _Shows.WORDS:
+            case Shows.WORDS:
                 return section.words
-            case _Shows.PLACES if number.is_integer() and abs(number) < _MAX_MASKED:
-                return _masked(f"{Decimal(plain_number(value)):f}", section, is_for_negative=place == 1)
-            case _Shows.PLACES | _Shows.UNIT:
+            case Shows.PLACES if number.is_integer() and abs(number) < _MAX_MASKED:
+                return _masked(
+                    f"{Decimal(plain_number(value)):f}",
+                    section,
+                    is_for_negative=place == 1 and not self._is_conditional,
+                )
+            case Shows.PLACES | Shows.UNIT:
                 return _with_unit(plain_number(value), section)
         return plain_number(value)
 
@@ -136,13 +97,15 @@ class NumberFormat:
 
     def _place(self, number: float) -> int:
         count = len(self._sections)
-        if self._is_conditional or count == 1:
+        if self._is_conditional:
+            return next((place for place, each in enumerate(self._sections) if each.is_for(number)), count - 1)
+        if count == 1:
             return 0
         if number < 0:
             return 1
         return 2 if number == 0 and count > 2 else 0
 
-    def _moment(self, number: float, section: _Section) -> str:
+    def _moment(self, number: float, section: FormatSection) -> str:
         if not 0 <= number < _LAST_DATE:
             return ""
         days, milliseconds = divmod(round(number * _MILLISECONDS), _MILLISECONDS)
@@ -194,7 +157,7 @@ def _duration(number: float) -> str:
     return f"{'-' if number < 0 else ''}{hours}:{minutes:02}:{seconds:02}{fraction}"
 
 
-def _percentage(text: str, section: _Section) -> str:
+def _percentage(text: str, section: FormatSection) -> str:
     try:
         share = Decimal(text) * 100
     except ArithmeticError:
@@ -211,7 +174,7 @@ def _percentage(text: str, section: _Section) -> str:
     return f"{digits}%"
 
 
-def _masked(text: str, section: _Section, *, is_for_negative: bool) -> str:
+def _masked(text: str, section: FormatSection, *, is_for_negative: bool) -> str:
     """Return an integer in its places: with leading zeros, and the characters between digits."""
     zeros = sum(kind == "digit" and each == "0" for kind, each in section.tokens)
     digits = list(text.lstrip("+-").lstrip("0").zfill(zeros) if zeros else text.lstrip("+-").lstrip("0"))
@@ -226,7 +189,7 @@ def _masked(text: str, section: _Section, *, is_for_negative: bool) -> str:
     return ("-" if text.startswith("-") else "") + "".join(reversed(shown)).strip()
 
 
-def _with_unit(text: str, section: _Section) -> str:
+def _with_unit(text: str, section: FormatSection) -> str:
     """Return a number with the texts around its digits, such as a currency."""
     kinds = [kind in ("digit", "general") for kind, _ in section.tokens]
     first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
@@ -235,57 +198,3 @@ def _with_unit(text: str, section: _Section) -> str:
         for part in (section.tokens[:first], section.tokens[last + 1 :])
     )
     return f"{'-' if text.startswith('-') else ''}{before.lstrip()}{text.removeprefix('-')}{behind.rstrip()}"
-
-
-def _sections(code: str) -> list[str]:
-    parts = [""]
-    for found in _TOKEN.finditer(code):
-        if found[0] == ";":
-            parts.append("")
-        else:
-            parts[-1] += found[0]
-    return parts[:4]
-
-
-def _section(code: str, *, is_only: bool) -> _Section:
-    tokens: list[Token] = []
-    for found in _TOKEN.finditer(code):
-        kind, text = found.lastgroup, found[found.lastgroup] if found.lastgroup else ""
-        if kind in ("quoted", "escaped", "currency"):
-            kind = "literal"
-        if kind is not None and text:
-            tokens.append((kind, text))
-    kinds = {kind for kind, _ in tokens}
-    moments = {text[0].lower() for kind, text in tokens if kind == "moment"}
-    return _Section(
-        _shown_kind(code, tokens, is_only=is_only),
-        tuple(tokens),
-        has_date=not moments.isdisjoint("yd"),
-        has_time=not moments.isdisjoint("hs") or "halves" in kinds,
-    )
-
-
-def _shown_kind(code: str, tokens: list[Token], *, is_only: bool) -> _Shows:
-    kinds = {kind for kind, _ in tokens}
-    signs = "".join(text for kind, text in tokens if kind == "sign")
-    if not code and not is_only:
-        return _Shows.NOTHING
-    if "elapsed" in kinds:
-        return _Shows.DURATION
-    if "moment" in kinds or "halves" in kinds:
-        return _Shows.MOMENT
-    if "%" in signs:
-        return _Shows.SHARE
-    if kinds.isdisjoint(("digit", "general")):
-        return _Shows.WORDS if "literal" in kinds and "@" not in signs else _Shows.NUMBER
-    if "exponent" in kinds or "/" in signs or _is_scaled(tokens):
-        return _Shows.NUMBER
-    if not signs and "general" not in kinds:
-        return _Shows.PLACES
-    return _Shows.UNIT if "literal" in kinds else _Shows.NUMBER
-
-
-def _is_scaled(tokens: list[Token]) -> bool:
-    """Return True for a format that shows thousands or millions: a comma stands behind the last digit."""
-    last = max(place for place, (kind, _) in enumerate(tokens) if kind in ("digit", "general"))
-    return tokens[last + 1 : last + 2] == [("sign", ",")]

@@ -11,11 +11,12 @@ import re
 import zipfile
 import zlib
 from collections.abc import Sequence
+from typing import IO
 
 from lxml import etree
 
 from baton.adapters.extraction import refusals
-from baton.adapters.extraction.office_package import TYPES, OfficePackage, is_xml, part_name
+from baton.adapters.extraction.office_package import TYPES, OfficePackage, is_xml, part_name, relations_name
 from baton.adapters.extraction.office_xml import XmlRoom, qname
 from baton.domain.document import DocumentFormat
 
@@ -86,7 +87,8 @@ def _checked(archive: zipfile.ZipFile) -> DocumentFormat | str:
         raise refusals.with_macros()
     for entry in entries:
         if is_xml(entry.filename):
-            _scan_xml(archive, entry)
+            with archive.open(entry) as content:
+                _scan_xml(content, is_types=part_name(entry.filename) == TYPES)
     return _format(OfficePackage(archive), entries)
 
 
@@ -125,17 +127,16 @@ def _refuse_other_formats(archive: zipfile.ZipFile, names: set[str]) -> None:
         raise refusals.other_format("a file of Apple's iWork", "DOCX, XLSX or PPTX")
 
 
-def _scan_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+def _scan_xml(content: IO[bytes], *, is_types: bool = False) -> None:
     """Read an entry in pieces, which fails if it is larger than it says, or another one than its checksum says."""
     before = b""
-    with archive.open(entry) as content:
-        while piece := content.read(_PIECE):
-            text = before + piece
-            if _DTD.search(text):
-                raise refusals.unsafe()
-            if b"macroEnabled" in text and part_name(entry.filename) == TYPES:
-                raise refusals.with_macros()
-            before = piece[-64:]
+    while piece := content.read(_PIECE):
+        text = before + piece
+        if _DTD.search(text):
+            raise refusals.unsafe()
+        if is_types and b"macroEnabled" in text:
+            raise refusals.with_macros()
+        before = piece[-64:]
 
 
 def _format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> DocumentFormat | str:
@@ -161,9 +162,12 @@ def _format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> Docum
         return "an Office file of another kind"
     if form is DocumentFormat.XLSX:
         # Sheets and the texts that cells share are not parsed into trees.
-        folder, _, last = main.rpartition("/")
-        count(main, f"{folder}/_rels/{last}.rels".lstrip("/"), "docprops/core.xml")
+        count(main, relations_name(main))
         count(package.related(main, "styles") or main)
+        for relation in package.relations(main).values():
+            if relation.target in package and not is_xml(relation.target):
+                with package.open(relation.target) as content:
+                    _scan_xml(content)
     else:
         count(*filter(is_xml, sizes))
     if counted.get(main) != _ROOTS[form]:

@@ -75,8 +75,8 @@ class OfficePackage:
 
     def relations(self, name: str = "") -> dict[str, Relation]:
         """Return the relations of a part, or of the whole package, by their ids: those to parts inside the file."""
-        folder, _, last = name.rpartition("/")
-        source = f"{folder}/_rels/{last}.rels".lstrip("/")
+        folder = name.rpartition("/")[0]
+        source = relations_name(name)
         if source not in self._entries:
             return {}
         found = {}
@@ -108,6 +108,12 @@ class OfficePackage:
 def part_name(name: str) -> str:
     """Return the name by which readers find an entry: they differ in case, slashes and dots."""
     return posixpath.normpath("/" + name.replace("\\", "/").lower()).lstrip("/")
+
+
+def relations_name(name: str) -> str:
+    """Return the name of the part with the relations of a part."""
+    folder, _, last = name.rpartition("/")
+    return f"{folder}/_rels/{last}.rels".lstrip("/")
 
 
 def is_xml(name: str) -> bool:

@@ -43,6 +43,7 @@ _PREFIXES = {
     "types": "http://schemas.openxmlformats.org/package/2006/content-types",
     "v": "urn:schemas-microsoft-com:vml",
     "w": "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    "xdr": "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing",
     "w14": "http://schemas.microsoft.com/office/word/2010/wordml",
 }
 """Name spaces of ISO/IEC 29500, transitional form, and of Microsoft's extensions."""

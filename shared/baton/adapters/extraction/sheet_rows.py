@@ -74,6 +74,7 @@ class SheetRows:
                 self._set_width(element)
             else:
                 return
+        raise refusals.damaged()  # it is no sheet
 
     def _set_width(self, column: Any) -> None:
         if column.get("hidden") not in _ON and column.get("width") not in _NOTHING:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any
 
 from lxml import etree
 
-from baton.adapters.extraction import refusals
+from baton.adapters.extraction import drawings, refusals
 from baton.adapters.extraction.number_formats import NumberFormat, format_of
-from baton.adapters.extraction.office_package import OfficePackage
-from baton.adapters.extraction.office_xml import qname
+from baton.adapters.extraction.office_package import OfficePackage, relations_name
+from baton.adapters.extraction.office_xml import XmlRoom, qname
 from baton.adapters.extraction.shared_texts import SharedTexts
+from baton.domain.extracted import BlockKind, TextBlock
 
 PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
 """Raised for parts that are missing or damaged."""
@@ -37,6 +39,7 @@ class Workbook:
     def __init__(self, body: bytes) -> None:
         try:
             self._package = OfficePackage.opened(body)
+            self._room = XmlRoom()
             self._main = self._package.main or ""
             self._root = self._package.tree(self._main)
             self.sheets = self._visible_sheets()
@@ -46,6 +49,32 @@ class Workbook:
     def open(self, sheet: Sheet) -> IO[bytes]:
         """Open the cells of a sheet to read them as a stream."""
         return self._package.open(sheet.part)
+
+    def drawn(self, sheet: Sheet) -> Iterator[TextBlock]:
+        """Yield the texts of shapes and the charts that are drawn on a sheet. Raises what ``PROBLEMS`` has."""
+        drawing = self._relations(sheet.part, "drawing")
+        for name in drawing[:1]:
+            for shape in self._tree(name).iter(qname("xdr:sp")):
+                yield from _shape_texts(shape)
+            for chart in self._relations(name, "chart"):
+                yield from drawings.chart(self._tree(chart))
+
+    def _relations(self, name: str, kind: str) -> list[str]:
+        """Return the parts of a kind that a part refers to, once its relations have been counted."""
+        relations = relations_name(name)
+        if relations not in self._package:
+            return []
+        self._count(relations)
+        return [each.target for each in self._package.relations(name).values() if each.kind == kind]
+
+    def _tree(self, name: str) -> Any:
+        self._count(name)
+        return self._package.tree(name)
+
+    def _count(self, name: str) -> None:
+        """Count a part before it becomes a tree: only those of the workbook itself have been counted."""
+        with self._package.open(name) as content:
+            self._room.add(content)
 
     @cached_property
     def shared_texts(self) -> SharedTexts:
@@ -97,6 +126,15 @@ class Workbook:
             if is_visible and relation is not None and relation.kind == "worksheet":
                 found.append(Sheet(each.get("name", ""), relation.target))
         return found
+
+
+def _shape_texts(shape: Any) -> Iterator[TextBlock]:
+    properties = shape.find(f".//{qname('xdr:cNvPr')}")
+    if properties is not None and properties.get("hidden") in _ON:
+        return
+    for body in shape.iter(qname("xdr:txBody")):
+        for text in drawings.paragraphs(body):
+            yield TextBlock(BlockKind.PARAGRAPH, text)
 
 
 def _number(value: Any) -> int:

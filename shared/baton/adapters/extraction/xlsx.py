@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from baton.adapters.extraction import refusals
 from baton.adapters.extraction.sheet_rows import Row, SheetRows, TextRoom
 from baton.adapters.extraction.tables import BETWEEN, row_text
-from baton.adapters.extraction.workbook import PROBLEMS, Workbook
+from baton.adapters.extraction.workbook import PROBLEMS, Sheet, Workbook
 from baton.domain.document import PageError
 from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
@@ -31,7 +32,8 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
         try:
             rows = SheetRows(workbook.shared_texts, workbook.formats, room, is_stale=workbook.is_stale)
             with workbook.open(sheet) as content:
-                tables = list(_tables(rows.read(content), room))
+                found = [TextBlock(BlockKind.TABLE, table, number) for table in _tables(rows.read(content), room)]
+            found += _drawn(workbook, sheet, number, errors)
         except PROBLEMS:
             errors.append(PageError(number, "The sheet is damaged."))
             continue
@@ -40,12 +42,20 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
                 raise
             errors.append(PageError(number, "The sheet is damaged."))
             continue
-        if tables:
-            blocks.append(TextBlock(BlockKind.HEADING, sheet.name, number, 1))
-            blocks += [TextBlock(BlockKind.TABLE, table, number) for table in tables]
+        if found:
+            blocks += [TextBlock(BlockKind.HEADING, sheet.name, number, 1), *found]
         if rows.missing:
             errors.append(PageError(number, _missing(rows)))
     return ExtractedText(tuple(blocks), None, len(workbook.sheets), tuple(errors))
+
+
+def _drawn(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError]) -> list[TextBlock]:
+    """Return the texts of shapes and the charts on a sheet. The cells are read also if these are damaged or large."""
+    try:
+        return [replace(block, page=number) for block in workbook.drawn(sheet)]
+    except (*PROBLEMS, DocumentUnreadable):
+        errors.append(PageError(number, "A drawing on the sheet cannot be read."))
+        return []
 
 
 def _missing(rows: SheetRows) -> str:

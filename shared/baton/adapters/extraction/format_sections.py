@@ -1,0 +1,135 @@
+"""Formats of numbers in workbooks, taken apart (ISO/IEC 29500-1 section 18.8.31)."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+_MAX_FORMAT = 1_000
+"""Characters (Excel takes 255)."""
+_TOKEN = re.compile(
+    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|[_*].|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>h+|m+|s+)\]'
+    r"|\[[^\]]*\]|(?P<halves>AM/PM|A/P)|(?P<general>General)|(?P<exponent>E[+-])|(?P<digit>[0#?])"
+    r"|(?P<moment>y+|m+|d+|h+|s+|e+|g+|b+)|(?P<sign>[.,%/@])|(?P<literal>.)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=)(-?[\d.]+)\]")
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+
+Token: TypeAlias = tuple[str, str]
+"""A kind and a text."""
+
+
+class Shows(StrEnum):
+    """What a section of a format makes of a number."""
+
+    NOTHING = "nothing"
+    DURATION = "duration"
+    MOMENT = "moment"
+    SHARE = "share"
+    WORDS = "words"
+    PLACES = "places"
+    """Digits in places of their own, such as leading zeros."""
+    UNIT = "unit"
+    """A number with texts around it."""
+    NUMBER = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSection:
+    """A part of a format, for some numbers."""
+
+    shows: Shows
+    tokens: tuple[Token, ...] = ()
+    has_date: bool = False
+    has_time: bool = False
+    condition: tuple[str, float] | None = None
+    """A comparison with a number, for which the part is used."""
+
+    def is_for(self, number: float) -> bool:
+        """Return True if the condition holds for a number, or if there is none."""
+        return self.condition is None or _COMPARISONS[self.condition[0]](number, self.condition[1])
+
+    @property
+    def words(self) -> str:
+        return "".join(text for kind, text in self.tokens if kind == "literal").strip()
+
+
+def format_sections(code: str) -> list[FormatSection]:
+    """Return the sections of a format: for positive numbers, negative ones, zero, and texts."""
+    parts = _parts(code[:_MAX_FORMAT])
+    return [_section(part, is_only=len(parts) == 1) for part in parts]
+
+
+def _parts(code: str) -> list[str]:
+    parts = [""]
+    for found in _TOKEN.finditer(code):
+        if found[0] == ";":
+            parts.append("")
+        else:
+            parts[-1] += found[0]
+    return parts[:4]
+
+
+def _section(code: str, *, is_only: bool) -> FormatSection:
+    tokens: list[Token] = []
+    for found in _TOKEN.finditer(code):
+        kind, text = found.lastgroup, found[found.lastgroup] if found.lastgroup else ""
+        if kind in ("quoted", "escaped", "currency"):
+            kind = "literal"
+        if kind is not None and text:
+            tokens.append((kind, text))
+    kinds = {kind for kind, _ in tokens}
+    condition = _CONDITION.search(code)
+    moments = {text[0].lower() for kind, text in tokens if kind == "moment"}
+    return FormatSection(
+        _shown_kind(code, tokens, is_only=is_only),
+        tuple(tokens),
+        has_date=not moments.isdisjoint("yd"),
+        has_time=not moments.isdisjoint("hs") or "halves" in kinds,
+        condition=(condition[1], _float(condition[2])) if condition else None,
+    )
+
+
+def _float(digits: str) -> float:
+    try:
+        return float(digits)
+    except ValueError:
+        return 0.0
+
+
+def _shown_kind(code: str, tokens: list[Token], *, is_only: bool) -> Shows:
+    kinds = {kind for kind, _ in tokens}
+    signs = "".join(text for kind, text in tokens if kind == "sign")
+    if not code and not is_only:
+        return Shows.NOTHING
+    if "elapsed" in kinds:
+        return Shows.DURATION
+    if "moment" in kinds or "halves" in kinds:
+        return Shows.MOMENT
+    if "%" in signs:
+        return Shows.SHARE
+    if kinds.isdisjoint(("digit", "general")):
+        return Shows.WORDS if "literal" in kinds and "@" not in signs else Shows.NUMBER
+    if "exponent" in kinds or "/" in signs or _is_scaled(tokens):
+        return Shows.NUMBER
+    if not signs and "general" not in kinds:
+        return Shows.PLACES
+    return Shows.UNIT if "literal" in kinds else Shows.NUMBER
+
+
+def _is_scaled(tokens: list[Token]) -> bool:
+    """Return True for a format that shows thousands or millions: a comma stands behind the last digit."""
+    last = max(place for place, (kind, _) in enumerate(tokens) if kind in ("digit", "general"))
+    return tokens[last + 1 : last + 2] == [("sign", ",")]
