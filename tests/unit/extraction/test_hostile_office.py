@@ -94,6 +94,14 @@ WORD: dict[str, tuple[Callable[[], Parts], str]] = {
     ),
     "names": (lambda: word_parts(EMPTY + "".join(f"<n{n}/>" for n in range(200_000))), TOO_LARGE),
     "a comment": (lambda: word_parts(EMPTY + f"<!--{' ' * 12 * MEGABYTE}-->"), TOO_LARGE),
+    "numbers with a long text": (
+        lambda: word_parts(
+            "<w:p><w:pPr><w:numPr><w:numId w:val='1'/></w:numPr></w:pPr><w:r><w:t>a</w:t></w:r></w:p>" * 10_000,
+            numbering=f"<w:abstractNum w:abstractNumId='1'><w:lvl w:ilvl='0'><w:lvlText w:val='{'long ' * 10_000}'/></w:lvl>"
+            "</w:abstractNum><w:num w:numId='1'><w:abstractNumId w:val='1'/></w:num>",
+        ),
+        "read []",
+    ),
     "deep elements": (lambda: word_parts(nested("<w:sdt>", "</w:sdt>", 100_000)), TOO_DEEP),
     "deep equations": (
         lambda: word_parts(
@@ -105,6 +113,35 @@ WORD: dict[str, tuple[Callable[[], Parts], str]] = {
 }  # fmt: skip
 SLIDES: dict[str, tuple[Callable[[], Parts], str]] = {
     "layouts that are large together": (lambda: layouts(5, 10 * MEGABYTE), TOO_LARGE),
+    "a slide that stands for many": (
+        lambda: (
+            slide_parts(*[shape("<a:p/>")] * 2)
+            | {
+                "ppt/_rels/presentation.xml.rels": relations(
+                    {f"rId{n}": ("slide", "slides/slide0.xml") for n in range(2)}
+                )
+            }
+        ),
+        "read ['The slide is damaged.']",
+    ),
+    "a shape of many paragraphs": (lambda: slide_parts(shape("<a:p/>" * 600_000)), "read []"),
+    "a chart of many series": (
+        lambda: (
+            slide_parts(
+                '<p:graphicFrame><p:nvPr/><a:graphic><a:graphicData><c:chart r:id="r"/></a:graphicData></a:graphic></p:graphicFrame>'
+                * 1_000,
+                linked={"r": ("chart", "../charts/chart1.xml")},
+            )
+            | {
+                "ppt/charts/chart1.xml": f"<c:chart {NAMES}>"
+                + "<c:ser><c:val><c:pt idx='9999'><c:v>1</c:v></c:pt></c:val></c:ser>" * 50_000
+                + "<c:ser><c:cat>"
+                + "<c:pt idx='1'><c:v>long</c:v></c:pt>" * 100_000
+                + "</c:cat></c:ser></c:chart>"
+            }
+        ),
+        "read []",
+    ),
     "deep groups": (lambda: slide_parts(nested("<p:grpSp>", "</p:grpSp>", 50_000)), TOO_DEEP),
 }
 
@@ -147,6 +184,20 @@ SHEETS: dict[str, tuple[Callable[[], Parts], str]] = {
             "xl/drawings/drawing1.xml": f"<a:b {NAMES}>{'<a:p/>' * 2_000_000}</a:b>",
         },
         "read ['A drawing on the sheet cannot be read.']",
+    ),
+    "more rows than a sheet has": (lambda: cells("<row/>" * 1_100_000), TOO_LONG),
+    "columns that are hidden again and again": (
+        lambda: cells("", before="<cols>" + '<col min="1" max="16384" hidden="1"/>' * 100_000 + "</cols>"),
+        "read []",
+    ),
+    "a sheet that stands for many": (
+        lambda: cells("", sheets='<sheet name="S" r:id="rId1"/>' * 3),
+        "read ['The sheet is damaged.', 'The sheet is damaged.']",
+    ),
+    "too many sheets": (lambda: cells("", sheets='<sheet name="S" r:id="rId1"/>' * 5_001), TOO_LONG),
+    "a share that is enormous": (
+        lambda: sheet_parts('<row><c s="1"><v>1e999999999</v></c></row>' * 1_000, formats={"1": "0%"}),
+        "read []",
     ),
     "entities in a part of another name": (
         lambda: cells("")

@@ -17,6 +17,8 @@ from baton.adapters.extraction.word_text import Note, ParagraphText, WordTextRea
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
+MAX_PROBLEMS = 100
+"""Sentences about what cannot be read."""
 MAX_SPAN = 63
 """Columns of a table (a limit of Word)."""
 _P, _TABLE, _ROW, _CELL = map(qname, ("w:p", "w:tbl", "w:tr", "w:tc"))
@@ -48,6 +50,7 @@ class _Document:
             raise KeyError("officeDocument")
         self.package = package
         self.problems: list[str] = []
+        self._charts: set[str] = set()
         self._styles = WordStyles(self._related("styles"))
         self._numbering = WordNumbering(self._related("numbering"), self._styles)
         self._reader = WordTextReader(self._styles)
@@ -92,7 +95,7 @@ class _Document:
             elif element.tag == _TABLE:
                 yield from self._table(element)
             else:
-                self.problems.append("An embedded document cannot be read.")
+                self._note("An embedded document cannot be read.")
 
     def _paragraph(self, element: Any, *, is_hidden: bool) -> Iterator[TextBlock]:
         properties = element.find(qname("w:pPr"))
@@ -113,8 +116,13 @@ class _Document:
         found = self._reader.paragraph(element, style, is_hidden_by_table=is_hidden)
         self._notes.update(dict.fromkeys(found.notes))
         start = " ".join(found.text.split())[:40]
-        self.problems += [f'{problem[:-1]} (at "{start}").' if start else problem for problem in found.problems]
+        for problem in found.problems:
+            self._note(f'{problem[:-1]} (at "{start}").' if start else problem)
         return found
+
+    def _note(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
 
     def _attached(self, found: ParagraphText) -> Iterator[TextBlock]:
         """Yield the text boxes and charts of a paragraph."""
@@ -122,10 +130,13 @@ class _Document:
             yield from self._blocks(box)
         for kind, relation_id in found.charts:
             try:
-                part = self.package.tree(self.package.relations(self._part)[relation_id].target)
-                yield from drawings.chart(part) if kind == "chart" else drawings.diagram(part)
+                name = self.package.relations(self._part)[relation_id].target
+                if name not in self._charts:  # each has a part of its own
+                    self._charts.add(name)
+                    root = self.package.tree(name)
+                    yield from drawings.chart(root) if kind == "chart" else drawings.diagram(root)
             except (KeyError, etree.LxmlError):
-                self.problems.append(f"A {kind} cannot be read.")
+                self._note(f"A {kind} cannot be read.")
 
     def _is_gone(self, properties: Any | None, text: str) -> bool:
         """Return True for a paragraph that is not shown at all, and not counted: its end is hidden, too."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from baton.adapters.extraction.equations import equation_text
@@ -14,6 +15,10 @@ from baton.domain.extracted import BlockKind, TextBlock
 
 MAX_POINTS = 10_000
 """Points of a series of a chart. Their places are numbers in the file."""
+MAX_SERIES = 255
+"""Series of a chart (a limit of Excel)."""
+MAX_LABEL = 1_000
+"""Characters of a label of several levels."""
 _P, _RUN, _FIELD, _BREAK = map(qname, ("a:p", "a:r", "a:fld", "a:br"))
 _FORMS = {
     "alphaLc": "lowerLetter",
@@ -30,11 +35,12 @@ _ENDINGS = (("ParenBoth", "({})"), ("ParenR", "{})"), ("Period", "{}."), ("Minus
 def paragraphs(body: Any) -> Iterator[str]:
     """Yield the paragraphs of a shape (``a:txBody``) with their numbers, without empty ones."""
     counts: dict[int, tuple[str, int]] = {}
+    of_levels = {each.tag: each for style in body.iterfind(qname("a:lstStyle")) for each in style}
     for paragraph in body.iterfind(_P):
         text = paragraph_text(paragraph).strip()
         if not text:
             continue
-        level, scheme, start = _list_place(paragraph, body)
+        level, scheme, start = _list_place(paragraph, of_levels)
         for deeper in [each for each in counts if each > level]:
             del counts[deeper]
         if scheme is None:
@@ -68,7 +74,7 @@ def chart(root: Any) -> Iterator[TextBlock]:
     title = root.find(f".//{qname('c:chart')}/{qname('c:title')}")
     if title is not None and (text := " ".join(filter(None, map(_joined, title.iter(_P))))):
         yield TextBlock(BlockKind.PARAGRAPH, text)
-    series = list(root.iter(qname("c:ser")))
+    series = list(islice(root.iter(qname("c:ser")), MAX_SERIES))
     names = [" ".join(_points(each.find(qname("c:tx"))).values()) for each in series]
     columns = [_points(_first(each, "c:val", "c:yVal")) for each in series]
     categories: dict[int, str] = {}
@@ -108,7 +114,8 @@ def _points(data: Any | None) -> dict[int, str]:
         place = point.get("idx", "")
         if place.isdecimal() and len(place) < 8 and (place_number := int(place)) < MAX_POINTS:
             text = point.findtext(qname("c:v")) or ""
-            found[place_number] = f"{text} {found[place_number]}" if place_number in found else text
+            outer = found.get(place_number, "")
+            found[place_number] = f"{text} {outer}" if 0 < len(outer) < MAX_LABEL else outer or text
     return found
 
 
@@ -119,12 +126,12 @@ def _font(properties: Any | None) -> str | None:
     return next((each.get("typeface") for each in found if each is not None), None)
 
 
-def _list_place(paragraph: Any, body: Any) -> tuple[int, str | None, int]:
+def _list_place(paragraph: Any, of_levels: Mapping[str, Any]) -> tuple[int, str | None, int]:
     """Return the level of a paragraph, the scheme of its numbers (None without them), and their start."""
     properties = paragraph.find(qname("a:pPr"))
     given = properties.get("lvl", "0") if properties is not None else "0"
     level = min(int(given), 8) if given.isdecimal() and len(given) < 3 else 0
-    inherited = body.find(f"{qname('a:lstStyle')}/{qname(f'a:lvl{level + 1}pPr')}")
+    inherited = of_levels.get(qname(f"a:lvl{level + 1}pPr"))
     for each in (properties, inherited):
         if each is None:
             continue

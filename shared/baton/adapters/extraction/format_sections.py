@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-_MAX_FORMAT = 1_000
-"""Characters (Excel takes 255)."""
+_MAX_FORMAT = 255
+"""Characters (a limit of Excel)."""
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|[_*].|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>h+|m+|s+)\]'
     r"|\[[^\]]*\]|(?P<halves>AM/PM|A/P)|(?P<general>General)|(?P<exponent>E[+-])|(?P<digit>[0#?])"

@@ -77,7 +77,7 @@ class NumberFormat:
                 return _duration(number) or plain_number(value)
             case Shows.MOMENT:
                 return self._moment(number, section) or plain_number(value)
-            case Shows.SHARE:
+            case Shows.SHARE if abs(number) < _MAX_MASKED:
                 return _percentage(plain_number(value), section)
             case Shows.WORDS:
                 return section.words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import posixpath
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any
@@ -35,6 +36,7 @@ class OfficePackage:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
+        self._relations: dict[str, dict[str, Relation]] = {}
         self._entries = {part_name(entry.filename): entry for entry in archive.infolist()}
 
     @classmethod
@@ -75,6 +77,11 @@ class OfficePackage:
 
     def relations(self, name: str = "") -> dict[str, Relation]:
         """Return the relations of a part, or of the whole package, by their ids: those to parts inside the file."""
+        if name not in self._relations:
+            self._relations[name] = self._read_relations(name)
+        return self._relations[name]
+
+    def _read_relations(self, name: str) -> dict[str, Relation]:
         folder = name.rpartition("/")[0]
         source = relations_name(name)
         if source not in self._entries:
@@ -114,6 +121,12 @@ def relations_name(name: str) -> str:
     """Return the name of the part with the relations of a part."""
     folder, _, last = name.rpartition("/")
     return f"{folder}/_rels/{last}.rels".lstrip("/")
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Return the names with an empty one in place of each that comes again: every page has a part of its own."""
+    seen: dict[str, int] = {}
+    return [name if seen.setdefault(name, place) == place else "" for place, name in enumerate(names)]
 
 
 def is_xml(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import IO, Any
 from xml.parsers import expat
 
@@ -49,6 +50,7 @@ _PREFIXES = {
 """Name spaces of ISO/IEC 29500, transitional form, and of Microsoft's extensions."""
 
 
+@lru_cache(maxsize=512)
 def qname(name: str) -> str:
     """Return the full name of an element or attribute, such as ``w:p``."""
     prefix, _, local = name.partition(":")

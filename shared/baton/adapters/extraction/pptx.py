@@ -10,12 +10,15 @@ from typing import Any
 from lxml import etree
 
 from baton.adapters.extraction import drawings, refusals
-from baton.adapters.extraction.office_package import OfficePackage
+from baton.adapters.extraction.office_package import OfficePackage, distinct
 from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.tables import MAX_REPEATED, table_text
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
+MAX_SLIDES = 5_000
+MAX_PROBLEMS = 100
+"""Sentences about what cannot be read, of one slide."""
 _PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
 """Raised for parts that are missing or damaged."""
 _BODY = qname("p:txBody")
@@ -58,9 +61,11 @@ class _Presentation:
             relations = self.package.relations(main)
             ids = self.package.tree(main).iterfind(f"{qname('p:sldIdLst')}/{qname('p:sldId')}")
             found = (relations.get(each.get(qname("r:id"), "")) for each in ids)
-            self.slides = [each.target if each is not None else "" for each in found]
+            self.slides = distinct(each.target if each is not None else "" for each in found)
         except _PROBLEMS:
             raise refusals.damaged() from None
+        if len(self.slides) > MAX_SLIDES:
+            raise refusals.too_long()
 
 
 class _Slide:
@@ -71,6 +76,7 @@ class _Slide:
         self._name = name
         self._number = number
         self._title: Any | None = None
+        self._charts: set[str] = set()
         self.problems: list[str] = []
 
     def read(self) -> list[TextBlock]:
@@ -102,16 +108,23 @@ class _Slide:
             for each in data.iterfind(qname(name)):
                 try:
                     part = self._package.relations(self._name)[each.get(qname(attribute), "")].target
+                    if part in self._charts:  # each has a part of its own
+                        continue
+                    self._charts.add(part)
                     root = self._package.tree(part)
                 except (KeyError, etree.LxmlError):
-                    self.problems.append(f"A {kind} cannot be read.")
+                    self._note(f"A {kind} cannot be read.")
                     continue
                 for block in drawings.chart(root) if kind == "chart" else drawings.diagram(root):
                     yield TextBlock(block.kind, block.text, self._number)
         embedded = next(data.iter(qname("p:oleObj")), None)
         if embedded is not None:
             name = embedded.get("progId", "")[:60] or "of an unknown program"
-            self.problems.append(f"An embedded object ({name}) cannot be read.")
+            self._note(f"An embedded object ({name}) cannot be read.")
+
+    def _note(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
 
     def _notes(self) -> Iterator[TextBlock]:
         name = self._package.related(self._name, "notesSlide")

@@ -56,8 +56,10 @@ class SheetRows:
         self._room = room
         self._is_stale = is_stale
         self._formulas = SheetFormulas()
-        self._places: list[int] | None = None
-        """The place of each column; -1 for hidden ones. None as long as no column is hidden."""
+        self._is_column_hidden = bytearray(MAX_COLUMNS)
+        self._places: list[int] = []
+        """The place of each column among the visible ones; -1 for hidden ones."""
+        self._rows = 0
         self._row = self._last_row = self._last_column = 0
         self.missing: list[str] = []
         """Addresses of cells whose values are missing, the first ones."""
@@ -80,13 +82,19 @@ class SheetRows:
         if column.get("hidden") not in _ON and column.get("width") not in _NOTHING:
             return
         first, last = integer(column.get("min")), min(integer(column.get("max")), MAX_COLUMNS)
-        places = self._places or list(range(MAX_COLUMNS))
-        if 0 < first <= last and any(place >= 0 for place in places[first - 1 : last]):
-            places[first - 1 : last] = [-1] * (last - first + 1)
-            visible = -1
-            self._places = [-1 if place < 0 else (visible := visible + 1) for place in places]
+        if 0 < first <= last:
+            self._is_column_hidden[first - 1 : last] = b"\1" * (last - first + 1)
+
+    def _place_columns(self) -> None:
+        visible = -1
+        self._places = [-1 if is_hidden else (visible := visible + 1) for is_hidden in self._is_column_hidden]
 
     def _cells(self, row: Any) -> dict[int, str]:
+        if not self._places:  # columns are described before all rows
+            self._place_columns()
+        self._rows += 1
+        if self._rows > MAX_ROWS:
+            raise refusals.too_long()
         self._row = integer((row.get("r") or "").strip()) or self._row + 1
         is_hidden = row.get("hidden") in _ON or row.get("ht") in _NOTHING
         found: dict[int, str] = {}
@@ -101,7 +109,7 @@ class SheetRows:
             cell.read(element)
             if cell.formula:
                 self._formulas.note(cell)
-            place = column - 1 if self._places is None else self._places[column - 1]
+            place = self._places[column - 1]
             if not is_hidden and place >= 0 and (text := self._shown(cell)):
                 self._take(cell, text)
                 found[place] = text

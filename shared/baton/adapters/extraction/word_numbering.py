@@ -12,6 +12,8 @@ from baton.adapters.extraction.symbol_fonts import MARKS, symbols
 from baton.adapters.extraction.word_styles import WordStyles, font_of, number_of, toggle, value_of
 
 LEVELS = 9
+MAX_TEXT = 255
+"""Characters of the text around the numbers of a level."""
 _PLACE = re.compile(r"%([1-9])")
 _MAX_LINKS = 10
 
@@ -50,6 +52,8 @@ class WordNumbering:
         self._levels: dict[tuple[str, int], _Level] = {}
         self._counts: dict[str, list[int | None]] = {}
         self._begun: set[tuple[str, int]] = set()
+        self._definition_ids: dict[str, str] = {}
+        self._style_levels: dict[tuple[str, str | None], int | None] = {}
         if root is not None:
             for element in root.iterfind(qname("w:num")):
                 self._lists[element.get(qname("w:numId"), "")] = element
@@ -137,7 +141,7 @@ class WordNumbering:
             start=start if start is not None else own_start if own_start is not None else 0,
             form=kind,
             zeros=len(custom.partition(",")[0]) if custom.startswith("0") else 0,
-            text=value_of(element, "w:lvlText") or "",
+            text=(value_of(element, "w:lvlText") or "")[:MAX_TEXT],
             font=font_of(properties),
             restarts_below=number_of(element, "w:lvlRestart"),
             is_decimal_throughout=bool(toggle(element, "w:isLgl")),
@@ -148,7 +152,13 @@ class WordNumbering:
         return _child_at(self._lists.get(list_id), "w:lvlOverride", level)
 
     def _definition_id(self, list_id: str) -> str:
-        """Return the id of the definition that lists share. A definition may refer to a style, and that to a list."""
+        """Return the id of the definition that lists share."""
+        if list_id not in self._definition_ids:
+            self._definition_ids[list_id] = self._find_definition(list_id)
+        return self._definition_ids[list_id]
+
+    def _find_definition(self, list_id: str) -> str:
+        """Follow a list to its definition, which may refer to a style, and that to another list."""
         definition_id = value_of(self._lists.get(list_id), "w:abstractNumId") or ""
         for _ in range(_MAX_LINKS):
             linked = value_of(self._definitions.get(definition_id), "w:numStyleLink")
@@ -163,6 +173,12 @@ class WordNumbering:
 
     def _level_of_style(self, list_id: str, style_id: str | None) -> int | None:
         """Return the level that a definition ties to a style."""
+        key = (list_id, style_id)
+        if key not in self._style_levels:
+            self._style_levels[key] = self._find_level(list_id, style_id)
+        return self._style_levels[key]
+
+    def _find_level(self, list_id: str, style_id: str | None) -> int | None:
         definition = self._definition(list_id)
         for element in definition.iterfind(qname("w:lvl")) if definition is not None else ():
             if style_id is not None and value_of(element, "w:pStyle") == style_id:

@@ -13,13 +13,14 @@ from lxml import etree
 
 from baton.adapters.extraction import drawings, refusals
 from baton.adapters.extraction.number_formats import NumberFormat, format_of
-from baton.adapters.extraction.office_package import OfficePackage, relations_name
+from baton.adapters.extraction.office_package import OfficePackage, distinct, relations_name
 from baton.adapters.extraction.office_xml import XmlRoom, qname
 from baton.adapters.extraction.shared_texts import SharedTexts
 from baton.domain.extracted import BlockKind, TextBlock
 
 PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
 """Raised for parts that are missing or damaged."""
+MAX_SHEETS = 5_000
 MAX_FORMATS = 100_000
 """Formats of cells (Excel takes 65,490)."""
 _ON = ("1", "true")
@@ -124,8 +125,11 @@ class Workbook:
             relation = relations.get(each.get(qname("r:id"), ""))
             is_visible = each.get("state", "visible") == "visible"
             if is_visible and relation is not None and relation.kind == "worksheet":
-                found.append(Sheet(each.get("name", ""), relation.target))
-        return found
+                found.append((each.get("name", ""), relation.target))
+        if len(found) > MAX_SHEETS:
+            raise refusals.too_long()
+        parts = distinct(part for _, part in found)
+        return [Sheet(name, part) for (name, _), part in zip(found, parts, strict=True)]
 
 
 def _shape_texts(shape: Any) -> Iterator[TextBlock]:
