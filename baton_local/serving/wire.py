@@ -17,6 +17,25 @@ REQUEST_SECONDS = 30.0
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
+class OpenTransport:
+    """A transport that drops what is written after its connection has ended.
+
+    asyncio's own logs a warning for each such write. A stream that has much to send does not notice the end before it
+    waits for something.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Write unless the connection has ended."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 def part(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
     """Close the sending side and linger, because closing with unread bytes would reset the connection."""
     if transport.can_write_eof():
@@ -31,7 +50,7 @@ class BoundedHttp(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
-        super().connection_made(transport)
+        super().connection_made(OpenTransport(transport))  # type: ignore[arg-type]
         self._deadline: asyncio.TimerHandle | None = None
         self._parting: asyncio.TimerHandle | None = None
         self._watch()

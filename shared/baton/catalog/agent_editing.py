@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -34,8 +36,11 @@ from baton.ports.agent_definitions import AgentDefinitions, AgentsChanged
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 
-MAX_TRIES = 5
-"""Attempts at a change while others change the tenant's agents too."""
+MAX_TRIES = 24
+"""Attempts at a change while others change the tenant's agents too: one of them succeeds at each time."""
+PAUSE_SECONDS = 0.03
+"""The longest pause after the first attempt, and how much longer that after each further one is."""
+MAX_PAUSE_SECONDS = 0.3
 NOW = timedelta(0)
 _AUDITED = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
 
@@ -93,8 +98,11 @@ class AgentEditing:
         models: Callable[[], OfferedModels],
         belongings: AgentBelongings,
         limits: CurrentLimits,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """``models`` returns those that a tenant's agent may name."""
+        self._sleep = sleep
         self._shipped = shipped
         self._store = store
         self._own = own
@@ -150,7 +158,8 @@ class AgentEditing:
         ``AgentVersionMismatch`` and ``StoreUnavailable``.
         """
         self._check_not_shipped(agent_id)
-        for _ in range(MAX_TRIES):
+        for attempt in range(MAX_TRIES):
+            await self._pause(attempt)
             state = await self._state(scope, agent_id)
             newest = state.newest
             if newest is None:
@@ -212,7 +221,8 @@ class AgentEditing:
     ) -> AgentChange:
         """Make a version of the definition, unless the newest one is the same."""
         definition, values, size = draft.definition, draft.values, draft.size
-        for _ in range(MAX_TRIES):
+        for attempt in range(MAX_TRIES):
+            await self._pause(attempt)
             state = await self._state(scope, definition.id)
             present, before = state.present, state.own.get(definition.id)
             # What belongs to a deleted agent, such as its documents, is its successor's.
@@ -241,6 +251,11 @@ class AgentEditing:
                 await self._note(scope, made, outcome or ("created" if change.is_new else "changed"))
                 return change
         raise StoreUnavailable
+
+    async def _pause(self, attempt: int) -> None:
+        """Let others finish their changes before another attempt. The list of a tenant's agents is one item."""
+        if attempt:
+            await self._sleep(min(PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS) * random.random())  # noqa: S311 - jitter
 
     async def _append(self, scope: Scope, version: AgentVersion, size: int, after: AgentList) -> bool:
         try:

@@ -1,9 +1,13 @@
 """The server on the wire: what bad clients get, and that small writes do not wait."""
 
 import asyncio
+import contextlib
 import socket
+import struct
+import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from typing import Any
 
 import pytest
 
@@ -17,8 +21,32 @@ UPGRADE = (
 )
 
 
+BURST = 200
+"""Pieces that are sent at once, as a long replay is."""
+gone = threading.Event()
+"""Set once the client has left. The server is kept from noticing it before."""
+
+
+async def send_burst(send: Send, start: dict[str, Any], piece: dict[str, Any]) -> None:
+    await send(start)
+    await send(piece)
+    gone.wait(10)
+    for _ in range(BURST):
+        with contextlib.suppress(Exception):  # uvicorn's own for a WebSocket that has ended
+            await send(piece)
+
+
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the size of the body; accept every WebSocket."""
+    """Answer with the size of the body; accept every WebSocket. ``/burst`` sends much to a client that leaves."""
+    if scope.get("path") == "/burst":
+        await receive()
+        start: dict[str, Any] = {"type": "websocket.accept"}
+        piece: dict[str, Any] = {"type": "websocket.send", "text": "x"}
+        if scope["type"] == "http":
+            start = {"type": "http.response.start", "status": 200, "headers": []}
+            piece = {"type": "http.response.body", "body": b"x", "more_body": True}
+        await send_burst(send, start, piece)
+        return
     if scope["type"] == "lifespan":
         for kind in ("startup", "shutdown"):
             await receive()
@@ -140,3 +168,17 @@ async def test_small_writes_on_accepted_connections_leave_at_once(monkeypatch: p
         assert await accepted.get() == 1
         writer.close()
         await writer.wait_closed()
+
+
+@pytest.mark.parametrize("headers", ["Host: localhost\r\n", UPGRADE], ids=["a stream", "a WebSocket"])
+def test_what_is_sent_to_clients_that_have_left_fills_no_log(
+    port: int, headers: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone.clear()
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave by a reset
+        connection.sendall(f"GET /burst HTTP/1.1\r\n{headers}\r\n".encode())
+        assert connection.recv(65536)
+    gone.set()
+    assert status(converse(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")) == 200
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []

@@ -120,6 +120,10 @@ def test_a_specialist_that_the_script_does_not_know_hands_back(said: str) -> Non
 def test_it_sums_up_for_a_specialist() -> None:
     told = "user: Hello\nassistant: Hi!\nuser: I want to create a skill."
     assert ask(DEMO, told, task="handoff_summary").text == "User wants to create a skill."
+    told = {"messages": [{"role": "user", "text": "Hello"}, {"role": "user", "text": 'I\'d like to make a "skill"!'}]}
+    assert ask(DEMO, json.dumps(told), task="handoff_summary").text == 'User wants to make a "skill".'
+    told["messages"].append({"role": "user", "text": "Make me one"})
+    assert ask(DEMO, json.dumps(told), task="handoff_summary").text == "Make me one"
 
 
 # Past conversations

@@ -1,12 +1,13 @@
-"""Reading many items from a table that does not answer for all of them at once."""
+"""A table that does not answer for all items at once, and transactions that meet others."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 import pytest
+from botocore.exceptions import ClientError
 
-from baton.adapters.dynamodb.table import MAX_IN_VAIN, Table
+from baton.adapters.dynamodb.table import MAX_CONFLICTS, MAX_IN_VAIN, Table, TransactionFailed, Write
 from baton.domain.errors import StoreUnavailable
 
 KEYS = [{"PK": f"acme#{number}", "SK": "THREAD"} for number in range(6)]
@@ -49,3 +50,56 @@ async def test_a_table_that_answers_at_once_is_not_waited_for() -> None:
 async def test_a_table_that_does_nothing_is_unavailable() -> None:
     with pytest.raises(StoreUnavailable):
         await Throttled(1, *[0] * MAX_IN_VAIN).table.get_many(KEYS)
+
+
+class Cancelling:
+    """The operation of a DynamoDB client that cancels a transaction for the reasons that the script says."""
+
+    def __init__(self, *reasons: list[str]) -> None:
+        self._reasons = list(reasons)
+        self.pauses: list[float] = []
+
+    @property
+    def table(self) -> Table:
+        return Table(cast("Any", self), "table", sleep=self._sleep)
+
+    @property
+    def left(self) -> int:
+        return len(self._reasons)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    def transact_write_items(self, TransactItems: list[Any]) -> dict[str, Any]:  # noqa: N803 - AWS's own name
+        assert TransactItems
+        if not self._reasons:
+            return {}
+        reasons = [{"Code": code} for code in self._reasons.pop(0)]
+        error: Any = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
+        raise ClientError(error, "TransactWriteItems")
+
+
+A_WRITE = Write.put({"PK": "acme#1", "SK": "THREAD"}, condition="attribute_not_exists(PK)")
+
+
+async def test_a_transaction_that_only_meets_others_is_repeated_after_pauses() -> None:
+    client = Cancelling(["TransactionConflict", "None"], ["None", "TransactionConflict"])
+    await client.table.transact(A_WRITE, A_WRITE)
+    assert (client.left, len(client.pauses)) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "reasons", [["ConditionalCheckFailed"], ["TransactionConflict", "ConditionalCheckFailed"], ["ValidationError"], []]
+)
+async def test_a_transaction_that_fails_for_another_reason_is_not_repeated(reasons: list[str]) -> None:
+    client = Cancelling(reasons)
+    with pytest.raises(TransactionFailed):
+        await client.table.transact(A_WRITE)
+    assert client.pauses == []
+
+
+async def test_a_transaction_is_not_repeated_for_ever() -> None:
+    client = Cancelling(*[["TransactionConflict"]] * 100)
+    with pytest.raises(TransactionFailed):
+        await client.table.transact(A_WRITE)
+    assert client.left == 100 - MAX_CONFLICTS

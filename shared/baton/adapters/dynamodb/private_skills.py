@@ -31,8 +31,6 @@ from baton.domain.times import to_millis
 from baton.ports.clock import Clock
 from baton.ports.private_skills import SharedSkill
 
-MAX_TRIES = 8
-"""Attempts to write while others change the same skill."""
 MAX_MADE_OF = 20
 """What has made a skill is remembered this many times, so that a repetition makes nothing."""
 
@@ -48,7 +46,7 @@ class DynamoPrivateSkills:
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
         key = agent_keys.private_skill(scope, skill.agent_id, skill.slug)
         maker = hashlib.sha256(made_of.encode()).hexdigest()
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             item = await self._table.get(key)
             found = _skill(scope, item) if item is not None else None
             makers: list[str] = item["made_of"] if item is not None else []
@@ -112,7 +110,7 @@ class DynamoPrivateSkills:
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
     ) -> Procedure:
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             item, found = await self._version(scope, agent_id, skill_id, version)
             if decision.is_taken(found):
                 return found
@@ -137,7 +135,7 @@ class DynamoPrivateSkills:
         replaces: int | None,
     ) -> SharedSkill:
         place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             item, found = await self._version(scope, agent_id, skill_id, version)
             if decision.is_taken(found):
                 known = await self._procedures.get(scope, agent_id, place.slug, version=item["shared_as"])
@@ -167,7 +165,7 @@ class DynamoPrivateSkills:
         raise StoreUnavailable
 
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             item, found = await self._version(scope, agent_id, skill_id, version)
             # The number stays: an approver who has read a version must never share another one by its number.
             kept = {name: item[name] for name in ("PK", "SK", "version")}

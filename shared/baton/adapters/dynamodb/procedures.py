@@ -39,8 +39,6 @@ from baton.domain.procedure import (
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
 
-MAX_TRIES = 8
-"""Attempts to write while others change the same procedure."""
 USE_KEPT = timedelta(days=30)
 """How long a run's use is remembered, so that it is counted once. A queue repeats for days at most."""
 
@@ -55,7 +53,7 @@ class DynamoProcedures:
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         check_is_proposal(procedure)
         place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             made = await self._made_of(place, procedure)
             if made is not None:
                 return made
@@ -152,7 +150,7 @@ class DynamoProcedures:
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             item = await self._table.get(agent_keys.procedure_version(scope, place.owner, place.slug, version))
             found = procedure_from_item(scope, item) if item is not None else None
             if item is None or found is None or found.source is None:
@@ -169,7 +167,7 @@ class DynamoProcedures:
     ) -> bool:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)
         note = agent_keys.procedure_use(scope, place.owner, place.slug, run_id)
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             if await self._table.get(note) is not None:
                 return False
             try:
@@ -184,7 +182,7 @@ class DynamoProcedures:
     async def _decide(
         self, place: ProcedurePlace, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
     ) -> Procedure:
-        for _ in range(MAX_TRIES):
+        async for _ in self._table.attempts():
             found = await self._version(place, version)
             if found is None:
                 raise UnknownProcedure

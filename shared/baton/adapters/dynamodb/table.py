@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,12 @@ MAX_SECONDS = 8.0
 
 A lease (30 s, renewed every 10) must outlast a request in progress and the renewal after it."""
 STEP_SECONDS = 1.0
+MAX_ATTEMPTS = 24
+"""Attempts at a change of an item that others change too: one of them succeeds at each time."""
+MAX_PAUSE_SECONDS = 0.3
+MAX_CONFLICTS = 6
+CONFLICT_PAUSE_SECONDS = 0.02
+"""The longest pause after the first conflict of a transaction. It doubles with each further one."""
 
 
 class ConditionFailed(Exception):
@@ -135,14 +142,30 @@ class Table:
         await self._write(self.client.delete_item, {"TableName": self.name, "Key": serialize(key)}, condition, values)
 
     async def transact(self, *writes: Write) -> None:
-        """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``."""
+        """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``.
+
+        A transaction that only met another one at the same items is repeated: its conditions may hold.
+        """
         items = [write.request(self.name) for write in writes]
-        try:
-            await self._ask(self.client.transact_write_items, TransactItems=items)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "TransactionCanceledException":
-                raise
-            raise TransactionFailed(error.response["Error"].get("Message", "")) from None
+        for attempt in range(MAX_CONFLICTS):
+            try:
+                await self._ask(self.client.transact_write_items, TransactItems=items)
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "TransactionCanceledException":
+                    raise
+                if attempt + 1 == MAX_CONFLICTS or not _is_conflict(error):
+                    raise TransactionFailed(error.response["Error"].get("Message", "")) from None
+            else:
+                return
+            await self.sleep(CONFLICT_PAUSE_SECONDS * 2**attempt * random.random())  # noqa: S311 - jitter
+
+    async def attempts(self) -> AsyncGenerator[int, None]:
+        """Yield the numbers of attempts at a change that others may forestall, with pauses in between."""
+        for attempt in range(MAX_ATTEMPTS):
+            if attempt:
+                longest = min(FIRST_PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS)
+                await self.sleep(longest * random.random())  # noqa: S311 - jitter
+            yield attempt
 
     async def query(
         self,
@@ -245,3 +268,12 @@ class Table:
                 raise
             old: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
             raise ConditionFailed(deserialize(old) if old else None) from None
+
+
+def _is_conflict(error: ClientError) -> bool:
+    """Return whether a transaction was cancelled because of others in progress at its items, and for no other reason.
+
+    See the reasons of ``TransactionCanceledException`` in the API reference of DynamoDB.
+    """
+    reasons: Any = error.response.get("CancellationReasons", ())
+    return {each.get("Code", "None") for each in reasons} - {"None"} == {"TransactionConflict"}
