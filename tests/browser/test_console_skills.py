@@ -73,6 +73,7 @@ async def test_an_offer_is_declined_and_its_maker_sees_why(
     dialog = main.get_by_role("alertdialog")
     await dialog.get_by_role("textbox", name="Why").fill("Ask for a receipt.")
     await dialog.get_by_role("button", name="Decline").click()
+    await expect(console.page.get_by_role("status").filter(has_text="Declined.")).to_be_visible()
     await expect(main.get_by_role("link", name="Refunds")).to_have_count(0)
     [own] = (await mallory.read("/skills", scope="user"))["items"]
     assert (own["status"], own["reason"], own["decidedBy"]) == ("private", "Ask for a receipt.", "boss")
@@ -101,6 +102,7 @@ async def test_ones_own_skill_is_offered_withdrawn_shared_and_removed(
     await console.open("/procedures/assistant/user.refunds")
     await main.get_by_role("button", name="Remove").click()
     await main.get_by_role("alertdialog").get_by_role("button", name="Remove").click()
+    await expect(page.get_by_role("status").filter(has_text="Removed.")).to_be_visible()
     await expect(main.get_by_role("link", name="Refunds")).to_have_count(0)
     assert (await grace.read("/skills", scope="user"))["items"] == []
     assert REFUND["name"] not in str(await grace.read("/skills"))
