@@ -15,8 +15,7 @@ from typing import Any, Self
 from baton_local import environment, resources, web
 from baton_local.cloud_engines import CloudEngines
 from baton_local.demo_model import weights
-from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
-from baton_local.demo_model.stored_vectors import StoredVectors
+from baton_local.demo_model.sentence_encoder import SentenceEncoder
 from baton_local.documentation import Documentation
 from baton_local.engines import state_machines
 from baton_local.engines.clients import client
@@ -76,9 +75,8 @@ class LocalCloud:
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
-        vectors = StoredVectors(self.settings.cache_dir / "documentation.npz", DIMENSIONS)
         self._weights = partial(weights.folder, self.settings.cache_dir, progress)
-        self._encoder = SentenceEncoder(vectors if self.settings.documentation else None, self._weights)
+        self._encoder = SentenceEncoder(self._weights)
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""
@@ -209,7 +207,7 @@ class LocalCloud:
         self._start_object_events(engines.moto)
         self._follow_files()
         if settings.documentation:
-            documentation = Documentation(self._encoder, self._progress)
+            documentation = Documentation(settings.cache_dir, self._progress)
             self._running.callback(documentation.stop)
             documentation.start()
 

@@ -7,48 +7,55 @@ import hashlib
 import logging
 import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from baton.adapters.extraction import markdown
 from baton.composition import deployed_ports, event_loop
-from baton.domain.document import Document, DocumentVersion, VersionStatus, chunk_source_id
+from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.errors import BatonError
+from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
-from baton.domain.search import IndexName, SearchFilter
-from baton.gather_all import gather_all
+from baton.domain.pipelines import Pipeline
+from baton.domain.search import IndexName, Vector
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunking import chunks_of
+from baton.pipelines.admission import Admission
 from baton.ports.agent_catalog import AgentCatalog
 from baton.ports.clock import Clock
-from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore
+from baton.ports.documents import DocumentStore
+from baton.ports.embedder import Embedder
 from baton.ports.search_index import SearchIndex
-from baton_local.demo_model.sentence_encoder import SentenceEncoder
 from baton_local.root import ROOT
+from baton_local.vector_cache import VectorCache
 
 logger = logging.getLogger("baton_local")
 
 TENANT, USER = "demo", "documentation"
 AGENTS = ("knowledge", "research")
 FOLDERS = ("tutorial", "how-to", "explanation", "reference")
-"""Folders of ``docs``. Decisions are not among them: they tell why, and often what is no longer so."""
-AT_ONCE = 2
-POLL_SECONDS = 0.25
-DOCUMENT_SECONDS = 300.0
+"""Folders of ``docs``. Decisions are not among them: they give reasons, and many are superseded."""
+POLL_SECONDS = 0.5
 _IDS = uuid.UUID("8b1d6a51-9d0e-5f0c-a3b1-6a1f5c557b11")
 
 
 class DocumentationPorts(Protocol):
-    """What of a deployment's ports the documentation needs."""
+    """The ports of a deployment that the documentation needs."""
 
     @property
     def documents(self) -> DocumentStore: ...
 
     @property
-    def document_files(self) -> DocumentFiles: ...
+    def search(self) -> SearchIndex: ...
 
     @property
-    def search(self) -> SearchIndex: ...
+    def embedder(self) -> Embedder: ...
+
+    @property
+    def admission(self) -> Admission: ...
 
     @property
     def catalog(self) -> AgentCatalog: ...
@@ -57,21 +64,38 @@ class DocumentationPorts(Protocol):
     def clock(self) -> Clock: ...
 
 
-class Documentation:
-    """Puts the documentation into the pipeline that every document goes through, in the background.
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the documentation."""
 
-    Documents of an earlier run that have not changed stay as they are.
+    path: Path
+    title: str
+    body: bytes
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of its content, in hexadecimal digits."""
+        return hashlib.sha256(self.body).hexdigest()
+
+
+class Documentation:
+    """Makes each page a document of the agents, in the background.
+
+    Pages are written by the developers of Baton, so they need no pipeline: no check, no process of their own, no
+    repetition. One page at a time is embedded, and none while a document of a user is in the pipeline. Vectors are kept
+    for the next run, and documents of an earlier run that have not changed stay as they are.
     """
 
     def __init__(
         self,
-        encoder: SentenceEncoder,
+        cache_dir: Path,
         progress: Callable[[str], None],
         *,
         root: Path = ROOT,
         ports: Callable[[], DocumentationPorts] = deployed_ports,
     ) -> None:
-        self._encoder = encoder
+        """``cache_dir`` is the folder of the file with vectors."""
+        self._cache_dir = cache_dir
         self._progress = progress
         self._root = root
         self._ports = ports
@@ -98,95 +122,101 @@ class Documentation:
                 return
 
     async def _ingest_all(self) -> None:
-        pages = list(_pages(self._root))
-        known = {agent.id for agent in self._ports().catalog.all()}
+        ports = self._ports()
+        paths = list(_paths(self._root))
+        known = {agent.id for agent in ports.catalog.all()}
         agents = [agent for agent in AGENTS if agent in known]
-        if not pages or not agents:
+        if not paths or not agents:
             return
         names = " and ".join(agents)
         self._progress(f"Reading Baton's documentation for the agents {names}: they answer from it in a moment ...")
-        ready, slots = 0, asyncio.Semaphore(AT_ONCE)
+        embedder = ports.embedder
+        cache = VectorCache(self._cache_dir / "documentation.sqlite", embedder.name, embedder.dimensions)
+        texts: list[str] = []
+        ready = 0
+        for path in paths:
+            try:
+                texts += await self._ingest(path, agents, cache)
+                ready += 1
+            except BatonError as error:
+                if self._stopped.is_set():
+                    return
+                logger.warning("%s of Baton's documentation was not read: %s", path.name, error)
+        self._progress(f"Baton's documentation: {ready} of {len(paths)} documents are ready for the agents {names}")
+        if ready == len(paths):
+            await asyncio.to_thread(cache.keep_only, texts)
 
-        async def ingest(agent_id: str, page: Path) -> None:
-            nonlocal ready
-            async with slots:
-                if await self._ingest(agent_id, page):
-                    ready += 1
+    async def _ingest(self, path: Path, agents: Sequence[str], cache: VectorCache) -> list[str]:
+        """Make a page a document of each agent, and return the texts that are embedded of it."""
+        page = await asyncio.to_thread(_page, path)
+        chunks = await asyncio.to_thread(lambda: chunks_of([markdown.extract(page.body)]))
+        texts: list[str] = []
+        for agent_id in agents:
+            known = await self._ports().documents.get(self._scope, agent_id, self._id(agent_id, path))
+            document = self._document(agent_id, page, known, len(chunks))
+            texts = chunk_texts(document, chunks)
+            if known is None or not (known.deleted_at is not None or _is_same(known, page)):
+                await self._put(known, document, chunks, await self._vectors(texts, cache))
+        return texts
 
-        try:
-            for agent_id in agents:
-                before = ready
-                await gather_all(*(ingest(agent_id, page) for page in pages))
-                count = f"{ready - before} of {len(pages)} documents are ready"
-                self._progress(f"Baton's documentation: {count} for the agent {agent_id}")
-            await self._encoder.store([text async for text in self._texts(agents[0], pages)])
-        except BatonError as error:
-            if not self._stopped.is_set():
-                logger.warning("Baton's documentation was not read completely: %s", error)
-
-    async def _ingest(self, agent_id: str, page: Path) -> bool:
-        """Have one page ingested unless it is ready, and return whether it is ready in the end."""
-        ports = self._ports()
-        body = await asyncio.to_thread(page.read_bytes)
-        checksum, now = hashlib.sha256(body).hexdigest(), ports.clock.now()
-        document_id = self._id(agent_id, page)
+    def _document(self, agent_id: str, page: Page, known: Document | None, chunks: int) -> Document:
+        """Return the document with the page as its active version, after the ``known`` one's."""
+        now = self._ports().clock.now()
         version = DocumentVersion(
-            number=1,
-            status=VersionStatus.WAITING,
-            name=page.name,
+            number=known.latest.number + 1 if known is not None else 1,
+            status=VersionStatus.READY,
+            name=page.path.name,
             content_type="text/markdown",
-            size=len(body),
+            size=len(page.body),
             created_by=USER,
             created_at=now,
-            sha256=checksum,
+            sha256=page.checksum,
+            progress=100,
+            chunks=chunks,
+            ended_at=now,
         )
-        title = _title(body.decode(), page.stem)
-        made = Document(document_id, agent_id, title, now, now, next=version)
-        document: Document | None = await ports.documents.create(self._scope, made)
-        if document is None or document.deleted_at is not None:
-            return False
-        if document.latest.sha256 != checksum or document.latest.status is VersionStatus.FAILED:
-            newer = replace(version, number=document.latest.number + 1)
-            document = await ports.documents.save(self._scope, document.replaced_by(newer, now))
-        if document is None:
-            return False
-        if document.latest.status is VersionStatus.WAITING:
-            await ports.document_files.write(self._scope, document, document.latest.number, ORIGINAL, body)
-        return await self._is_ready(agent_id, document_id, checksum)
+        if known is None:
+            return Document(self._id(agent_id, page.path), agent_id, page.title, now, now, active=version)
+        return replace(known.replaced_by(version, now).activated(version, now), title=page.title)
 
-    async def _is_ready(self, agent_id: str, document_id: str, checksum: str) -> bool:
-        """Wait until a document is ready or has failed."""
-        for _ in range(int(DOCUMENT_SECONDS / POLL_SECONDS)):
-            document = await self._ports().documents.get(self._scope, agent_id, document_id)
-            if document is None or document.deleted_at is not None or self._stopped.is_set():
-                return False
-            if document.latest.status is VersionStatus.FAILED:
-                logger.warning("%s of Baton's documentation: %s", document.latest.name, document.latest.error)
-                return False
-            if document.latest.status is VersionStatus.READY and document.latest.sha256 == checksum:
-                return True
-            await asyncio.sleep(POLL_SECONDS)
-        return False
-
-    async def _texts(self, agent_id: str, pages: list[Path]) -> AsyncIterator[str]:
-        """Yield what was embedded of the pages."""
+    async def _put(
+        self, known: Document | None, document: Document, chunks: Sequence[Chunk], vectors: Sequence[Vector]
+    ) -> None:
         ports = self._ports()
-        for page in pages:
-            document = await ports.documents.get(self._scope, agent_id, self._id(agent_id, page))
-            if document is None or document.active is None:
-                continue
-            source = SearchFilter(source_id=chunk_source_id(document.id, document.active.number))
-            async for chunk in ports.search.list(self._scope, IndexName.KNOWLEDGE, source):
-                for view in chunk.views.values():
-                    yield view.text
+        indexed = chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
+        # Before the record, which lets turns use them. The sweeper has the version before removed.
+        await ports.search.put(self._scope, IndexName.KNOWLEDGE, indexed)
+        if known is None:
+            await ports.documents.create(self._scope, document)
+        else:
+            await ports.documents.save(self._scope, document)
 
-    def _id(self, agent_id: str, page: Path) -> str:
-        name = f"{TENANT}/{agent_id}/{page.relative_to(self._root).as_posix()}"
+    async def _vectors(self, texts: Sequence[str], cache: VectorCache) -> Sequence[Vector]:
+        """Return the vectors of texts; none if embedding is off."""
+        embedder = self._ports().embedder
+        if not embedder.dimensions:
+            return ()
+        known = await asyncio.to_thread(cache.get, texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            await self._wait_for_users()
+            made = dict(zip(missing, await embedder.embed(missing), strict=True))
+            await asyncio.to_thread(cache.put, made)
+            known |= made
+        return [known[text] for text in texts]
+
+    async def _wait_for_users(self) -> None:
+        """Wait while documents of users are in the pipeline."""
+        while await self._ports().admission.is_busy(Pipeline.INGESTION):  # noqa: ASYNC110  runs are items of a table
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _id(self, agent_id: str, path: Path) -> str:
+        name = f"{TENANT}/{agent_id}/{path.relative_to(self._root).as_posix()}"
         return f"doc_{uuid.uuid5(_IDS, name).hex}"
 
 
-def _pages(root: Path) -> Iterator[Path]:
-    """Yield the pages, those that answer first questions first."""
+def _paths(root: Path) -> Iterator[Path]:
+    """Yield the pages' files, those that answer first questions first."""
     readme = root / "README.md"
     if readme.exists():
         yield readme
@@ -194,6 +224,12 @@ def _pages(root: Path) -> Iterator[Path]:
         yield from sorted((root / "docs" / folder).glob("*.md"))
 
 
-def _title(text: str, otherwise: str) -> str:
-    """Return the first heading."""
-    return next((line.removeprefix("# ").strip() for line in text.splitlines() if line.startswith("# ")), otherwise)
+def _page(path: Path) -> Page:
+    body = path.read_bytes()
+    lines = body.decode().splitlines()
+    title = next((line.removeprefix("# ").strip() for line in lines if line.startswith("# ")), path.stem)
+    return Page(path, title, body)
+
+
+def _is_same(document: Document, page: Page) -> bool:
+    return document.latest.status is VersionStatus.READY and document.latest.sha256 == page.checksum

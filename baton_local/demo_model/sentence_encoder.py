@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from baton_local.demo_model.sentence_network import Array, SentenceNetwork
-    from baton_local.demo_model.stored_vectors import StoredVectors
 
 NAME = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
@@ -31,6 +30,8 @@ MAX_TOKENS = 256
 BATCH_TOKENS = 1_024
 """Tokens that are encoded together: about a fifth of a second of one core."""
 PARALLEL_BATCHES = os.cpu_count() or 1
+LARGE_BATCHES = max(1, PARALLEL_BATCHES - 1)
+"""Batches of large requests at once. One core stays free for what users wait for."""
 FEW_TOKENS = 512
 """A request of at most so many, such as a question, does not wait for the batches of others."""
 KEPT = 8_192
@@ -49,16 +50,16 @@ class Encoded:
 class SentenceEncoder:
     """Turns texts into vectors of length 1.
 
-    Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch. Small ones have turns
-    of their own, so that a question does not wait for an import. Texts of the same tokens are encoded once.
+    Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch, on all cores but one.
+    Small ones have turns of their own, so that a question does not wait for an import. Texts of the same tokens are
+    encoded once.
     """
 
-    def __init__(self, stored: StoredVectors | None = None, weights: Callable[[], Path] = installed) -> None:
+    def __init__(self, weights: Callable[[], Path] = installed) -> None:
         """``weights`` returns the folder of the model's files."""
         self._weights = weights
         self._loading = Lock()
-        self._stored = stored
-        self._turns_of_large = asyncio.Semaphore(PARALLEL_BATCHES)
+        self._turns_of_large = asyncio.Semaphore(LARGE_BATCHES)
         self._turns_of_small = asyncio.Semaphore(PARALLEL_BATCHES)
         self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
 
@@ -67,24 +68,12 @@ class SentenceEncoder:
         import numpy as np
 
         rows = [tuple(row) for row in await asyncio.to_thread(self._tokens, texts)]
-        known = self._known(rows)
+        known = {row: self._kept[row] for row in rows if row in self._kept}
         missing = [row for row in dict.fromkeys(rows) if row not in known]
         known |= dict(zip(missing, await self._encode_all(missing), strict=True))
         self._keep(known)
         vectors = np.array([known[row] for row in rows], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))
-
-    async def store(self, texts: Sequence[str]) -> None:
-        """Store the vectors of these texts for later runs, in place of what was stored before."""
-        if self._stored is not None:
-            rows = [tuple(row) for row in await asyncio.to_thread(self._tokens, texts)]
-            await asyncio.to_thread(self._stored.write, self._known(rows))
-
-    def _known(self, rows: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Array]:
-        known = {row: self._kept[row] for row in rows if row in self._kept}
-        if self._stored is not None:
-            known |= {row: vector for row in rows if row not in known and (vector := self._stored.get(row)) is not None}
-        return known
 
     async def _encode_all(self, rows: Sequence[tuple[int, ...]]) -> Array:
         import numpy as np

@@ -61,6 +61,10 @@ class Admission:
         """Return whether a run waits or is in progress. Raises ``StoreUnavailable``."""
         return subject in (await self._running(pipeline)).places or await self.queue.is_waiting(pipeline, subject)
 
+    async def is_busy(self, pipeline: Pipeline) -> bool:
+        """Return whether any run of the pipeline is in progress. Raises ``StoreUnavailable``."""
+        return bool((await self._running(pipeline)).places)
+
     async def ended(self, pipeline: Pipeline, subject: str) -> None:
         """Give the place of a run that has ended to the next one. Raises nothing: a sweep makes up for it."""
         try:

@@ -1,51 +1,39 @@
-"""The local cloud gives the agents that ship Baton's documentation, once."""
+"""The local cloud gives the agents that ship Baton's documentation, and lets users' documents go first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import asyncio
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from baton.domain.document import Document, VersionStatus
+from baton.domain.document import chunk_source_id
+from baton.domain.errors import EmbedderUnavailable
 from baton.domain.identity import Scope
-from baton_local.demo_model.sentence_encoder import SentenceEncoder
-from baton_local.documentation import Documentation
+from baton.domain.pipelines import Pipeline, PipelineLimits
+from baton.domain.search import IndexName, SearchFilter
+from baton.pipelines.admission import Admission
+from baton_local.documentation import TENANT, USER, Documentation
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments
+from baton_testing.fakes.documents import FakeDocuments
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from baton_testing.fakes.search_index import FakeSearchIndex
+from tests.contracts.pipelines import run_of
 from tests.harness.harness import ASSISTANT
 
-
-class Pipeline(FakeDocumentFiles):
-    """The pipeline of documents: what is stored is ready at once, or has failed."""
-
-    def __init__(self, documents: FakeDocuments) -> None:
-        super().__init__()
-        self.documents = documents
-        self.stored: list[str] = []
-        self.broken: Sequence[str] = ()
-
-    async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
-        await super().write(scope, document, version, name, body)
-        self.stored.append(f"{document.agent_id}: {document.title} {version}")
-        at = document.updated_at
-        if document.title in self.broken:
-            failed = replace(document.latest, status=VersionStatus.FAILED, error="It is damaged.")
-            await self.documents.save(scope, document.failed(failed, at))
-        else:
-            ready = replace(document.latest, status=VersionStatus.READY)
-            await self.documents.save(scope, document.activated(ready, at))
+SCOPE = Scope(TENANT, USER)
 
 
 @dataclass
 class Ports:
-    """What the documentation needs of a deployment."""
+    """The ports of a deployment that the documentation needs."""
 
     documents: FakeDocuments = field(default_factory=FakeDocuments)
     search: FakeSearchIndex = field(default_factory=FakeSearchIndex)
+    embedder: FakeEmbedder = field(default_factory=FakeEmbedder)
     clock: FakeClock = field(default_factory=FakeClock)
     catalog: FakeAgentCatalog = field(
         default_factory=lambda: FakeAgentCatalog(
@@ -54,7 +42,19 @@ class Ports:
     )
 
     def __post_init__(self) -> None:
-        self.document_files = Pipeline(self.documents)
+        self.admission = Admission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
+
+    async def ready(self) -> list[str]:
+        """Return the documents that turns use and whose chunks are in the index: agent, title and version."""
+        found = []
+        for agent_id in ("knowledge", "research"):
+            documents, _ = await self.documents.of_agent(SCOPE, agent_id, limit=100, cursor=None)
+            for document in documents:
+                if document.active is not None:
+                    source = SearchFilter(source_id=chunk_source_id(document.id, document.active.number))
+                    assert await self.search.count(SCOPE, IndexName.KNOWLEDGE, source) == document.active.chunks
+                    found.append(f"{agent_id}: {document.title} {document.active.number}")
+        return sorted(found)
 
 
 @pytest.fixture
@@ -68,43 +68,104 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(ports: Ports, root: Path) -> tuple[list[str], list[str]]:
-    """Let a run of the local cloud read the documentation. Returns what it stored, and what it said."""
+def begin(ports: Ports, root: Path) -> tuple[Documentation, list[str]]:
+    """Begin to read the documentation. Returns what is printed, too."""
     said: list[str] = []
-    ports.document_files.stored.clear()
-    documentation = Documentation(SentenceEncoder(), said.append, root=root, ports=lambda: ports)
+    ports.clock.advance(60)
+    documentation = Documentation(root / "cache", said.append, root=root, ports=lambda: ports)
     documentation.start()
-    documentation.wait()
-    return sorted(ports.document_files.stored), said
+    return documentation, said
 
 
-def test_each_page_becomes_a_document_of_both_agents(root: Path) -> None:
-    stored, said = run(Ports(), root)
-    assert stored == [
+async def read(ports: Ports, root: Path) -> list[str]:
+    """Read the documentation, and return what is printed."""
+    documentation, said = begin(ports, root)
+    await asyncio.to_thread(documentation.wait)
+    return said
+
+
+async def test_each_page_becomes_a_document_of_both_agents(root: Path) -> None:
+    ports = Ports()
+    said = await read(ports, root)
+    assert await ports.ready() == [
         "knowledge: Baton 1",
         "knowledge: Deploy to AWS 1",
         "research: Baton 1",
         "research: Deploy to AWS 1",
     ]
-    assert said[-1] == "Baton's documentation: 2 of 2 documents are ready for the agent research"
+    assert said[-1] == "Baton's documentation: 2 of 2 documents are ready for the agents knowledge and research"
 
 
-def test_a_later_run_reads_only_what_has_changed(root: Path) -> None:
+async def test_each_text_is_embedded_once_in_the_life_of_the_cache(root: Path) -> None:
     ports = Ports()
-    run(ports, root)
-    assert run(ports, root)[0] == []
+    await read(ports, root)
+    assert len(set(ports.embedder.embedded)) == len(ports.embedder.embedded) > 0
+    started_again = Ports()
+    await read(started_again, root)
+    assert started_again.embedder.embedded == []
+    assert await started_again.ready() == await ports.ready()
+
+
+async def test_a_later_run_with_the_same_table_puts_only_what_has_changed(root: Path) -> None:
+    ports = Ports()
+    await read(ports, root)
+    saved = await revisions(ports)
+    await read(ports, root)
+    assert await revisions(ports) == saved
     (root / "README.md").write_text("# Baton\n\nBaton is more.\n")
-    assert run(ports, root)[0] == ["knowledge: Baton 2", "research: Baton 2"]
+    await read(ports, root)
+    assert await ports.ready() == [
+        "knowledge: Baton 2",
+        "knowledge: Deploy to AWS 1",
+        "research: Baton 2",
+        "research: Deploy to AWS 1",
+    ]
 
 
-def test_a_page_that_fails_does_not_stop_the_others(root: Path) -> None:
+async def revisions(ports: Ports) -> list[tuple[str, int]]:
+    documents, _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=100, cursor=None)
+    return [(document.id, document.revision) for document in documents]
+
+
+async def test_a_document_that_a_developer_has_deleted_stays_deleted(root: Path) -> None:
     ports = Ports()
-    ports.document_files.broken = ("Baton",)
-    _, said = run(ports, root)
-    assert said[-1] == "Baton's documentation: 1 of 2 documents are ready for the agent research"
-    ports.document_files.broken = ()
-    assert run(ports, root)[0] == ["knowledge: Baton 2", "research: Baton 2"]
+    await read(ports, root)
+    (document, *_), _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=1, cursor=None)
+    await ports.documents.save(SCOPE, document.deleted(ports.clock.now()))
+    await read(ports, root)
+    left, _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=9, cursor=None)
+    assert document.id not in {each.id for each in left}
 
 
-def test_agents_that_are_not_there_get_nothing(root: Path) -> None:
-    assert run(Ports(catalog=FakeAgentCatalog(ASSISTANT)), root) == ([], [])
+async def test_a_page_that_fails_does_not_stop_the_others(root: Path) -> None:
+    ports = Ports(embedder=FakeEmbedder(failure=EmbedderUnavailable()))
+    said = await read(ports, root)
+    assert await ports.ready() == []
+    assert said[-1] == "Baton's documentation: 0 of 2 documents are ready for the agents knowledge and research"
+    ports.embedder.failure = None
+    await read(ports, root)
+    assert len(await ports.ready()) == 4
+
+
+async def test_without_an_embedder_pages_are_found_by_their_words(root: Path) -> None:
+    ports = Ports(embedder=FakeEmbedder(dimensions=0))
+    await read(ports, root)
+    assert len(await ports.ready()) == 4
+
+
+async def test_pages_wait_while_documents_of_users_are_in_the_pipeline(root: Path) -> None:
+    ports = Ports()
+    upload = run_of("acme", pipeline=Pipeline.INGESTION)
+    await ports.admission.start(upload)
+    documentation, _ = begin(ports, root)
+    await asyncio.sleep(1.2)  # more than twice the pause between two looks
+    assert ports.embedder.embedded == []
+    await ports.admission.ended(Pipeline.INGESTION, upload.subject)
+    await asyncio.to_thread(documentation.wait)
+    assert len(await ports.ready()) == 4
+
+
+async def test_agents_that_are_not_there_get_nothing(root: Path) -> None:
+    ports = Ports(catalog=FakeAgentCatalog(ASSISTANT))
+    assert await read(ports, root) == []
+    assert await ports.ready() == []
