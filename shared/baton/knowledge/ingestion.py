@@ -61,6 +61,8 @@ CHECKED, EXTRACTED, CHUNKED, INDEXED = 2, 30, 35, 95
 """Percent of the progress that are reached after these steps. The rest is the activation."""
 MAX_TEXT = 64 * 1024 * 1024
 """Characters of a document. All its text is in memory while it is divided, and a small file may stand for much."""
+BLOCK_WEIGHT = 32
+"""What a block of text counts besides its characters, because millions of empty ones take memory too."""
 MAX_TITLE = 200
 """Characters of a title that a document gives itself."""
 
@@ -170,7 +172,7 @@ class Ingestion:
         size = 0
         for index in range(parts):
             texts.append(await self._part(ref, document, index))
-            size += sum(len(block.text) for block in texts[-1].blocks)
+            size += sum(len(block.text) + BLOCK_WEIGHT for block in texts[-1].blocks)
             if size > MAX_TEXT:
                 await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
                 return 0

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.adapters.extraction import office_archive
+from baton.adapters.extraction import extractor, office_archive
 from baton.adapters.extraction.extractor import Extractor
 from baton.domain.document import MEDIA_TYPES, DocumentFormat
 from baton.domain.errors import DocumentUnreadable
@@ -289,3 +289,14 @@ def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
 def test_text_that_makes_careless_expressions_and_codecs_slow_is_read_at_once(body: bytes, content_type: str) -> None:
     with contextlib.suppress(DocumentUnreadable):
         read(body, "a", content_type)
+
+
+@pytest.mark.parametrize(("content_type", "piece"), [("text/html", b"<p>a"), ("text/markdown", b"a\n\n")])
+def test_a_text_of_too_many_blocks_is_refused(content_type: str, piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extractor, "MAX_BLOCKS", 1_000)
+    found = Extractor()
+    form = found.detect(piece * 1_001, "a", content_type)
+    with pytest.raises(DocumentUnreadable) as raised:
+        found.extract(piece * 1_001, form, (1, 1))
+    assert raised.value.reason == "document_too_long"
+    assert len(found.extract(piece * 1_000, form, (1, 1)).blocks) == 1_000

@@ -561,3 +561,13 @@ async def test_tenants_with_the_same_ids_never_touch_each_others_documents(doing
         assert not any(f"Tenant{other}" in texts for other in range(3) if other != number)
         document = await tenant.get(refs[number])
         assert (document is None) == (number in expected and word is None)
+
+
+async def test_blocks_count_besides_their_characters(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingestion, "MAX_TEXT", 100 * ingestion.BLOCK_WEIGHT)
+    ref = await pipeline.create()
+    await pipeline.upload(ref, "a\n\n" * 101)
+    await pipeline.run(ref)
+    document = await pipeline.get(ref)
+    assert document is not None
+    assert document.latest.error_code == "document_too_long"

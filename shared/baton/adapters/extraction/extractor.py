@@ -13,6 +13,8 @@ from baton.domain.extracted import ExtractedText, Inspection
 PAGES_AT_ONCE = 20
 """Pages of a PDF, or slides, in one part: some seconds, even if each has tables."""
 SHEETS_AT_ONCE = 4
+MAX_BLOCKS = 500_000
+"""Blocks of text in one part, because each takes memory, also where it has one character."""
 
 
 class Extractor:
@@ -37,7 +39,10 @@ class Extractor:
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
         with _damages():
-            return self._extract(body, form, part, charset)
+            text = self._extract(body, form, part, charset)
+        if len(text.blocks) > MAX_BLOCKS:
+            raise refusals.too_long()
+        return text
 
     def _parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
         match form:
