@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import chain
+from random import Random
+from textwrap import wrap
 
 import pytest
 from reportlab.lib import colors
@@ -179,3 +181,41 @@ def test_long_cells_with_lines_are_no_columns() -> None:
         table.drawOn(canvas, 60, 400)
 
     in_order(texts(drawn(draw)), f"{HARBOUR} | {PARKING} {CONCERT} | {NOTICE}")
+
+
+SAMPLE = 40
+"""Pages of a kind."""
+VOCABULARY = f"{HARBOUR} {PARKING} {CONCERT} {NOTICE}".lower().split()
+
+
+def prose(random: Random, letters: int) -> list[str]:
+    """Lines as full as so many letters let them be."""
+    words = random.choices(VOCABULARY, k=random.randint(30, 120))
+    for place in range(0, len(words), random.randint(6, 14)):
+        words[place] = words[place].capitalize()
+    return wrap(" ".join(words), letters)
+
+
+def cells(random: Random, rows: int, most: int) -> list[str]:
+    return [" ".join(random.choices(VOCABULARY, k=random.randint(1, most))).capitalize()[:40] for _ in range(rows)]
+
+
+def read_as_drawn(columns: list[list[str]], expected: list[str]) -> bool:
+    found = texts(drawn(lambda canvas: draw_columns(canvas, columns, [50, 310], 780)))
+    return "".join(found).replace(" ", "").replace("-", "") == "".join(expected).replace(" ", "").replace("-", "")
+
+
+@pytest.mark.parametrize("letters", [24, 32, 40])
+def test_nearly_all_columns_are_read_one_after_the_other(letters: int) -> None:
+    random = Random(7)  # noqa: S311 - the same pages each time
+    pages = [[prose(random, letters), prose(random, letters)] for _ in range(SAMPLE)]
+    assert sum(read_as_drawn(columns, [*columns[0], *columns[1]]) for columns in pages) >= 0.95 * SAMPLE
+
+
+@pytest.mark.parametrize("most", [1, 3, 6])
+def test_nearly_all_tables_without_lines_are_read_row_by_row(most: int) -> None:
+    random = Random(7)  # noqa: S311 - the same pages each time
+    pages = [[cells(random, 12, most), cells(random, 12, most)] for _ in range(SAMPLE)]
+    rows = [list(chain.from_iterable(zip(*columns, strict=True))) for columns in pages]
+    read = [read_as_drawn(columns, expected) for columns, expected in zip(pages, rows, strict=True)]
+    assert sum(read) >= 0.95 * SAMPLE

@@ -7,7 +7,8 @@ without drawn lines have none of that, and are read row by row, as the file has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -17,7 +18,7 @@ from baton.adapters.extraction.pdf_words import DIVIDED, Line, Word
 
 MAX_LINES = 2_000
 """Lines of a page that are compared with each other."""
-_GAP = 0.9
+_GAP = 0.7
 """Between columns, in sizes of letters."""
 _NEAR = 3.0
 """Points by which the left edges of a column's lines differ."""
@@ -33,6 +34,8 @@ _ENDS = (".", "!", "?", ":", ";", "\u2026", "\u3002", "\u201d", '"', ")")
 _EVEN = 1.5
 """How much larger than usual a gap between lines is that parts paragraphs."""
 
+_LONG_CELL = 4
+"""Lines of a paragraph from which on it is more likely one of a column than a cell."""
 _APART = 1.0
 """The height of an empty line over all columns, in sizes of letters, that parts what is not of them."""
 _MOST_APART = 3
@@ -56,20 +59,30 @@ class _Piece:
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     """Return the lines of a page, parted where columns are."""
-    pieces = [piece for line in lines for piece in _pieces(line)]
+    lefts = sorted(left for line in lines for left in _gaps(line))
+    pieces = [piece for line in lines for piece in _pieces(line, lefts)]
     pieces = [replace(piece, order=order) for order, piece in enumerate(pieces)]
     if len(pieces) > MAX_LINES:
         return list(lines)
     return _joined(_ordered(pieces, 0))
 
 
-def _pieces(line: Line) -> Iterable[_Piece]:
-    if not line.is_upright or not line.size:
-        yield _Piece(line, tuple(line.words), line.box, 0)
-        return
+def _gaps(line: Line) -> Iterator[float]:
+    """Yield the left edges of a line, and of its words behind wide gaps."""
+    yield line.words[0].box.left
+    if line.is_upright and line.size:
+        for before, word in pairwise(line.words):
+            if not -_GAP * line.size < word.box.left - before.box.right < _GAP * line.size:
+                yield word.box.left
+
+
+def _pieces(line: Line, lefts: list[float]) -> Iterator[_Piece]:
+    """Yield the parts of a line between gaps behind which other lines begin, too. Justified text has other gaps."""
     words: list[Word] = []
+    gaps = set(_gaps(line))
     for word in line.words:
-        if words and not -_GAP * line.size < word.box.left - words[-1].box.right < _GAP * line.size:
+        left = word.box.left
+        if words and left in gaps and bisect(lefts, left + _NEAR) - bisect(lefts, left - _NEAR) >= _FEWEST:
             yield _piece(line, words)
             words = []
         words.append(word)
@@ -234,23 +247,34 @@ def _running(pieces: list[_Piece], edge: float) -> list[_Piece] | None:
     numbers = sum(any(letter.isdigit() for letter in word) for word in words)
     if right - edge < _NARROWEST * size or numbers > len(words) / 2:
         return None
+    return column if _are_full(column, right, size) else None
+
+
+def _are_full(column: list[_Piece], right: float, size: float) -> bool:
+    """Return whether lines have no room for the first word of the next one, by their widths or by their letters."""
     step = _step(column)
-    full = looked_at = 0
-    for piece, after in pairwise(column):
-        last, first = piece.words[-1], after.words[0]
-        is_full = right - piece.box.right < first.box.width + 0.7 * size or last.text.endswith(("-", DIVIDED))
-        is_end = last.text.endswith(_ENDS) or (step and after.box.top - piece.box.top > _EVEN * step)
-        if is_full or not is_end:
-            looked_at += 1
-            full += is_full
-    return column if looked_at >= 2 and full >= _FULL * looked_at else None
+    letters = [len(" ".join(word.text for word in piece.words)) for piece in column]
+    looked_at = by_width = by_letters = 0
+    for place, (piece, after) in enumerate(pairwise(column)):
+        last, first = piece.words[-1].text, after.words[0]
+        is_divided = last.endswith(("-", DIVIDED))
+        has_width = not is_divided and right - piece.box.right >= first.box.width + 0.7 * size
+        has_letters = not is_divided and max(letters) - letters[place] > len(first.text)
+        is_end = last.endswith(_ENDS) or (step and after.box.top - piece.box.top > _EVEN * step)
+        if is_end and has_width and has_letters:
+            continue
+        looked_at += 1
+        by_width += not has_width
+        by_letters += not has_letters
+    return looked_at >= 2 and max(by_width, by_letters) >= _FULL * looked_at
 
 
 def _rows_in_common(left: list[_Piece], right: list[_Piece]) -> bool:
     """Return whether paragraphs begin side by side, as cells of a table do."""
     one, other = _starts(left), _starts(right)
     common = sum(any(abs(top - each) <= 2 for each in other) for top in one)
-    return common >= 2 and common >= 0.6 * max(len(one), len(other))
+    is_short = len(left) <= _LONG_CELL * (len(one) + 1)
+    return is_short and common >= 2 and common >= 0.6 * max(len(one), len(other))
 
 
 def _starts(column: list[_Piece]) -> list[float]:
