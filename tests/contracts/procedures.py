@@ -303,6 +303,23 @@ class ProcedureRaces:
                 stores.ada, replace(procedure(stores), agent_id="assistant-2", status=PENDING), edited_from=1
             )
 
+    @pytest.mark.parametrize("read_as", [None, PENDING])
+    async def test_an_approval_and_a_change_at_once_never_approve_what_nobody_has_read(
+        self, stores: Stores, read_as: ProcedureStatus | None
+    ) -> None:
+        await stores.procedures.put(stores.ada, procedure(stores))
+        changed = procedure(stores, "Changed meanwhile.", created_by="ada")
+        approval = decision(stores, ProcedureAction.APPROVE)
+        both = await asyncio.gather(
+            stores.procedures.decide(stores.bob, "assistant", ID, 1, approval, read_as=read_as),
+            stores.procedures.put(stores.ada, changed, edited_from=1),
+            return_exceptions=True,
+        )
+        approved = await stores.procedures.approved(stores.ada, "assistant")
+        assert [each.draft.description for each in approved] in ([], [DRAFT.description])
+        assert await statuses(stores) == [PENDING, APPROVED if approved else RETIRED]
+        assert [type(each) for each in both if isinstance(each, Exception)] == ([] if approved else [ProcedureChanged])
+
     async def test_uses_at_once_are_all_counted(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
         uses = [f"r{number % 4}" for number in range(8)]

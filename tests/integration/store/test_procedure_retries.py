@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.errors import StoreUnavailable
+from baton.domain.private_skill import SkillAction
 from baton.domain.procedure import REVIEWED, Procedure, ProcedureAction
-from tests.contracts.procedures import ID, SOURCE, decide, procedure, statuses
+from tests.contracts.private_skills import change, save, share
+from tests.contracts.procedures import ID, SOURCE, add_approved, decide, procedure, statuses
 from tests.contracts.stores import Stores
 from tests.integration.store.conftest import Engine
 from tests.integration.store.lost_answers import lost_answers
@@ -87,3 +89,38 @@ async def test_a_use_is_counted_once(engine: Engine, stores: Stores) -> None:
     found = await stores.procedures.get(stores.ada, "assistant", ID)
     assert found is not None
     assert (found.used, found.went_well) == (2, 2)
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_private_skill_is_saved_once_whose_answer_was_lost(
+    engine: Engine, stores: Stores, is_told: bool
+) -> None:
+    await save(stores)
+    with lost_answers(engine.table.client, "PutItem", every=not is_told) as losses:
+        if is_told:
+            await save(stores, "Better.", made_of="w-2")
+        else:
+            with pytest.raises(StoreUnavailable):
+                await save(stores, "Better.", made_of="w-2")
+    assert losses.count
+    again = await save(stores, "In other words.", made_of="w-2")
+    assert (again.version, again.draft.description) == (2, "Better.")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_skill_is_shared_once_whose_answer_was_lost(engine: Engine, stores: Stores, is_told: bool) -> None:
+    former = await add_approved(stores.procedures, stores.bob, procedure(stores, "The administrator's."))
+    await save(stores)
+    await change(stores, SkillAction.OFFER)
+    with lost_answers(engine.table.client, TRANSACTION, every=not is_told) as losses:
+        if is_told:
+            await share(stores, replaces=former.version)
+        else:
+            with pytest.raises(StoreUnavailable):
+                await share(stores, replaces=former.version)
+    assert losses.count
+    for _ in range(2):
+        shared, replaced = await share(stores, replaces=former.version)
+        assert (shared.version, replaced) == (2, 1)
+    assert await statuses(stores) == [APPROVED, RETIRED]
+    assert await stores.procedures.approved(stores.ada, "assistant") == [shared]
