@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition
 from baton.gather_all import gather_all
+from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
 from baton.ports.private_skills import PrivateSkills
 from baton.ports.procedures import ProcedureStore
@@ -77,7 +78,7 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
 class SkillMaking:
     """Makes private skills of completed workflows.
 
-    Whatever permissions a user holds, a skill is made for them alone: a model leads the conversation, and a
+    A skill is made for its user alone, also if the user may approve procedures: a model leads the conversation, and a
     conversation publishes nothing to others.
     """
 
@@ -130,19 +131,27 @@ class SkillMaking:
 
     async def _rivals(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
         samples = _samples(workflow)
-        procedures = await self._approved.of(scope, agent_id) if samples else ProcedureSet()
-        lines = []
-        for sample in samples:
-            first = next(iter(procedures.triggered(sample)), None)
-            if first is not None and first.procedure.scope is not ProcedureScope.USER:
-                name = first.procedure.draft.name
-                lines.append(f"The message {sample!r} is answered by the approved procedure {name!r} before any skill.")
-        return "\n".join(lines)
+        if not samples:
+            return ""
+        procedures = await self._approved.of(scope, agent_id)
+        size = sum(map(len, samples)) * procedures.triggers
+        return await off_loop(size, _answered_before, procedures, samples)
 
     async def _is_taken(self, scope: Scope, agent_id: str, slug: str) -> bool:
         names = (slug, f"{TENANT_PREFIX}{slug}")
         found = await gather_all(*(self._procedures.get_approved(scope, agent_id, name) for name in names))
         return any(each is not None for each in found)
+
+
+def _answered_before(procedures: ProcedureSet, samples: Sequence[str]) -> str:
+    """Return a line for each sample message that an approved procedure answers before any private skill."""
+    lines = []
+    for sample in samples:
+        first = next(iter(procedures.triggered(sample)), None)
+        if first is not None and first.procedure.scope is not ProcedureScope.USER:
+            name = first.procedure.draft.name
+            lines.append(f"The message {sample!r} is answered by the approved procedure {name!r} before any skill.")
+    return "\n".join(lines)
 
 
 def _samples(workflow: Workflow) -> list[str]:

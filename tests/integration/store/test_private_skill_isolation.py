@@ -1,4 +1,4 @@
-"""Whatever users do with private skills: each uses their own, and others get only what was offered and shared."""
+"""Users use their own private skills in any order of acts, and others get only those that were offered and shared."""
 
 from __future__ import annotations
 
