@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -177,7 +177,7 @@ class ImportedMessage(Asked):
 
     id: str | None = Field(default=None, description="Kept; unique in the session.", examples=["m-1"])
     role: str = Field(description="`user`, `assistant` or `tool`.", examples=["user"])
-    content: str | list[dict[str, Any]] = Field(
+    content: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] = Field(
         description="Text, or content parts, of which the text is kept. A message without any is left out.",
         examples=["I moved to Bern last week."],
     )

@@ -8,7 +8,7 @@ from typing import Any
 from baton.domain.interrupt import answer_message_id, is_client_call
 
 MAX_ENTRIES = 1_000
-"""Entries of ``tools``, of ``context`` and of ``resume``. Each is validated."""
+"""Entries of ``tools``, of ``context`` and of ``resume``, and of a list in a message. Each is validated."""
 MAX_RESULTS = 64
 """Results of the client's tools that are read: more than wait at once."""
 
@@ -34,7 +34,15 @@ def newest_only(body: Any) -> Any:
     before = [n for n in range(since, asked) if _is_client_result(messages[n])]
     results = [n for n in range(asked + 1, len(messages)) if _is_client_result(messages[n])]
     read = sorted({*before[-MAX_RESULTS:], *places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
+    for place in read:
+        _check_lists(messages[place])
     return {**body, "messages": [messages[place] for place in read]}
+
+
+def _check_lists(message: object) -> None:
+    for name, value in message.items() if isinstance(message, dict) else ():
+        if isinstance(value, list) and len(value) > MAX_ENTRIES:
+            raise ValueError(f"{str(name)[:80]} of a message must have at most {MAX_ENTRIES} entries")
 
 
 def _is_client_result(message: object) -> bool:

@@ -83,6 +83,23 @@ def bodies() -> dict[str, tuple[Any, Any]]:
 BODIES = bodies()
 
 
+RUN = {"threadId": "t", "runId": "r", "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+MESSAGES = [
+    {"id": "m", "role": "user", "content": [0] * ITEMS},
+    {"id": "m", "role": "assistant", "toolCalls": [{}] * ITEMS},
+    {"id": "m", "role": "tool", "toolCallId": "c", "content": [{}] * ITEMS},
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize(("route", "more"), [("POST /runs", RUN), ("POST /episodes/import", {"sessionId": "s"})])
+def test_lists_within_messages_end_validation_too(route: str, more: dict[str, Any], message: dict[str, Any]) -> None:
+    field, _ = BODIES[route]
+    for messages in ([message], [message] * 10, [{"id": "n", "role": "user", "content": "Hello"}, message]):
+        _, errors = field.validate({**more, "messages": messages}, {}, loc=("body",))
+        assert 0 < len(errors) <= MAX_ERRORS
+
+
 @pytest.mark.parametrize("route", BODIES)
 def test_no_body_makes_validation_collect_more_errors_than_an_object_has_members(route: str) -> None:
     field, model = BODIES[route]
