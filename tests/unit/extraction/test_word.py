@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baton.adapters.models.file_types import FileKind, file_type
 from baton.domain.extracted import BlockKind
+from tests import documents
 from tests.examples import examples
 from tests.office_files import NAMES, archive, strict, word_parts
 from tests.word_markup import STYLES, box, char, field, math, paragraph, read, run, style, term, texts
@@ -316,3 +318,5 @@ def test_the_main_part_may_have_any_name() -> None:
         for name, body in parts.items()
     }
     assert texts(archive(renamed)) == ["Hello."]
+    attached = file_type(archive(renamed), "a.docx", None)
+    assert (attached.kind, attached.mime_type) == (FileKind.DOCUMENT, documents.DOCX)

@@ -23,8 +23,10 @@ _LAST_DATE = 2_958_466
 _LEAP_DAY = 60
 """The day 1900-02-29, which did not exist but in Excel."""
 _MILLISECONDS = 86_400_000
+_MAX_SHOWN = 1e20
+"""Numbers from here on are shown with an exponent, unless a format says otherwise."""
 _MAX_MASKED = 1e30
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 _DATE = "yyyy-mm-dd"
 _BUILT_IN = {
     1: "0",
@@ -131,14 +133,16 @@ def format_of(number: int, codes: dict[int, str], *, from_1904: bool) -> NumberF
 
 def plain_number(value: str) -> str:
     """Return a number with all its digits, and no others: neither an exponent nor a fraction that is zero."""
-    if value.isdecimal() or _INTEGER.fullmatch(value):
+    if value.isdecimal():
         return value
+    if integer := _INTEGER.fullmatch(value):
+        return integer[1]
     try:
         number = float(value)
     except ValueError:
         return value
     if not abs(number) < EXACT:
-        return value.lower()
+        return f"{Decimal(value):f}" if abs(number) < _MAX_SHOWN and number.is_integer() else value.lower()
     if number.is_integer():
         return str(int(number))
     text = f"{number:.{_DIGITS}g}"

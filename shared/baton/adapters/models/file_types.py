@@ -87,6 +87,8 @@ _OFFICE = {
     "xl/workbook.bin": (None, "application/vnd.ms-excel.sheet.binary.macroenabled.12", "a binary workbook"),
 }
 """Main part of an Office file -> its type, that of one with macros, and its label."""
+_NUMBERED = re.compile(r"\d+(?=\.xml$)")
+"""The number of a main part, as in ``word/document2.xml`` of files that were made in a browser."""
 _OLDER = (
     ("EncryptedPackage", FileType(FileKind.OTHER, "application/x-ole-storage", "protected with a password")),
     ("WordDocument", FileType(FileKind.DOCUMENT, "application/msword", "an older Word document")),
@@ -136,7 +138,7 @@ def _archive(data: bytes) -> FileType:
         return _ARCHIVE
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = {name.lower() for name in archive.namelist()}
+            names = {_NUMBERED.sub("", name.lower()) for name in archive.namelist()}
             has_macros = any(each.endswith("vbaproject.bin") for each in names)
             for part, (media_type, with_macros, label) in _OFFICE.items():
                 if part in names:
