@@ -19,6 +19,7 @@ NAMES = " ".join(
         "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
         "a14": "http://schemas.microsoft.com/office/drawing/2010/main",
         "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
+        "cx": "http://schemas.microsoft.com/office/drawing/2014/chartex",
         "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
         "p": "http://schemas.openxmlformats.org/presentationml/2006/main",
         "v": "urn:schemas-microsoft-com:vml",

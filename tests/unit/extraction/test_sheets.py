@@ -351,19 +351,23 @@ def with_drawing(content: str) -> dict[str, str | bytes]:
     }
 
 
-def test_texts_and_charts_on_a_sheet_follow_its_cells() -> None:
+def test_texts_and_titles_of_charts_on_a_sheet_follow_its_cells() -> None:
     def box(words: str, properties: str = "") -> str:
         return (
             f'<xdr:sp><xdr:nvSpPr><xdr:cNvPr id="1" name="b" {properties}/></xdr:nvSpPr>'
             f"<xdr:txBody><a:p><a:r><a:t>{words}</a:t></a:r></a:p></xdr:txBody></xdr:sp>"
         )
 
-    parts = with_drawing(box("Prices are net.") + box("hidden", 'hidden="1"')) | {
+    forms = (
+        f"<mc:AlternateContent><mc:Choice Requires='a14'>{box('Prices are net.')}</mc:Choice>"
+        f"<mc:Fallback>{box('Prices are net.')}</mc:Fallback></mc:AlternateContent>"
+    )
+    parts = with_drawing(forms + box("hidden", 'hidden="1"')) | {
         "xl/drawings/_rels/drawing1.xml.rels": relations({"rId1": ("chart", "../charts/chart1.xml")}),
-        "xl/charts/chart1.xml": f"<c:chartSpace {NAMES}><c:ser><c:cat><c:pt idx='0'><c:v>May</c:v></c:pt></c:cat>"
+        "xl/charts/chart1.xml": f"<c:chartSpace {NAMES}><c:chart><c:title><a:p><a:r><a:t>Sold</a:t></a:r></a:p></c:title></c:chart><c:ser><c:cat><c:pt idx='0'><c:v>May</c:v></c:pt></c:cat>"
         "<c:val><c:pt idx='0'><c:v>7</c:v></c:pt></c:val></c:ser></c:chartSpace>",
     }
-    assert tables(archive(parts)) == ["a", "Prices are net.", "May | 7"]
+    assert tables(archive(parts)) == ["a", "Prices are net.", "Sold"]
 
 
 def test_a_drawing_that_is_damaged_is_named() -> None:

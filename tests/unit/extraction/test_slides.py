@@ -153,6 +153,7 @@ def test_notes_follow_their_slide() -> None:
     [
         (frame('<p:oleObj progId="Excel.Sheet.12"/>'), "An embedded object (Excel.Sheet.12) cannot be read."),
         (frame('<c:chart r:id="rId77"/>'), "A chart cannot be read."),
+        (frame('<cx:chart r:id="rId77"/>'), "A chart of a newer kind cannot be read."),
         (frame('<dgm:relIds r:dm="rId77"/>'), "A diagram cannot be read."),
     ],
 )

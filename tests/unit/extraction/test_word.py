@@ -298,6 +298,14 @@ def test_a_chart_and_a_diagram_are_read_with_the_document() -> None:
             paragraph(run("Rate "), '<w:r><w:object><o:OLEObject ProgID="Equation.3"/></w:object></w:r>'),
             'An embedded object (Equation.3) cannot be read (at "Rate").',
         ),
+        (
+            paragraph(run("Insured "), '<w:r><w:object><w:control w:name="CheckBox1"/></w:object></w:r>'),
+            'A control (CheckBox1) cannot be read (at "Insured").',
+        ),
+        (
+            paragraph('<w:r><w:drawing><cx:chart r:id="rId1"/></w:drawing></w:r>'),
+            "A chart of a newer kind cannot be read.",
+        ),
         ('<w:altChunk r:id="rId1"/>', "An embedded document cannot be read."),
         (paragraph(run("a"), field(" EQ \\x(1) ", None)), 'A field (EQ) cannot be read (at "a").'),
         (paragraph('<w:r><w:drawing><c:chart r:id="rId77"/></w:drawing></w:r>'), "A chart cannot be read."),

@@ -32,6 +32,7 @@ _PREFIXES = {
     "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
     "a14": "http://schemas.microsoft.com/office/drawing/2010/main",
     "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
+    "cx": "http://schemas.microsoft.com/office/drawing/2014/chartex",
     "dc": "http://purl.org/dc/elements/1.1/",
     "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
     "m": "http://schemas.openxmlformats.org/officeDocument/2006/math",

@@ -117,6 +117,8 @@ class _Slide:
                     continue
                 for block in drawings.chart(root) if kind == "chart" else drawings.diagram(root):
                     yield TextBlock(block.kind, block.text, self._number)
+        if next(data.iter(qname("cx:chart")), None) is not None:
+            self._note("A chart of a newer kind cannot be read.")
         embedded = next(data.iter(qname("p:oleObj")), None)
         if embedded is not None:
             name = embedded.get("progId", "")[:60] or "of an unknown program"

@@ -100,7 +100,9 @@ class WordTextReader:
                 "w:txbxContent": self._box,
                 "w:object": self._object,
                 "v:textpath": self._word_art,
+                "w:control": self._form_control,
                 "c:chart": self._chart,
+                "cx:chart": self._newer_chart,
                 "dgm:relIds": self._diagram,
                 "mc:AlternateContent": self._alternatives,
                 "m:oMath": self._equation,
@@ -247,6 +249,15 @@ class WordTextReader:
     def _chart(self, element: Any) -> None:
         if self._is_shown():
             self._found.charts.append(("chart", element.get(qname("r:id"), "")))
+
+    def _newer_chart(self, element: Any) -> None:
+        if self._is_shown():
+            self._found.problems.append("A chart of a newer kind cannot be read.")
+
+    def _form_control(self, element: Any) -> None:
+        """Note a control of a form whose state is in a format of its own (ActiveX)."""
+        if self._is_shown():
+            self._found.problems.append(f"A control ({element.get(qname('w:name'), '')[:60]}) cannot be read.")
 
     def _diagram(self, element: Any) -> None:
         if self._is_shown():

@@ -52,13 +52,15 @@ class Workbook:
         return self._package.open(sheet.part)
 
     def drawn(self, sheet: Sheet) -> Iterator[TextBlock]:
-        """Yield the texts of shapes and the charts that are drawn on a sheet. Raises what ``PROBLEMS`` has."""
-        drawing = self._relations(sheet.part, "drawing")
-        for name in drawing[:1]:
-            for shape in self._tree(name).iter(qname("xdr:sp")):
-                yield from _shape_texts(shape)
+        """Yield the texts of shapes and the titles of charts that are drawn on a sheet.
+
+        The values of charts are those of cells. Raises what ``PROBLEMS`` has.
+        """
+        for name in self._relations(sheet.part, "drawing")[:1]:
+            yield from _shape_texts(self._tree(name))
             for chart in self._relations(name, "chart"):
-                yield from drawings.chart(self._tree(chart))
+                blocks = drawings.chart(self._tree(chart))
+                yield from (block for block in blocks if block.kind is not BlockKind.TABLE)
 
     def _relations(self, name: str, kind: str) -> list[str]:
         """Return the parts of a kind that a part refers to, once its relations have been counted."""
@@ -132,13 +134,21 @@ class Workbook:
         return [Sheet(name, part) for (name, _), part in zip(found, parts, strict=True)]
 
 
-def _shape_texts(shape: Any) -> Iterator[TextBlock]:
-    properties = shape.find(f".//{qname('xdr:cNvPr')}")
-    if properties is not None and properties.get("hidden") in _ON:
-        return
-    for body in shape.iter(qname("xdr:txBody")):
-        for text in drawings.paragraphs(body):
-            yield TextBlock(BlockKind.PARAGRAPH, text)
+def _shape_texts(container: Any) -> Iterator[TextBlock]:
+    """Yield the texts of visible shapes. Of several forms of one, the newest is taken."""
+    for child in container:
+        if child.tag == qname("mc:Fallback") or _is_hidden(child):
+            continue
+        if child.tag == qname("xdr:txBody"):
+            for text in drawings.paragraphs(child):
+                yield TextBlock(BlockKind.PARAGRAPH, text)
+        else:
+            yield from _shape_texts(child)
+
+
+def _is_hidden(shape: Any) -> bool:
+    properties = shape[0].find(qname("xdr:cNvPr")) if len(shape) else None
+    return properties is not None and properties.get("hidden") in _ON
 
 
 def _number(value: Any) -> int:
