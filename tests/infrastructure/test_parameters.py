@@ -207,3 +207,11 @@ def passed_on(override: str) -> dict[str, str]:
     """What SAM CLI makes of one of ``parameter_overrides``."""
     parsed: dict[str, str] = CfnParameterOverridesType().convert((override,), None, None)
     return parsed
+
+
+@pytest.mark.parametrize("name", ["PublicUrl", "ModelBaseUrl", "EmbeddingBaseUrl"])
+def test_addresses_hold_no_user_name_and_no_password(source: Stack, name: str) -> None:
+    for good in ("", "https://api.example.com", "https://api.example.com:8443/v1/@models?a=b@c"):
+        assert deployable(source, name, good)
+    for bad in ("https://ann:secret@api.example.com/v1", "https://ann@api.example.com", "https://@a.example", "http://a"):
+        assert not deployable(source, name, bad)

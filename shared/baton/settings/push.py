@@ -34,10 +34,16 @@ class PushQueueSettings(Settings):
 
 
 class PushKeySettings(Settings):
-    """The key that signs push notifications."""
+    """The secret from which the keys of push notifications are derived."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
-    secret: Name = Field(validation_alias="BATON_PUSH_KEY_SECRET")
+    stack: Name = Field(default="baton", validation_alias="BATON_STACK")
+    own_secret: Name | None = Field(default=None, validation_alias="BATON_PUSH_KEY_SECRET")
+
+    @property
+    def secret(self) -> str:
+        """The secret's name: without one of its own, that of the stack's. Variables of a function are 4 KB at most."""
+        return self.own_secret or f"{self.stack}/push-key"
 
     @property
     def is_local(self) -> bool:
