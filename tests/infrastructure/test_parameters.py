@@ -213,5 +213,10 @@ def passed_on(override: str) -> dict[str, str]:
 def test_addresses_hold_no_user_name_and_no_password(source: Stack, name: str) -> None:
     for good in ("", "https://api.example.com", "https://api.example.com:8443/v1/@models?a=b@c"):
         assert deployable(source, name, good)
-    for bad in ("https://ann:secret@api.example.com/v1", "https://ann@api.example.com", "https://@a.example", "http://a"):
+    for bad in (
+        "https://ann:secret@api.example.com/v1",
+        "https://ann@api.example.com",
+        "https://@a.example",
+        "http://a",
+    ):
         assert not deployable(source, name, bad)

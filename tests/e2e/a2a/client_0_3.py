@@ -76,7 +76,10 @@ class Older(Program):
                 config = TaskPushNotificationConfig(task_id=task_id, push_notification_config=given)
                 kept = await client.set_task_callback(config)
                 asked = GetTaskPushNotificationConfigParams(id=task_id, push_notification_config_id="mine")
-                assert await client.get_task_callback(asked) == kept == config
+                assert kept == config
+                # Secrets of receivers are shown by no reading.
+                shown = config.model_copy(update={"push_notification_config": given.model_copy(update={"token": None})})
+                assert await client.get_task_callback(asked) == shown
                 yield {"id": kept.push_notification_config.id, "url": kept.push_notification_config.url}
             elif do == "stop notifying":
                 params = {"id": task_id, "pushNotificationConfigId": "mine"}

@@ -120,10 +120,13 @@ class Current(Program):
             elif do == "notify":
                 given = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook, token="its token")
                 kept = await client.create_task_push_notification_config(given)
+                assert kept == given
+                # Secrets of receivers are shown by no reading.
+                shown = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook)
                 asked = GetTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
-                assert await client.get_task_push_notification_config(asked) == kept
+                assert await client.get_task_push_notification_config(asked) == shown
                 listed = ListTaskPushNotificationConfigsRequest(task_id=task_id)
-                assert list((await client.list_task_push_notification_configs(listed)).configs) == [kept]
+                assert list((await client.list_task_push_notification_configs(listed)).configs) == [shown]
                 yield {"id": kept.id, "url": kept.url}
             elif do == "stop notifying":
                 asked = DeleteTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
