@@ -6,7 +6,7 @@ import re
 
 _OF_PROGRAMS = re.compile(
     r"(?:untitled(?: document| page| presentation| spreadsheet)?|unbenannt|ohne titel|sans titre|sans nom|sin t[ií]tulo"
-    r"|senza titolo|sem t[ií]tulo|naamloos|unnamed|noname|no title|unknown|none|null|undefined|title"
+    r"|senza titolo|sem t[ií]tulo|naamloos|unnamed|anonymous|noname|no title|unknown|none|null|undefined|title"
     r"|titel|titre|t[ií]tulo|titolo|(?:new |word |pdf |scanned |neues )?(?:document|dokument|documento)"
     r"|(?:new |blank )?page|layout|image|scan|print(?:out)?"
     r"|(?:powerpoint[ -])?pr[äée]sent(?:ation|aci[óo]n)(?: powerpoint| de powerpoint)?|slide|folie|diapositiva"

@@ -46,6 +46,7 @@ about:blank
 unknown
 null
 (unnamed)
+(anonymous)
 ---
 \u200b
 """.strip("\n")

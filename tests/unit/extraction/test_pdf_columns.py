@@ -163,6 +163,19 @@ def test_rows_of_a_table_without_lines_are_read_row_by_row(rows: list[tuple[str,
     in_order(found, *chain.from_iterable(rows))
 
 
+def test_rows_between_rules_are_lines() -> None:
+    rows = [("Part", "Price", "Stock"), ("Bolt M8", "0.40", "12"), ("Nut M8", "0.15", "7")]
+
+    def draw(canvas: Canvas) -> None:
+        for number, row in enumerate(rows):
+            for place, cell in enumerate(row):
+                canvas.drawString(60 + 120 * place, 700 - 18 * number, cell)
+            canvas.line(60, 695 - 18 * number, 400, 695 - 18 * number)
+
+    (block,) = pdf.extract(drawn(draw), 1, 1).blocks
+    assert block.text.split("\n") == [" ".join(row) for row in rows]
+
+
 def test_a_table_with_lines_in_a_column_stays_in_it() -> None:
     def draw(canvas: Canvas) -> None:
         draw_columns(canvas, [wrapped(f"{HARBOUR} {CONCERT}", 200), wrapped(PARKING, 200)], [60, 300], 700)

@@ -94,7 +94,7 @@ def joined(lines: Iterable[str]) -> str:
             text = text[:-1] + line
         else:
             text = f"{text}\n{line}"
-    return text.removesuffix(DIVIDED) + ("-" if text.endswith(DIVIDED) else "")
+    return text.replace(DIVIDED, "-")
 
 
 def is_divided(line: str, after: str) -> bool:
@@ -119,9 +119,21 @@ def _read(text_page: Any, places: PagePlaces, left_out: set[int]) -> PageText:
     reader = _Reader(text_page, places, left_out, places.whole)
     for start, end in reader.line_ranges():
         words = list(reader.words(start, end, found))
-        if words:
-            found.lines.append(reader.line(words, start, end))
+        if not words:
+            continue
+        line = reader.line(words, start, end)
+        if found.lines and _goes_on(found.lines[-1], line):
+            found.lines[-1].words.extend(words)
+        else:
+            found.lines.append(line)
     return found
+
+
+def _goes_on(before: Line, line: Line) -> bool:
+    """Return whether a line is the rest of the one before it: PDFium parts them at wide gaps."""
+    last, first = before.words[-1].box, line.words[0].box
+    is_level = before.is_upright and line.is_upright and abs(last.middle - first.middle) < 0.2 * before.size
+    return is_level and first.left >= last.right - 1
 
 
 @dataclass(slots=True)
@@ -164,7 +176,8 @@ class _Reader:
         angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, first)
         turned = (angle + self.places.turns * math.pi / 2 + math.pi) % (2 * math.pi) - math.pi
         is_upright = abs(turned) < _UPRIGHT
-        return Line(words, words[0].box.height if is_upright else 0.0, is_upright)
+        size = max(words, key=lambda word: len(word.text)).box.height
+        return Line(words, size if is_upright else 0.0, is_upright)
 
     def _visible(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of a word that are shown."""
