@@ -128,6 +128,31 @@ FILES = {
         BOMB,
     ),
     "a form that is a bomb": (one_page(b"/X Do", FIRST, {10: bomb(100, b"/Subtype/Form")}), BOMB),
+    "a font that is a bomb": (
+        one_page(
+            b"BT /B 9 Tf (a) Tj ET",
+            b"/Font<</B 10 0 R>>",
+            {
+                10: b"<</Type/Font/Subtype/TrueType/BaseFont/X/FirstChar 97/LastChar 97/Widths[500]"
+                b"/FontDescriptor 11 0 R>>",
+                11: b"<</Type/FontDescriptor/FontName/X/Flags 4/FontFile2 12 0 R>>",
+                12: bomb(100),
+            },
+        ),
+        BOMB,
+    ),
+    "letters that are a bomb": (
+        one_page(
+            b"BT /B 9 Tf (a) Tj ET",
+            b"/Font<</B 10 0 R>>",
+            {10: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 11 0 R>>", 11: bomb(100)},
+        ),
+        BOMB,
+    ),
+    "a colour space that is a bomb": (
+        one_page(b"/C cs " + HELLO, b"/ColorSpace<</C[/ICCBased 10 0 R]>>", {10: bomb(100, b"/N 3")}),
+        BOMB,
+    ),
     "a stream of objects that is a bomb": (packed_objects(100), BOMB),
     "glyphs of glyphs": (one_page(b"BT /T 9 Tf (ab) Tj ET", b"/Font<</T 10 0 R>>", glyphs(40)), BOMB),
     "fields of fields": (with_fields({**doubled(30, b"/T(a)"), 40: b"<</T(a)/FT/Tx>>"}), LONG),
@@ -234,6 +259,11 @@ HARMLESS = {
         b"BT /F 1 Tf "
         + b"".join(b"1 0 0 1 %d %d Tm (ab) Tj " % (n % 40 * 15, 780 - n // 40) for n in range(28_000))
         + b"ET"
+    ),
+    "a picture that is a bomb": one_page(
+        HELLO + b"/X Do",
+        FIRST,
+        {10: bomb(100, b"/Subtype/Image/Width 9999/Height 9999/BitsPerComponent 8/ColorSpace/DeviceGray")},
     ),
     "nested arrays": one_page(HELLO + b"[" * 100_000, page=b"/A " + b"[" * 400 + b"]" * 400),
     "nested dictionaries": one_page(HELLO, page=b"/A" + b"<</A" * 400 + b" 1" + b">>" * 400),

@@ -92,6 +92,8 @@ class PdfGraph:
     count: int = 0
     """Pages that were looked at."""
     _costs: dict[tuple[object, object], Cost] = field(default_factory=dict)
+    _small: set[int] = field(default_factory=set)
+    """Numbers of objects that are not too large."""
     _around: set[tuple[object, object]] = field(default_factory=set)
     """Forms whose cost is being counted. One that calls itself has none."""
 
@@ -165,12 +167,39 @@ class PdfGraph:
         resources = page.get("Resources")
         if len(self.array(page.get("Annots"))) > MAX_ANNOTATIONS:
             return BOUNDLESS
+        if self._has_bomb(resources):
+            return BOUNDLESS
         total = self._fonts_cost(resources, 1)
         for identity, times in streams.items():
             total = total.plus(self._stream_cost(by_identity[identity], resources, 0), times)
             if total.is_too_high:
                 break
         return total
+
+    def _has_bomb(self, resources: Any) -> bool:
+        """Return whether a font, a colour space or anything else of resources is too large when it is unpacked.
+
+        Pictures may be large. PDFium does not unpack them for their text.
+        """
+        ahead = [resources]
+        while ahead:
+            value = ahead.pop()
+            if isinstance(value, PDFObjRef):
+                if value.objid in self._small:
+                    continue
+                self._small.add(value.objid)
+                value = self.resolved(value)
+            if isinstance(value, PDFStream):
+                is_picture = name_of(self.resolved(value.attrs.get("Subtype"))) == "Image"
+                if not is_picture and unpacked(value) is None:
+                    self._small.clear()
+                    return True
+                value = value.attrs
+            if isinstance(value, dict):
+                ahead += [each for key, each in value.items() if key not in ("Parent", "P", "StructParent")]
+            elif isinstance(value, list):
+                ahead += [each for each in value if isinstance(each, (PDFObjRef, PDFStream, dict, list))]
+        return False
 
     def _stream_cost(self, reference: Any, resources: Any, level: int) -> Cost:
         """Return the cost of a stream at a level of calls. The resources of a form are its own or the caller's."""
