@@ -30,7 +30,7 @@ class TextBlock:
     level: int | None = None
     """The level of a heading, from 1."""
     source: str | None = None
-    """What the file has in place of ``text``, if that is other text: a heading with its marks."""
+    """The text with its own marks, if it needs no others: a heading as the file has it, a numbered item of a list."""
     space: str | None = None
     """The white space before it in the file, back to the block before; None in formats that are not text."""
 
