@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from baton.domain.codes import codes_of
 from baton.domain.errors import WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.search import (
@@ -22,6 +23,8 @@ from baton.domain.search import (
     SearchResult,
     Signal,
     Vector,
+    missing_scores,
+    with_added,
 )
 from baton.domain.times import from_millis, to_millis
 from baton_testing.fakes.embedder import DIMENSIONS
@@ -59,9 +62,12 @@ class FakeSearchIndex:
             for each in self._chosen(scope, index, query.filter)
             if each.required_permission is None or scope.has(each.required_permission)
         ]
-        candidates = {
+        candidates: dict[SearchClause, Sequence[Candidate]] = {
             clause: _best(_scores(clause, query, readable), query.candidates) for clause in dict.fromkeys(query.clauses)
         }
+        for clause, lacking in missing_scores(query, candidates).items():
+            scored = {each.id: each.score for each in _scores(clause, query, readable)}
+            candidates[clause] = with_added(candidates[clause], scored, lacking)
         wanted = query.wanted(candidates)
         return SearchResult(candidates, {each.id: _shown(each) for each in readable if each.id in wanted})
 
@@ -123,7 +129,8 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
             for name, view in views.items()
             if view.vector is not None
         ]
-    words = {name: Counter(_words(view.text)) for name, view in views.items()}
+    codes = codes_of(query.text)
+    words = {name: Counter([*_words(view.text), *_codes(view.text, codes)]) for name, view in views.items()}
     spread = Counter(word for counted in words.values() for word in counted)
     mean = sum(counted.total() for counted in words.values()) / max(1, len(words))
     return [
@@ -134,7 +141,7 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
                 math.log(1 + len(views) / spread[word])
                 * counted[word]
                 / (counted[word] + 0.3 + 0.9 * counted.total() / mean)
-                for word in set(_words(query.text))
+                for word in {*_words(query.text), *codes}
                 if word in counted
             )
         )
@@ -143,6 +150,11 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
 
 def _best(candidates: list[Candidate], limit: int) -> list[Candidate]:
     return sorted(candidates, key=lambda each: (-each.score, each.id))[:limit]
+
+
+def _codes(text: str, codes: Sequence[str]) -> list[str]:
+    """Return the codes that stand in a text, as often as they do."""
+    return [code for code in codes for _ in re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", text.lower())]
 
 
 def _words(text: str) -> list[str]:

@@ -6,6 +6,7 @@ A test class inherits ``KnowledgeContract`` and has a fixture ``index``, as ``te
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +19,11 @@ from baton.composition.app import build
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
-from baton.domain.search import IndexName, SearchFilter
-from baton.knowledge.chunk_documents import chunk_documents
+from baton.domain.search import IndexName, SearchFilter, Vector
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.ports.search_index import SearchIndex
 from baton_testing.fakes.documents import FakeDocuments
+from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts
 from tests.contracts.fake_stores import in_memory
 from tests.contracts.search import EMBEDDER
@@ -62,6 +64,56 @@ shelved = st.builds(
 )
 
 
+class NearlyAlike(FakeEmbedder):
+    """Texts of one kind: their similarities, and those to each question, lie between 0.7 and 0.8."""
+
+    def vector(self, text: str) -> Vector:
+        _, *places = super().vector(text)
+        own = math.sqrt(0.3) / (math.hypot(*places) or 1.0)
+        return (math.sqrt(0.7), *(own * place for place in places))
+
+
+FACTS = {
+    **{
+        f"B{number}": f"Station {number}: the torque of bolt B{number} is {number * 3 + 7} newton metres."
+        for number in range(1, 151)
+    },
+    "PN-173": "Part PN-173 comes from supplier 5 within 7 days.",
+    "PN-17": "Part PN-17 comes from supplier 4 within 12 days.",
+    "ISO 9001:2015": "The washing bay follows ISO 9001:2015 in every detail.",
+    "ISO 9001:2008": "The paint shop follows ISO 9001:2008 in every detail.",
+    "§ 12a": "Under § 12a a late report costs 40 euros.",
+    "§ 12b": "Under § 12b a late report costs 50 euros.",
+    "v2.3.1": "Release v2.3.1 repairs the start of the driver.",
+    "v3.2.1": "Release v3.2.1 repairs the noise of the driver.",
+    "1,250.75": "The contract over 1,250.75 euros was signed in Graz.",
+    "Nováková": "Žofie Nováková has the keys of the hall.",
+    "Müller": "Jürgen Müller has the keys of the yard.",
+}
+QUESTIONS = [
+    *((f"What is the torque of bolt B{number}?", (f"B{number}",)) for number in (1, 2, 10, 13, 14, 77, 100, 137, 150)),
+    ("torque of bolt b137", ("B137",)),
+    ("B1", ("B1",)),
+    ("Wie groß ist das Drehmoment der Schraube B137?", ("B137",)),
+    (
+        "Before the night shift I check the seal of my station and note the reading in the log; what is the torque of "
+        "bolt B137 in newton metres?",
+        ("B137",),
+    ),
+    ("Compare the torque of bolts B1, B10 and B137.", ("B1", "B10", "B137")),
+    ("When does part PN-173 come?", ("PN-173",)),
+    ("when does part pn-173 come", ("PN-173",)),
+    ("Which of PN-17 and PN-173 comes first?", ("PN-17", "PN-173")),
+    ("Who follows ISO 9001:2015?", ("ISO 9001:2015",)),
+    ("Was steht in § 12a?", ("§ 12a",)),
+    ("What does v2.3.1 repair?", ("v2.3.1",)),
+    ("Where was the contract over 1,250.75 euros signed?", ("1,250.75",)),
+    ("Which keys has Žofie Nováková?", ("Nováková",)),
+    ("Which keys has Zofie Novakova?", ("Nováková",)),
+    ("Welche Schlüssel hat Müller?", ("Müller",)),
+]
+
+
 class KnowledgeContract:
     """What a search in documents does, whatever engine is behind it."""
 
@@ -91,6 +143,31 @@ class KnowledgeContract:
 
     examples = 40
 
+    async def test_a_chunk_that_alone_has_a_code_or_a_name_of_the_question_is_among_the_first(
+        self, index: SearchIndex
+    ) -> None:
+        embedder, records = NearlyAlike(), FakeDocuments()
+        reader = Scope(f"manual-{uuid.uuid4().hex[:8]}", "ada")
+        version = DocumentVersion(1, VersionStatus.READY, "manual.pdf", "application/pdf", 1, "ada", AT)
+        manual = Document("manual", "knowledge", "Machine manual", AT, AT, active=version)
+        await records.create(reader, manual)
+        chunks = [Chunk(number, _page(number, fact)) for number, fact in enumerate(FACTS.values())]
+        vectors = [embedder.vector(text) for text in chunk_texts(manual, chunks)]
+        made = chunk_documents(manual, version, chunks, vectors, embedder.name)
+        await index.put(reader, IndexName.KNOWLEDGE, made)
+        ports = FakePorts.over(in_memory(), search=index, documents=records, embedder=embedder)
+        search = build(ports).knowledge.search
+        places = {code: f"manual@1#{number}" for number, code in enumerate(FACTS)}
+        late = {}
+        for question, codes in QUESTIONS:
+            found = [
+                each.citation.chunk_id for each in (await search.search(reader, "knowledge", question, limit=5)).chunks
+            ]
+            if not {places[code] for code in codes} <= set(found):
+                late[question] = found
+        assert late == {}
+        await index.delete(reader, IndexName.KNOWLEDGE, SearchFilter())
+
     async def _check(
         self,
         index: SearchIndex,
@@ -118,6 +195,13 @@ class KnowledgeContract:
         assert all(each.citation.agent_id == agent for each in found)
         for name in {each.tenant for each in documents}:
             await index.delete(Scope(f"{name}-{mark}", "librarian"), IndexName.KNOWLEDGE, SearchFilter())
+
+
+def _page(number: int, fact: str) -> str:
+    """Return a page of the manual: a fact somewhere in lines that resemble those of all other pages."""
+    lines = [f"Step {step} of station {number}: check seal {number}/{step} and note the reading." for step in range(12)]
+    lines.insert(number * 7 % 13, fact)
+    return "\n".join(lines)
 
 
 async def _shelve(index: SearchIndex, records: FakeDocuments, scope: Scope, each: Shelved, number: int) -> None:

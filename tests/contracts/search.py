@@ -6,6 +6,7 @@ A test class inherits ``SearchContract`` and has a fixture ``index``: a ``Search
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,6 +64,11 @@ def document(id_: str, text: str, **given: Any) -> IndexDocument:
 def indexed(text: str) -> IndexedText:
     """Return a text with its vector."""
     return IndexedText(text, EMBEDDER.vector(text))
+
+
+def in_views(text: str) -> dict[str, IndexedText]:
+    """Return two views of one text."""
+    return {"turn": indexed(text), "pair": indexed(f"{text} again")}
 
 
 def query(text: str, *clauses: SearchClause, candidates: int = 100, **chosen: Any) -> SearchQuery:
@@ -379,8 +385,53 @@ class SearchContract:
         for candidates in (1, 7, 100):
             result = await index.search(ada, EPISODES, query("green", candidates=candidates))
             assert len(ids(result)) == min(candidates, 30)
-            assert len(ids(result, MEANING)) == min(candidates, 30)
+            nearest = [each for each in result.candidates[MEANING] if not each.is_added]
+            assert len(nearest) == min(candidates, 30)
             assert set(result.documents) == found(result)
+
+    async def test_what_only_words_have_found_has_its_similarity_behind_the_most_similar(
+        self, index: SearchIndex
+    ) -> None:
+        ada, asked = new_scope(), "green paint B137"
+        pair = SearchClause("pair", Signal.MEANING)
+        alike = [document(f"d{n:02}", f"green paint {n}", views=in_views(f"green paint {n}")) for n in range(30)]
+        code = document("code", "", views=in_views("valves close, says B137"))
+        bare = document("bare", "", views={"turn": IndexedText("B137 B137 B137")}, embedder=None)
+        one_view = document("one", "", views={"turn": indexed("B137 on a list")})
+        await index.put(ada, EPISODES, [*alike, code, bare, one_view])
+        result = await index.search(ada, EPISODES, query(asked, WORDS, MEANING, pair, candidates=5))
+        assert {"code", "bare", "one"} <= set(ids(result))
+        wanted = EMBEDDER.vector(asked)
+        for clause, added in ((MEANING, {"code", "one"}), (pair, {"code"})):
+            ranking = result.candidates[clause]
+            assert [each.is_added for each in ranking] == [False] * 5 + [True] * (len(ranking) - 5)
+            assert added <= {each.id for each in ranking[5:]} <= set(ids(result))
+            scores = [each.score for each in ranking[5:]]
+            assert scores == sorted(scores, reverse=True)
+            for each in ranking[5:]:
+                text = result.documents[each.id].views[clause.view].text
+                cosine = sum(a * b for a, b in zip(wanted, EMBEDDER.vector(text), strict=True))
+                assert each.score == pytest.approx(cosine, abs=self.precision)
+                assert each.source_id == f"source-of-{each.id}"
+
+    async def test_nothing_is_added_to_a_ranking_that_has_all_documents(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        bare = document("bare", "", views={"turn": IndexedText("B137")}, embedder=None)
+        await index.put(ada, EPISODES, [*(document(f"d{n}", f"green paint B{n}") for n in range(9)), bare])
+        result = await index.search(ada, EPISODES, query("green paint B137 B3"))
+        assert len(ids(result, MEANING)) == 9
+        assert not any(each.is_added for each in result.candidates[MEANING])
+
+    @pytest.mark.parametrize(
+        "code", ["PN-173", "pn-173", "ISO 9001:2015", "v2.3.1", "1,250.75", "F-12/B", "2026-03-14"]
+    )
+    async def test_a_code_of_several_parts_is_more_than_its_parts(self, index: SearchIndex, code: str) -> None:
+        ada = new_scope()
+        parts = " and ".join(re.findall(r"\w+", code)[::-1])
+        texts = {f"d{n}": f"Boat {n} has {parts} on its list" for n in range(8)}
+        texts["code"] = f"Boat 9 has {code} on its list of old things"
+        await index.put(ada, KNOWLEDGE, [document(name, text) for name, text in texts.items()])
+        assert ids(await index.search(ada, KNOWLEDGE, query(f"What is {code}?")))[0] == "code"
 
     async def test_the_best_are_among_the_candidates(self, index: SearchIndex) -> None:
         ada = new_scope()

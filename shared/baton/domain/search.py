@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -93,10 +93,12 @@ class Candidate:
     """The raw score of the clause's signal; higher is better."""
     source_id: str
     """The document's."""
+    is_added: bool = False
+    """Whether it is none of the clause's best, and only has its score because a clause by words has found it."""
 
 
 Candidates = Mapping[SearchClause, Sequence[Candidate]]
-"""The candidates of each clause, best first."""
+"""The candidates of each clause, best first; those that are added come last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,10 @@ class SearchQuery:
     clauses: tuple[SearchClause, ...]
     filter: SearchFilter = SearchFilter()
     candidates: int = 100
-    """Documents that a clause returns at most."""
+    """Documents that a clause returns at most.
+
+    A clause by meaning has those too that the clauses by words return, if they have a vector of its view.
+    """
     choose: Callable[[Candidates], Collection[str]] | None = None
     """Returns the ids of the candidates whose documents are wanted; None for all.
 
@@ -120,6 +125,30 @@ class SearchQuery:
         """Return the ids of the candidates whose documents are wanted."""
         found = {each.id for ranking in candidates.values() for each in ranking}
         return found if self.choose is None else found.intersection(self.choose(candidates))
+
+
+def missing_scores(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
+    """Return the candidates by words whose scores the clauses by meaning lack, by clause.
+
+    A ranking that is not full has all documents that have a vector of its view.
+    """
+    by_words = {
+        each.id: each for clause, ranking in candidates.items() if clause.signal is Signal.WORDS for each in ranking
+    }
+    missing = {}
+    for clause, ranking in candidates.items():
+        if clause.signal is Signal.MEANING and len(ranking) >= query.candidates:
+            known = {each.id for each in ranking}
+            missing[clause] = [each for id_, each in by_words.items() if id_ not in known]
+    return {clause: lacking for clause, lacking in missing.items() if lacking}
+
+
+def with_added(
+    ranking: Sequence[Candidate], scored: Mapping[str, float], lacking: Sequence[Candidate]
+) -> Sequence[Candidate]:
+    """Return a ranking with the candidates that it lacks, as far as they have a score of its clause."""
+    added = [replace(each, score=scored[each.id], is_added=True) for each in lacking if each.id in scored]
+    return [*ranking, *sorted(added, key=lambda each: (-each.score, each.id))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import nextafter
 
 from aws_lambda_powertools import Logger
 
@@ -28,6 +29,7 @@ from baton.domain.search import (
 )
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, table_header_of
 from baton.knowledge.chunk_places import place_of
+from baton.knowledge.exact_terms import has_term, lone_terms
 from baton.knowledge.near_duplicates import without_near_duplicates
 from baton.knowledge.passages import passages_of
 from baton.ports.documents import DocumentStore
@@ -38,14 +40,19 @@ logger = Logger(child=True)
 
 WORDS, MEANING = SearchClause(CHUNK, Signal.WORDS), SearchClause(CHUNK, Signal.MEANING)
 PASSAGE_MEANINGS = tuple(SearchClause(view, Signal.MEANING) for view in PASSAGES)
+_MEANING_NAME = f"{CHUNK}.{Signal.MEANING}"
 WEIGHTS: Mapping[SearchClause, float] = {WORDS: 0.4, MEANING: 0.6}
 """By meaning, a chunk counts as much as the most similar of its passages."""
+LEAST_SPREAD = 0.25
+"""Similarities of passages that differ by less are not spread over the whole scale (see ``fused_scores``)."""
 CANDIDATES = 100
 """Chunks that each signal finds."""
 MAX_FETCHED = 100
 """Chunks that are fetched and checked at most. Those of versions that are no longer active fall out then."""
 MAX_FOUND = 40
 """Chunks from which a prompt's items are chosen. The inspector shows them all."""
+FIRST = 5
+"""Chunks that a prompt has by default. One that alone has a code or a name of the question is among them."""
 MAX_CHECKED = 100
 """Documents whose records are read at once, those of the best chunks."""
 MAX_QUERY = 8_000
@@ -70,9 +77,13 @@ class FoundChunk:
     signals: Mapping[str, float]
     """Raw scores of the search by "view.signal"."""
     cosine: float | None
-    """The cosine similarity of its best passage to the query; None if it was found by its words only."""
+    """The cosine similarity of its best passage to the query; None without vectors of the query's model."""
+    by_words: bool = False
+    """Whether only its words have found it: it is none of the most similar."""
     passage: str | None = None
-    """That passage, if it is not the whole text."""
+    """That passage, or one with ``terms``, if it is not the whole text."""
+    terms: tuple[str, ...] = ()
+    """The codes, numbers and names of the query that it alone has, of all chunks found."""
 
     @property
     def shown(self) -> str:
@@ -116,16 +127,18 @@ class KnowledgeSearch:
         asked = SearchQuery(query[:MAX_QUERY], vector, clauses, of_agent, CANDIDATES, _best_chunks)
         result = await self.index.search(scope, IndexName.KNOWLEDGE, asked)
         candidates, passages = _one_meaning(result.candidates)
-        ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS)
+        ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS, LEAST_SPREAD)
         if not ranked:
             return ()
         records = await self._records(scope, agent_id, ranked)
-        usable = [
-            self._found(each, records[document_id], passages.get(each.document.id), query)
-            for each in ranked
-            if (document_id := _usable(scope, agent_id, each, records)) is not None
+        usable = [each for each in ranked if _is_usable(scope, agent_id, each, records)]
+        kept = without_near_duplicates(usable[: 2 * limit], _text)
+        terms = lone_terms(query, [_searched(each) for each in kept])
+        found = [
+            self._found(each, records[_place(each)[0]], passages.get(each.document.id), query, alone)
+            for each, alone in zip(kept, terms, strict=True)
         ]
-        return tuple(without_near_duplicates(usable[: 2 * limit], lambda each: each.text)[:limit])
+        return tuple(_with_terms_first(found)[:limit])
 
     async def search(self, scope: Scope, agent_id: str, query: str, *, limit: int) -> FoundChunks:
         """Embed a query and return what is found, as for a turn.
@@ -151,9 +164,13 @@ class KnowledgeSearch:
         ids = dict.fromkeys(_place(each)[0] for each in ranked)
         return await self.documents.get_many(scope, agent_id, list(ids)[:MAX_CHECKED])
 
-    def _found(self, ranked: Ranked, record: Document, passage: int | None, query: str) -> FoundChunk:
+    def _found(
+        self, ranked: Ranked, record: Document, passage: int | None, query: str, terms: tuple[str, ...]
+    ) -> FoundChunk:
         chunk = ranked.document
         text = _text(ranked)
+        if terms:
+            passage = next((place for place, each in enumerate(passages_of(text)) if has_term(each, terms)), passage)
         place = place_of(text, chunk.fields, passage, query[:MAX_QUERY])
         header = table_header_of(chunk, text)
         best = _passage(text, passage)
@@ -175,14 +192,16 @@ class KnowledgeSearch:
             score=ranked.score,
             signals=ranked.signals,
             cosine=self._cosine(ranked),
+            by_words=_MEANING_NAME in ranked.added,
             passage=below_header(header, best) if best is not None else None,
+            terms=terms,
         )
 
     def _cosine(self, ranked: Ranked) -> float | None:
         """Return the cosine similarity. Vectors of another model are not comparable with the query's."""
         if ranked.document.embedder != self.embedder.name:
             return None
-        return ranked.signals.get(f"{CHUNK}.{Signal.MEANING}")
+        return ranked.signals.get(_MEANING_NAME)
 
     async def _embedded(self, query: str) -> tuple[Vector | None, str | None]:
         if not self.embedder.dimensions:
@@ -201,7 +220,7 @@ class KnowledgeSearch:
 
 
 def _best_chunks(candidates: Candidates) -> list[str]:
-    scores = fused_scores(_one_meaning(candidates)[0], WEIGHTS)
+    scores = fused_scores(_one_meaning(candidates)[0], WEIGHTS, LEAST_SPREAD)
     return sorted(scores, key=lambda id_: (-scores[id_], id_))[:MAX_FETCHED]
 
 
@@ -218,21 +237,41 @@ def _one_meaning(candidates: Candidates) -> tuple[Candidates, Mapping[str, int]]
                 best[candidate.id] = candidate
                 if place >= 0:
                     passages[candidate.id] = place
-    nearest = sorted(best.values(), key=lambda each: (-each.score, each.id))[:CANDIDATES]
-    return {WORDS: candidates.get(WORDS, ()), MEANING: nearest}, passages
+    words = candidates.get(WORDS, ())
+    by_words = {each.id for each in words}
+    ordered = sorted(best.values(), key=lambda each: (-each.score, each.id))
+    nearest = [replace(each, is_added=False) for each in ordered[:CANDIDATES]]
+    added = [replace(each, is_added=True) for each in ordered[CANDIDATES:] if each.id in by_words]
+    return {WORDS: words, MEANING: [*nearest, *added]}, passages
 
 
-def _usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str, Document]) -> str | None:
-    """Return the id of a chunk's document if its record allows the caller to use the chunk."""
+def _is_usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str, Document]) -> bool:
+    """Return whether the record of a chunk's document allows the caller to use the chunk."""
     document_id, version = _place(ranked)
     record = records.get(document_id)
     if record is None or record.agent_id != agent_id or record.deleted_at is not None:
-        return None
+        return False
     if record.active is None or record.active.number != version:
-        return None
-    if record.required_permission is not None and not scope.has(record.required_permission):
-        return None
-    return document_id
+        return False
+    return record.required_permission is None or scope.has(record.required_permission)
+
+
+def _with_terms_first(found: list[FoundChunk]) -> list[FoundChunk]:
+    """Return ranked chunks with those that have ``terms`` among the first, by scores that keep this order."""
+    named = {each.citation.chunk_id for each in [each for each in found if each.terms][:FIRST]}
+    if named <= {each.citation.chunk_id for each in found[:FIRST]}:
+        return found
+    others = [each for each in found if each.citation.chunk_id not in named]
+    behind = {each.citation.chunk_id for each in others[FIRST - len(named) :]}
+    least = others[FIRST - len(named)].score
+    below = max(0.0, nextafter(least, 0.0))
+
+    def rated(each: FoundChunk) -> FoundChunk:
+        if each.citation.chunk_id in named:
+            return replace(each, score=max(each.score, least))
+        return replace(each, score=min(each.score, below)) if each.citation.chunk_id in behind else each
+
+    return sorted(map(rated, found), key=lambda each: (-each.score, each.citation.chunk_id not in named))
 
 
 def _place(ranked: Ranked) -> tuple[str, int]:
@@ -252,6 +291,12 @@ def _passage(text: str, place: int | None) -> str | None:
     """Return a passage of a chunk; None if an earlier release has divided it otherwise."""
     passages = passages_of(text) if place is not None else []
     return passages[place] if place is not None and place < len(passages) else None
+
+
+def _searched(ranked: Ranked) -> str:
+    """Return the text that a chunk is searched by, with title, headings and table header."""
+    view = ranked.document.views.get(CHUNK)
+    return view.text if view is not None else _text(ranked)
 
 
 def _text(ranked: Ranked) -> str:

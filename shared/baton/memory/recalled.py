@@ -60,7 +60,9 @@ class FoundItem:
     signals: Mapping[str, float] = field(default_factory=dict)
     """Raw scores of the search by "view.signal"."""
     cosine: float | None = None
-    """The best cosine similarity to the message; None if the item was found by its words only."""
+    """The best cosine similarity to the message; None if the item has no vector that is comparable."""
+    by_words: bool = False
+    """Whether only its words have found it: it is none of the most similar."""
     thread_id: str | None = None
     message_ids: tuple[str, ...] = ()
     """The messages of the thread that it consists of or was taken from; empty if they are not known."""
@@ -78,6 +80,8 @@ class FoundItem:
     """Where in a document a chunk stands."""
     passage: str | None = None
     """The part of a long chunk that is most similar to the message."""
+    terms: tuple[str, ...] = ()
+    """The codes, numbers and names of the message that it alone has, of all chunks found."""
     day: date | None = None
     """The user's day when it was said, or that a fact is about; None if it is not known: then the day of ``at``."""
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.fusion import clause_weights, fuse
+from baton.domain.fusion import clause_weights, fuse, fused_scores
 from baton.domain.search import Candidate, IndexDocument, SearchClause, SearchResult, Signal
 
 WORDS = SearchClause("turn", Signal.WORDS)
@@ -51,6 +51,37 @@ def test_a_ranking_that_found_nothing_does_not_count() -> None:
 def test_candidates_of_equal_scores_are_all_the_best() -> None:
     assert scores(result(words={"b": 3.0, "a": 3.0})) == {"a": 1.0, "b": 1.0}
     assert list(scores(result(words={"b": 3.0, "a": 3.0}))) == ["a", "b"]
+
+
+def test_similarities_that_hardly_differ_count_less_than_words_that_do() -> None:
+    alike = {f"other-{n}": 0.78 - n / 1000 for n in range(80)}
+    found = result(words={"code": 5.0, **dict.fromkeys(alike, 0.01)}, meaning=alike | {"code": 0.70})
+    assert fuse(found, {WORDS: 0.4, MEANING: 0.6}, 0.25)[0].document.id == "code"
+
+
+def test_similarities_that_differ_are_spread_over_the_whole_scale() -> None:
+    found = result(words={}, meaning={"a": 0.6, "b": 0.4, "c": 0.1})
+    assert scores(found) == pytest.approx({"a": 1.0, "b": 0.6, "c": 0.0})
+
+
+def test_a_smaller_difference_than_the_least_spread_leaves_the_worst_above_0() -> None:
+    found = result(words={}, meaning={"a": 0.75, "b": 0.70})
+    assert fused_scores(found.candidates, HALVES, 0.25) == pytest.approx({"a": 1.0, "b": 0.8})
+
+
+def added(found: SearchResult, id_: str, score: float) -> SearchResult:
+    """The result with a candidate that only words have found."""
+    meaning = [*found.candidates[MEANING], Candidate(id_, score, "s", is_added=True)]
+    return SearchResult({**found.candidates, MEANING: meaning}, found.documents)
+
+
+def test_an_added_candidate_is_scaled_like_the_others_and_does_not_change_the_scale() -> None:
+    found = result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.75, "b": 0.71})
+    [first, *_] = fuse(added(found, "code", 0.70), HALVES)
+    assert (first.document.id, first.score) == ("code", pytest.approx(0.75))
+    assert first.added == {"turn.meaning"}
+    far = added(result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.9, "b": 0.3}), "code", -0.9)
+    assert scores(far) == pytest.approx({"a": 0.5, "code": 0.5, "b": 0.0})
 
 
 def test_raw_scores_are_kept_by_view_and_signal() -> None:

@@ -128,6 +128,31 @@ async def test_the_passage_of_rows_stands_below_their_header(library: Library) -
     assert found.passage.removeprefix(f"{header}\n") in found.text
 
 
+async def test_a_chunk_that_alone_has_a_code_is_cited_with_the_passage_and_the_page_of_the_code(
+    library: Library,
+) -> None:
+    first = "How the pump is started: the pump is started by hand, the pump is started by lever. " * 6
+    text = f"{first}\n\n{'Other words of all kinds. ' * 12}\n\nThe seal has the number PN-173."
+    parts = (ChunkPart(0, ("Pumps",), 3), ChunkPart(len(first), ("Seals",), 4))
+    await learn(library, ADA, "knowledge", text, chunk=Chunk(0, text, ("Pumps",), 3, 4, None, parts))
+    [found] = (await library.knowledge.search(ADA, "knowledge", "How is pump PN-173 started by hand?", limit=5)).chunks
+    assert found.terms == ("pn-173",)
+    assert found.passage is not None
+    assert "PN-173" in found.passage
+    assert (found.citation.section, found.citation.pages) == ("Seals", "4")
+
+
+async def test_scores_keep_the_order_of_what_is_found(library: Library) -> None:
+    for number in range(30):
+        await learn(library, ADA, "knowledge", f"How is the pump started? The pump number {number} by hand.")
+    await learn(library, ADA, "knowledge", f"{'Boats are green and slow. ' * 9} See PN-173 of Nováková.")
+    found = (await library.knowledge.search(ADA, "knowledge", "How is the pump PN-173 started?", limit=40)).chunks
+    assert "PN-173" in " ".join(each.text for each in found[:5])
+    scores = [each.score for each in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
 async def test_records_are_read_once_and_only_if_something_was_found(library: Library) -> None:
     assert await library.texts() == []
     assert library.documents.reads == 0

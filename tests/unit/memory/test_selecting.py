@@ -364,6 +364,24 @@ def test_a_specialist_follows_no_procedures() -> None:
     assert followed(ProcedureMatch(procedure("a"), "do a"), follows=False).prompts == ()
 
 
+# Codes and names
+
+
+def test_a_chunk_that_alone_has_a_code_of_the_message_is_relevant_whatever_its_similarity_and_score() -> None:
+    best, code = chunk("a", "By hand.", 1.0), chunk("b", "PN-173", 0.1, cosine=0.01)
+    assert known(best, replace(code, terms=("pn-173",))) == {"a": None, "b": None}
+    assert known(best, code)["b"] is not None
+
+
+@pytest.mark.parametrize(("text", "reason"), [("the pump is started", None), ("the pump", None), ("green boats", "")])
+def test_what_only_words_have_found_may_have_a_third_of_them_instead_of_the_similarity(
+    text: str, reason: str | None
+) -> None:
+    found = replace(chunk("a", text, 1.0, cosine=0.01), by_words=True)
+    assert (known(found)["a"] is None) == (reason is None)
+    assert known(replace(found, by_words=False))["a"] is not None
+
+
 # Knowledge far below the best
 
 

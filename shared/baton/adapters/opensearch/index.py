@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from baton.adapters.opensearch.bulk import Operation, bulk
@@ -11,6 +12,7 @@ from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, Layout, view_m
 from baton.adapters.opensearch.documents import chosen_by, engine_id, from_source, numbers, readable_by, to_source
 from baton.adapters.opensearch.engine import Engine, EngineError, error_of
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
+from baton.domain.codes import codes_of
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.search import (
@@ -22,6 +24,8 @@ from baton.domain.search import (
     SearchQuery,
     SearchResult,
     Signal,
+    missing_scores,
+    with_added,
 )
 from baton.domain.text import encodable
 from baton.ports.clock import Clock
@@ -103,6 +107,9 @@ class OpenSearchIndex:
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``. The clauses are one request, and the wanted documents are fetched once by another.
 
+        A third one, between them, compares what was found by words alone, in indices of more documents than a clause
+        returns.
+
         Sources of candidates come from the values by which they are sorted, for which no document is read.
         """
         alias = self.layout.read_alias(index)
@@ -114,7 +121,7 @@ class OpenSearchIndex:
             wanted = self._wanted(clause, text, query, conditions)
             if wanted is not None and query.candidates > 0:
                 asked.append(clause)
-                lines += [{"index": alias, "routing": scope.tenant_id, "allow_partial_search_results": False}, wanted]
+                lines += [_header(alias, scope), wanted]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
         if not asked:
             return SearchResult(candidates, {})
@@ -127,6 +134,7 @@ class OpenSearchIndex:
                 for score, id_, source_id in (hit["sort"] for hit in hits)
             ]
             engine_ids.update((hit["sort"][1], hit["_id"]) for hit in hits)
+        await self._add_scores(scope, alias, query, conditions, candidates, engine_ids)
         wanted_ids = query.wanted(candidates)
         documents = await self._fetch(scope, alias, {id_: engine_ids[id_] for id_ in wanted_ids})
         # A document may have been deleted between the two requests.
@@ -136,6 +144,33 @@ class OpenSearchIndex:
             for clause, found in candidates.items()
         }
         return SearchResult(present, documents)
+
+    async def _add_scores(
+        self,
+        scope: Scope,
+        alias: str,
+        query: SearchQuery,
+        conditions: Conditions,
+        candidates: dict[SearchClause, Sequence[Candidate]],
+        engine_ids: Mapping[str, str],
+    ) -> None:
+        """Add what clauses by words have found to the clauses by meaning, by one request if any score is missing.
+
+        Where no more documents pass the filter than are wanted, all of them are compared, without the graph.
+        """
+        missing = missing_scores(query, candidates)
+        if not missing:
+            return
+        lines: list[dict[str, Any]] = []
+        for clause, lacking in missing.items():
+            named = {"ids": {"values": [engine_ids[each.id] for each in lacking]}}
+            asked = self._wanted(clause, "", replace(query, candidates=len(lacking)), [*conditions, named])
+            lines += [_header(alias, scope), asked or {}]
+        answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
+        for (clause, lacking), response in zip(missing.items(), answer["responses"], strict=True):
+            sorts = [hit["sort"] for hit in _hits(response, clause)]
+            scored = {id_: _raw_score(clause, score) for score, id_, _ in sorts}
+            candidates[clause] = with_added(candidates[clause], scored, lacking)
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``. It deletes in every version, last in one that is being built from the others."""
@@ -204,8 +239,10 @@ class OpenSearchIndex:
             "timeout": f"{int(self._search_seconds * 1000)}ms",
         }
         if clause.signal is Signal.WORDS:
-            match = {"match": {f"views.{clause.view}.text": {"query": text}}}
-            return {**body, "query": {"bool": {"must": [match], "filter": [*conditions]}}}
+            field = f"views.{clause.view}.text"
+            terms = [{"match": {field: {"query": text}}}, *({"match_phrase": {field: code}} for code in codes_of(text))]
+            wanted = {"should": terms, "minimum_should_match": 1, "filter": [*conditions]}
+            return {**body, "query": {"bool": wanted}}
         if query.vector is None or not any(query.vector):
             return None
         same_model = [{"term": {"embedder": self._embedder}}] if self._embedder else []
@@ -277,6 +314,11 @@ def _vectors_fit(document: IndexDocument, version: Version) -> bool:
         if view.vector is not None and len(view.vector) != version.model.dimensions:
             raise WrongDimension
     return True
+
+
+def _header(alias: str, scope: Scope) -> dict[str, Any]:
+    """Return the line before each search of several."""
+    return {"index": alias, "routing": scope.tenant_id, "allow_partial_search_results": False}
 
 
 def _hits(response: dict[str, Any], clause: SearchClause | None = None) -> list[dict[str, Any]]:

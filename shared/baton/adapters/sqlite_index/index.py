@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import sqlite3
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,9 @@ from typing import TypeVar
 
 import numpy as np
 from aws_lambda_powertools import Logger
+from numpy.typing import NDArray
 
-from baton.adapters.sqlite_index.owner_file import OwnerFile, where
+from baton.adapters.sqlite_index.owner_file import DocumentName, OwnerFile, where
 from baton.adapters.sqlite_index.vectors import VectorCache
 from baton.adapters.sqlite_index.words import match_expression
 from baton.domain.errors import SearchUnavailable, WrongDimension
@@ -32,6 +33,8 @@ from baton.domain.search import (
     SearchResult,
     Signal,
     Vector,
+    missing_scores,
+    with_added,
 )
 
 T = TypeVar("T")
@@ -110,10 +113,13 @@ class SqliteIndex:
             reading = _Reading(file, scope, query, self._vectors)
             ranked = {clause: reading.ranking(clause) for clause in dict.fromkeys(query.clauses)}
             names = file.names(list({number for ranking in ranked.values() for number, _ in ranking}))
-            candidates = {
+            candidates: dict[SearchClause, Sequence[Candidate]] = {
                 clause: [Candidate(names[number].id, score, names[number].source_id) for number, score in ranking]
                 for clause, ranking in ranked.items()
             }
+            for clause, lacking in missing_scores(query, candidates).items():
+                scored = reading.similarities(clause, {each.id for each in lacking}, names)
+                candidates[clause] = with_added(candidates[clause], scored, lacking)
             wanted = query.wanted(candidates)
             documents = file.documents([number for number, name in names.items() if name.id in wanted])
         return SearchResult(candidates, {document.id: document for document in documents.values()})
@@ -155,6 +161,9 @@ class SqliteIndex:
             raise SearchUnavailable from failure
 
 
+_Similarities = tuple[NDArray[np.int64], NDArray[np.float32]]
+
+
 class _Reading:
     """The rankings of one search, in the file's open transaction."""
 
@@ -166,6 +175,7 @@ class _Reading:
         self._match = match_expression(query.text)
         self._is_filtered = query.filter != SearchFilter() or file.has_permissions()
         self._condition, self._values = where(query.filter, scope.permissions)
+        self._similarities: dict[int, _Similarities] = {}
         self._chosen: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
 
     def ranking(self, clause: SearchClause) -> Sequence[tuple[int, float]]:
@@ -174,6 +184,16 @@ class _Reading:
         if view is None:
             return []
         return self._by_words(view) if clause.signal is Signal.WORDS else self._by_meaning(view)
+
+    def similarities(self, clause: SearchClause, ids: set[str], names: Mapping[int, DocumentName]) -> dict[str, float]:
+        """Return the scores of named documents in a clause by meaning, as far as they have a vector of its view."""
+        view = self._views.get(clause.view)
+        if view is None or self._query.vector is None:
+            return {}
+        wanted = np.asarray([number for number, name in names.items() if name.id in ids], dtype=np.int64)
+        numbers, scores = self._compared(view)
+        places = np.flatnonzero(np.isin(numbers, wanted))
+        return {names[int(numbers[place])].id: float(scores[place]) for place in places}
 
     def _by_words(self, view: int) -> Sequence[tuple[int, float]]:
         if self._match is None:
@@ -189,10 +209,7 @@ class _Reading:
     def _by_meaning(self, view: int) -> Sequence[tuple[int, float]]:
         if self._query.vector is None:
             return []
-        vectors = self._vectors.of(self._file, view)
-        wanted = np.asarray(self._query.vector, dtype=np.float32)
-        scores = vectors.rows @ (wanted / (np.linalg.norm(wanted) or 1.0))
-        numbers = vectors.numbers
+        numbers, scores = self._compared(view)
         if self._is_filtered:
             is_chosen = np.isin(numbers, self._chosen_numbers(), assume_unique=True)
             scores, numbers = scores[is_chosen], numbers[is_chosen]
@@ -202,6 +219,15 @@ class _Reading:
             scores, numbers = scores[best], numbers[best]
         order = np.lexsort((numbers, -scores))
         return [(int(numbers[place]), float(scores[place])) for place in order]
+
+    def _compared(self, view: int) -> _Similarities:
+        """Return all documents with a vector of a view, by their numbers, and their similarities to the query."""
+        if view not in self._similarities:
+            vectors = self._vectors.of(self._file, view)
+            wanted = np.asarray(self._query.vector, dtype=np.float32)
+            scores = vectors.rows @ (wanted / (np.linalg.norm(wanted) or 1.0))
+            self._similarities[view] = vectors.numbers, scores
+        return self._similarities[view]
 
     def _chosen_numbers(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         if self._chosen is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from baton.domain.codes import codes_of
 from baton.domain.text import encodable
 
 MAX_TERMS = 100
@@ -36,11 +37,13 @@ def indexed_words(text: str) -> str:
 def match_expression(query: str) -> str | None:
     """Return the expression that finds documents with any of the query's words; None if it has no words.
 
-    Words are quoted, so that operators and column names are words too.
+    Words are quoted, so that operators and column names are words too. Codes are phrases besides.
     """
-    words = dict.fromkeys(_WORD.findall(_UNSPACED.sub(r" \1 ", _storable(query)).lower()))
+    query = _UNSPACED.sub(r" \1 ", _storable(query))
+    words = dict.fromkeys(_WORD.findall(query.lower()))
     telling = [word for word in words if word not in STOP_WORDS] or list(words)
-    return " OR ".join(f'"{word}"' for word in telling[:MAX_TERMS]) or None
+    codes = [code.replace('"', " ") for code in codes_of(query)]
+    return " OR ".join(f'"{term}"' for term in (*telling[:MAX_TERMS], *codes)) or None
 
 
 def _storable(text: str) -> str:

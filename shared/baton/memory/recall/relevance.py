@@ -81,12 +81,15 @@ def coverage(wanted: frozenset[str], text: str) -> float:
 def irrelevance(item: FoundItem, wanted: frozenset[str], floor: float) -> str | None:
     """Return why an item is not relevant; None if it is.
 
-    Its cosine similarity must reach ``floor``. An item that was found by words only has none: then it must have a third
-    of the message's words (``wanted``), or the share ``floor`` if that is more. Both signals are absolute, unlike the
-    fused score, whose best item always has a high one.
+    Its cosine similarity must reach ``floor``. An item that was found by words only, or that has none, may have a third
+    of the message's words (``wanted``) instead, or the share ``floor`` if that is more. Both signals are absolute,
+    unlike the fused score, whose best item always has a high one. An item that alone has a code, a number or a name of
+    the message is relevant.
     """
-    if item.cosine is not None:
-        return f"below the relevance floor: {item.cosine:.3f} < {floor:g}" if item.cosine < floor else None
+    if item.terms or (item.cosine is not None and item.cosine >= floor):
+        return None
+    if item.cosine is not None and not item.by_words:
+        return f"below the relevance floor: {item.cosine:.3f} < {floor:g}"
     share, least = coverage(wanted, item.text), max(floor, WORDS_FLOOR)
     return f"too few of the message's words: {share:.2f} < {least:.2f}" if share < least else None
 

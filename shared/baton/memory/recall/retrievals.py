@@ -50,6 +50,7 @@ async def find_knowledge(
 def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     document = ranked.document
     fields = document.fields
+    compared = _compared(ranked) if document.embedder == embedder else []
     ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
     return FoundItem(
         id=fields.get("fact_id") or fields.get("message_id") or document.id,
@@ -59,7 +60,8 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         at=document.at,
         score=ranked.score,
         signals=ranked.signals,
-        cosine=_cosine(ranked) if document.embedder == embedder else None,
+        cosine=max((ranked.signals[name] for name in compared), default=None),
+        by_words=ranked.added.issuperset(compared),
         thread_id=document.thread_id,
         message_ids=tuple(ids),
         superseded_at=_time(fields.get("superseded_at")),
@@ -83,15 +85,17 @@ def knowledge_item(found: FoundChunk) -> FoundItem:
         score=found.score,
         signals=found.signals,
         cosine=found.cosine,
+        by_words=found.by_words,
         source_id=citation.document_id,
         agent_id=citation.agent_id,
         citation=citation,
         passage=found.passage,
+        terms=found.terms,
     )
 
 
-def _cosine(ranked: Ranked) -> float | None:
-    """Return the cosine similarity of an item's own text; None if it was found by words only.
+def _compared(ranked: Ranked) -> list[str]:
+    """Return the rankings in which an item's own text was compared with the message by meaning.
 
     Other views hold its neighbours too, and would make every "Thank you" relevant that stands beside something
     relevant. Only a user's short message counts together with the one before it: an answer such as "Miso." has its
@@ -101,7 +105,7 @@ def _cosine(ranked: Ranked) -> float | None:
     is_users = document.kind == MESSAGE and document.fields.get("role") == Role.USER
     views = [PAIR] if is_users and _is_short(_text(document)) else []
     names = [f"{view}.{Signal.MEANING}" for view in (TURN, DIGEST, *views)]
-    return max((ranked.signals[name] for name in names if name in ranked.signals), default=None)
+    return [name for name in names if name in ranked.signals]
 
 
 def _is_short(text: str) -> bool:

@@ -182,6 +182,7 @@ def _judged(
     likest = max((each.item.cosine or 0.0 for each in judged if each.reason is None), default=0.0)
     for each in judged:
         is_alike = each.item.cosine is not None and each.item.cosine >= LEAST_LIKENESS * likest
+        is_alike = is_alike or bool(each.item.terms)
         if each.reason is None and each.item.score < least_share * best and not is_alike:
             each.reason = f"far below the best: {each.item.score:.3f} < {least_share:g} of {best:.3f}"
     chosen = [each for each in judged if each.reason is None]
