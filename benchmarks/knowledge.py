@@ -29,11 +29,12 @@ from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.agent import MemorySettings
 from baton.domain.document import Document, DocumentVersion, VersionStatus
+from baton.domain.extracted import ExtractedText
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import chunks_of
-from baton.knowledge.knowledge_search import MAX_FOUND
+from baton.knowledge.knowledge_search import MAX_FOUND, FoundChunk
 from baton.memory.recall.retrievals import knowledge_item
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Retrieval
@@ -123,13 +124,15 @@ class Library:
 
     async def add(self, name: str) -> None:
         """Index a file."""
-        body = await asyncio.to_thread((ROOT / name).read_bytes)
-        extracted = markdown.extract(body)
-        version = DocumentVersion(1, VersionStatus.READY, name, "text/markdown", len(body), "reader", AT)
-        title = extracted.title or name
+        await self.add_text(name, [markdown.extract(await asyncio.to_thread((ROOT / name).read_bytes))])
+
+    async def add_text(self, name: str, extracted: Sequence[ExtractedText]) -> None:
+        """Index the text of a document."""
+        version = DocumentVersion(1, VersionStatus.READY, name, "text/markdown", 1, "reader", AT)
+        title = extracted[0].title or name
         document = Document(f"doc_{uuid.uuid4().hex}", AGENT, title, AT, AT, active=version)
         self._records.documents[document.id] = document
-        chunks = chunks_of([extracted])
+        chunks = chunks_of(extracted)
         vectors = await self._embedder.embed(chunk_texts(document, chunks))
         made = chunk_documents(document, version, chunks, vectors, self._embedder.name)
         await self._index.put(self._scope, IndexName.KNOWLEDGE, made)
@@ -137,9 +140,13 @@ class Library:
         self._files[document.id] = name
         self.chunks += [chunk.text for chunk in chunks]
 
+    async def found(self, question: str, *, limit: int = MAX_FOUND) -> Sequence[FoundChunk]:
+        """Return what a turn would find."""
+        return (await self._search.search(self._scope, AGENT, question, limit=limit)).chunks
+
     async def covered(self, question: Question) -> tuple[list[float], float | None]:
         """Return the share of the reference that the first items have, for ``ITEMS``, and the best item's cosine."""
-        found = (await self._search.search(self._scope, AGENT, question.text, limit=max(ITEMS))).chunks
+        found = await self.found(question.text, limit=max(ITEMS))
         covered, shares = set[int](), []
         for place, chunk in enumerate(found, start=1):
             covered |= self._answering(question, chunk.citation.document_id, chunk.text)
@@ -149,7 +156,7 @@ class Library:
 
     async def injected(self, question: Question) -> list[tuple[float, int, int]]:
         """Return the share of the reference that a turn is given, its items and their tokens, for ``SHARES``."""
-        found = (await self._search.search(self._scope, AGENT, question.text, limit=MAX_FOUND)).chunks
+        found = await self.found(question.text)
         retrieval = Retrieval(tuple(map(knowledge_item, found)), is_asked=True)
         texts = {chunk.citation.chunk_id: chunk.text for chunk in found}
         given = []
@@ -173,14 +180,19 @@ class Library:
         return set(range(max(start, question.start), min(start + len(plain(chunk)), question.end)))
 
 
+async def search_index(engine: str | None, folder: str) -> SearchIndex:
+    """Return the index of an OpenSearch, made if it is missing, or without its URL an embedded one in a folder."""
+    os.environ["BATON_SEARCH_URL"] = engine or f"sqlite:///{folder}"
+    os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
+    ports = AwsPorts()
+    if ports.search_administration is not None:
+        await ports.search_administration.migrate(LocalEmbedder())
+    return ports.search
+
+
 async def _run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="baton-knowledge-") as folder:
-        os.environ["BATON_SEARCH_URL"] = options.engine or f"sqlite:///{folder}"
-        os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
-        ports = AwsPorts()
-        if ports.search_administration is not None:
-            await ports.search_administration.migrate(LocalEmbedder())
-        library = Library(ports.search)
+        library = Library(await search_index(options.engine, folder))
         for name in files():
             await library.add(name)
         asked = list(questions(library.texts))
