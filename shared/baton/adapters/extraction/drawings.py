@@ -32,10 +32,13 @@ _FORMS = {
 _ENDINGS = (("ParenBoth", "({})"), ("ParenR", "{})"), ("Period", "{}."), ("Minus", "- {} -"), ("Plain", "{}"))
 
 
-def paragraphs(body: Any) -> Iterator[str]:
-    """Yield the paragraphs of a shape (``a:txBody``) with their numbers, without empty ones."""
+def paragraphs(body: Any, inherited: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the paragraphs of a shape (``a:txBody``) with their numbers, without empty ones.
+
+    ``inherited`` has the properties of levels that the layout of a slide gives.
+    """
     counts: dict[int, tuple[str, int]] = {}
-    of_levels = {each.tag: each for style in body.iterfind(qname("a:lstStyle")) for each in style}
+    of_levels = {**(inherited or {}), **levels(body)}
     for paragraph in body.iterfind(_P):
         text = paragraph_text(paragraph).strip()
         if not text:
@@ -50,6 +53,11 @@ def paragraphs(body: Any) -> Iterator[str]:
         before, count = counts.get(level, ("", 0))
         counts[level] = scheme, count + 1 if before == scheme else start
         yield f"{_list_number(scheme, counts[level][1])} {text}"
+
+
+def levels(body: Any) -> dict[str, Any]:
+    """Return the properties that a shape gives to the levels of its paragraphs, by their names."""
+    return {each.tag: each for style in body.iterfind(qname("a:lstStyle")) for each in style if len(each)}
 
 
 def paragraph_text(paragraph: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lxml import etree
@@ -42,7 +42,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
     errors: list[PageError] = []
     for number, name in enumerate(presentation.slides[first - 1 : last], first):
         try:
-            slide = _Slide(presentation.package, name, number)
+            slide = _Slide(presentation, name, number)
             blocks += slide.read()
             errors += [PageError(number, problem) for problem in slide.problems]
         except _PROBLEMS:
@@ -61,18 +61,34 @@ class _Presentation:
             relations = self.package.relations(main)
             ids = self.package.tree(main).iterfind(f"{qname('p:sldIdLst')}/{qname('p:sldId')}")
             found = (relations.get(each.get(qname("r:id"), "")) for each in ids)
+            self._layouts: dict[str, dict[str, Any]] = {}
             self.slides = distinct(each.target if each is not None else "" for each in found)
         except _PROBLEMS:
             raise refusals.damaged() from None
         if len(self.slides) > MAX_SLIDES:
             raise refusals.too_long()
 
+    def layout(self, slide: str) -> dict[str, Any]:
+        """Return the bodies of the places in a slide's layout by their ids; none if the layout is damaged."""
+        try:
+            name = self.package.related(slide, "slideLayout")
+            if name is None:
+                return {}
+            if name not in self._layouts:
+                shapes = _shapes(_tree(self.package.tree(name)))
+                bodies = ((_placeholder(shape).get("idx"), shape.find(_BODY)) for shape in shapes)
+                self._layouts[name] = {idx: body for idx, body in bodies if idx is not None and body is not None}
+            return self._layouts[name]
+        except _PROBLEMS:
+            return {}
+
 
 class _Slide:
     """One slide and its notes."""
 
-    def __init__(self, package: OfficePackage, name: str, number: int) -> None:
-        self._package = package
+    def __init__(self, presentation: _Presentation, name: str, number: int) -> None:
+        self._package = presentation.package
+        self._layout = presentation.layout(name)
         self._name = name
         self._number = number
         self._title: Any | None = None
@@ -87,7 +103,7 @@ class _Slide:
         shapes = list(_shapes(_tree(root)))
         self._title = next((shape for shape in shapes if _is_title(shape)), None)
         blocks = []
-        if self._title is not None and (text := "\n".join(_texts(self._title))):
+        if self._title is not None and (text := "\n".join(_texts(self._title, {}))):
             blocks.append(TextBlock(BlockKind.HEADING, text, self._number, 1))
         for shape in shapes:
             if shape is not self._title:
@@ -95,7 +111,7 @@ class _Slide:
         return blocks + list(self._notes())
 
     def _shape(self, shape: Any) -> Iterator[TextBlock]:
-        yield from self._paragraphs(shape)
+        yield from self._paragraphs(shape, self._layout.get(_placeholder(shape).get("idx", "")))
         for table in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}/{qname('a:tbl')}"):
             if text := table_text(_rows(table)):
                 yield TextBlock(BlockKind.TABLE, text, self._number)
@@ -137,8 +153,8 @@ class _Slide:
         if notes is not None:
             yield from self._paragraphs(notes)
 
-    def _paragraphs(self, shape: Any) -> Iterator[TextBlock]:
-        texts = _texts(shape)
+    def _paragraphs(self, shape: Any, of_layout: Any | None = None) -> Iterator[TextBlock]:
+        texts = _texts(shape, drawings.levels(of_layout) if of_layout is not None else {})
         kind = BlockKind.LIST_ITEM if len(texts) > 1 else BlockKind.PARAGRAPH
         for text in texts:
             yield TextBlock(kind, text, self._number)
@@ -179,9 +195,9 @@ def _is_title(shape: Any) -> bool:
     return place != {} and (place.get("type") in ("title", "ctrTitle") or place.get("idx", "0") == "0")
 
 
-def _texts(shape: Any) -> list[str]:
+def _texts(shape: Any, inherited: Mapping[str, Any]) -> list[str]:
     body = shape.find(_BODY)
-    return list(drawings.paragraphs(body)) if body is not None else []
+    return list(drawings.paragraphs(body, inherited)) if body is not None else []
 
 
 def _rows(table: Any) -> Iterator[list[str]]:
