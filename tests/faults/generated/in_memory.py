@@ -6,7 +6,8 @@ The doubles pass the same contracts as the real adapters (``tests/contracts``), 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -82,7 +83,20 @@ class Port:
         method = getattr(self._port, name)
         if not callable(method):
             return method
+        if inspect.isasyncgenfunction(method):
+            return lambda *args, **kwargs: self._listed(name, partial(method, *args, **kwargs))
+        return self._called(name, method)
 
+    async def _listed(self, name: str, pages: Callable[[], AsyncIterator[Any]]) -> AsyncIterator[Any]:
+        """The whole list is one call."""
+
+        async def all_of_it() -> list[Any]:
+            return [each async for each in pages()]
+
+        for each in await self._called(name, all_of_it)():
+            yield each
+
+    def _called(self, name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Awaitable[Any]]:
         async def call(*args: Any, **kwargs: Any) -> Any:
             await asyncio.sleep(self._pause())
             really = partial(_finished, method, *args, **kwargs)
