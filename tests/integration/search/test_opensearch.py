@@ -8,6 +8,7 @@ import random
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,25 @@ async def test_vectors_of_another_model_are_left_out(index: OpenSearchIndex) -> 
     result = await index.search(ada, EPISODES, query("green paint"))
     assert (ids(result), ids(result, MEANING)) == (["a", "b"], ["b"])
     assert result.documents["a"].embedder is None
+
+
+@pytest.mark.parametrize(("candidates", "requests"), [(100, 1), (5, 2)])
+async def test_similarities_are_looked_up_by_one_request_and_only_where_they_are_missing(
+    engine: Engine, index: OpenSearchIndex, monkeypatch: pytest.MonkeyPatch, candidates: int, requests: int
+) -> None:
+    ada = new_scope()
+    texts = [*(f"green paint {n}" for n in range(20)), "valves close, says B137"]
+    await index.put(ada, EPISODES, [document(f"d{n}", text) for n, text in enumerate(texts)])
+    searched, lines = list[str](), engine.lines
+
+    async def counted(path: str, *rest: Any, **options: Any) -> Any:
+        searched.append(path)
+        return await lines(path, *rest, **options)
+
+    monkeypatch.setattr(engine, "lines", counted)
+    result = await index.search(ada, EPISODES, query("green paint B137", candidates=candidates))
+    assert "d20" in ids(result, MEANING)
+    assert len(searched) == requests
 
 
 async def test_a_query_of_another_model_is_compared_with_no_vector(engine: Engine, index: OpenSearchIndex) -> None:
