@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from heapq import merge
 from urllib.parse import quote
 
-from baton.adapters.bounded import Bounded
+from cachetools import LRUCache
+
 from baton.adapters.tokens.exchange import TokenExchanges
 from baton.adapters.tokens.subject_tokens import ABSENT
 from baton.domain.errors import NotFound, Unauthorized
@@ -17,8 +20,10 @@ from baton.gather_all import gather_all
 from baton.ports.secrets import Secrets
 
 HIDDEN = "[secret]"
-MAX_EXCHANGED = 96
-"""Forms of users' exchanged tokens that are redacted: those of the newest calls."""
+MAX_EXCHANGED = 32
+"""Exchanged tokens of users that are redacted: those of the newest calls."""
+MAX_SECRETS = 300
+"""Secrets that are redacted: those of the newest calls, with earlier values of the ones that were rotated."""
 SHORTEST = 4
 """Shorter values are not redacted, because they would match everywhere."""
 
@@ -31,11 +36,11 @@ class HeaderValues:
     ) -> None:
         """``exchanges``: where users' tokens are exchanged; without it calls that act for a user fail."""
         self._exchanges = exchanges
-        self._exchanged: dict[str, None] = Bounded(MAX_EXCHANGED)
+        self._exchanged = _Hidden(MAX_EXCHANGED)
         self._secrets = secrets
         self._parameters = parameters
         self._stage = stage
-        self._given: dict[str, None] = {}
+        self._given = _Hidden(MAX_SECRETS)
 
     async def resolve(self, headers: Mapping[str, HeaderValue], scope: Scope | None = None) -> dict[str, str]:
         """Return the headers with their values; secrets are at most some minutes old.
@@ -58,13 +63,12 @@ class HeaderValues:
         target = value.token_exchange
         secret = await asyncio.to_thread(self._value, target.client_secret)
         token = await self._exchanges.token(scope, target, secret)
-        for form in _forms(token):
-            self._exchanged[form] = None
+        self._exchanged.add(token)
         return value.format.replace("{}", token)
 
     def redacted(self, text: str) -> str:
         """Return ``text`` without the resolved secrets, because a peer may echo them."""
-        for form in sorted([*self._given, *self._exchanged], key=len, reverse=True):
+        for form in merge(self._given.forms, self._exchanged.forms, key=len, reverse=True):
             text = text.replace(form, HIDDEN)
         return text
 
@@ -78,9 +82,27 @@ class HeaderValues:
         if not secret or not secret.isascii() or not secret.isprintable():
             raise NotFound(f"The value of {place} cannot be sent in a header.")
         if len(secret) >= SHORTEST:
-            for form in _forms(secret):
-                self._given[form] = None
+            self._given.add(secret)
         return reference.format.replace("{}", secret)
+
+
+class _Hidden:
+    """The secrets that were used last, in the forms in which a peer may write them. Threads may share it."""
+
+    def __init__(self, most: int) -> None:
+        self._lock = threading.Lock()
+        self._secrets: LRUCache[str, None] = LRUCache(most)
+        self.forms: Sequence[str] = ()
+        """The longest first, because one secret may be a part of another."""
+
+    def add(self, secret: str) -> None:
+        """Keep a secret as the one that was used last."""
+        with self._lock:
+            is_known = secret in self._secrets
+            self._secrets[secret] = None
+            if not is_known:
+                forms = {form for each in self._secrets for form in _forms(each)}
+                self.forms = sorted(forms, key=len, reverse=True)
 
 
 def _forms(secret: str) -> tuple[str, ...]:
