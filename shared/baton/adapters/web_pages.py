@@ -10,8 +10,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
+from weakref import WeakValueDictionary
 
 import httpx
+from cachetools import LRUCache
 
 from baton import __version__
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
@@ -33,13 +35,14 @@ MAX_PAUSE_SECONDS = 10.0
 ROBOTS_SECONDS = 600.0
 """How long a ``robots.txt`` is kept, and that it could not be read."""
 MAX_HOSTS = 500
+"""Hosts that are remembered besides those that are being read. The one read longest ago is forgotten first."""
 _ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, */*;q=0.5"
 
 MakeClient = Callable[[float, int], httpx.AsyncClient]
 """Returns a guarded client, given its timeout in seconds and the most bytes of a response."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class _Host:
     """What is known of a scheme, host and port."""
 
@@ -65,7 +68,9 @@ class HttpPages:
         self._make_client = make_client
         self._pause_seconds = pause_seconds
         self._sleep = sleep
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: WeakValueDictionary[str, _Host] = WeakValueDictionary()
+        """Each host that somebody holds, so that all who read it share its lock."""
+        self._remembered: LRUCache[str, _Host] = LRUCache(MAX_HOSTS)
 
     async def fetch(
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
@@ -102,9 +107,10 @@ class HttpPages:
         if not is_web_url(url):
             raise PageUnavailable("The address, or one that it redirects to, is no http or https address.")
         parts = urlsplit(url)
-        if len(self._hosts) >= MAX_HOSTS:
-            self._hosts = {name: host for name, host in self._hosts.items() if host.lock.locked()}
-        return self._hosts.setdefault(f"{parts.scheme}://{parts.netloc}", _Host())
+        name = f"{parts.scheme}://{parts.netloc}"
+        host = self._hosts.setdefault(name, _Host())
+        self._remembered[name] = host
+        return host
 
     async def _check_robots(self, host: _Host, url: str) -> None:
         """Raise ``PageUnavailable`` for what the host does not want to be read."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
+import httpx
 import pytest
 
 from baton.adapters import egress, web_pages
@@ -221,6 +223,31 @@ async def test_only_so_many_hosts_are_remembered(site: Site, monkeypatch: pytest
     for number in range(10):
         await pages.fetch(site.url("/a", host=f"h{number}.example.com"), limit=LIMIT)
         assert len(pages._hosts) <= 3
+
+
+async def test_crawlers_share_the_lock_of_a_host_however_many_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_pages, "MAX_HOSTS", 2)
+    busy: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        busy[request.url.host] += 1
+        most[request.url.host] = max(most[request.url.host], busy[request.url.host])
+        await asyncio.sleep(0)
+        busy[request.url.host] -= 1
+        return httpx.Response(200, content=b"")
+
+    transport = httpx.MockTransport(answer)
+    pages = HttpPages(lambda *_: httpx.AsyncClient(transport=transport), pause_seconds=0)
+
+    async def crawl(crawler: int) -> None:
+        for page in range(5):
+            await pages.fetch(f"http://shared.example.com/{crawler}/{page}", limit=LIMIT)
+            await pages.fetch(f"http://h{crawler}-{page}.example.com/", limit=LIMIT)
+
+    await asyncio.gather(*map(crawl, range(5)))
+    assert most["shared.example.com"] == 1
+    assert len(pages._hosts) <= 2
 
 
 @pytest.mark.parametrize("url", ["http://", "ftp://127.0.0.1/", "http://a b/", "http://[::1", "http://127.0.0.1:x/"])
