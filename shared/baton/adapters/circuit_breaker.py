@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
+from cachetools import LRUCache
+
 
 class CircuitOpen(Exception):
     """The endpoint has failed too often and was not called. The caller may retry after ``retry_after_seconds``."""
@@ -22,7 +24,7 @@ class CircuitOpen(Exception):
 
 
 MAX_CIRCUITS = 5_000
-"""Circuits that are kept. Above that, those without failures are forgotten, which changes nothing for their calls."""
+"""Circuits that are kept. One that has not been used for the longest time is forgotten first, and so closed."""
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class CircuitBreakers:
         self._failures = failures
         self._open_seconds = open_seconds
         self._monotonic = monotonic
-        self._circuits: dict[str, _Circuit] = {}
+        self._circuits: LRUCache[str, _Circuit] = LRUCache(MAX_CIRCUITS)
 
     def guard(self, name: str, *, is_failure: Callable[[Exception], bool] = every_exception) -> Guard:
         """Return a context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
@@ -69,8 +71,6 @@ class CircuitBreakers:
         return Guard(self, name, is_failure)
 
     def _enter(self, name: str) -> tuple[_Circuit, int]:
-        if len(self._circuits) >= MAX_CIRCUITS and name not in self._circuits:
-            self._circuits = {each: kept for each, kept in self._circuits.items() if kept.failures}
         circuit = self._circuits.setdefault(name, _Circuit())
         if circuit.next_trial_at is not None:
             now = self._monotonic()

@@ -8,7 +8,8 @@ import math
 import time
 from dataclasses import dataclass
 
-from baton.adapters.bounded import Bounded
+from cachetools import LRUCache
+
 from baton.adapters.child_processes import ATTACHMENTS, CHILD, ChildProcesses
 from baton.adapters.extraction import refusals
 from baton.domain.document import DocumentFormat
@@ -32,7 +33,7 @@ class ChildProcessReader:
 
     def __init__(self, module: str = CHILD) -> None:
         self._processes = ChildProcesses(ATTACHMENTS, AT_ONCE, Metric.ATTACHMENTS_UNREAD, module)
-        self._outcomes: Bounded[str, _Outcome] = Bounded(KEPT)
+        self._outcomes: LRUCache[str, _Outcome] = LRUCache(KEPT)
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
         """See ``DocumentReader``. A caller that is cancelled ends the process."""

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 import mcp_types as types
+from cachetools import LRUCache
 from jsonschema import Draft202012Validator, SchemaError
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from baton.adapters.bounded import Bounded
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
@@ -65,8 +65,8 @@ class McpTools:
         self._make_client = make_client
         self._headers = headers
         self._monotonic = monotonic
-        self._lists: dict[str, tuple[tuple[_Listed, ...], float]] = Bounded(MAX_SERVERS)
-        self._modes: dict[str, str] = Bounded(MAX_SERVERS)
+        self._lists: LRUCache[str, tuple[tuple[_Listed, ...], float]] = LRUCache(MAX_SERVERS)
+        self._modes: LRUCache[str, str] = LRUCache(MAX_SERVERS)
         """The transport mode that worked with each server, which saves the client from detecting it."""
 
     def origin(self, definition: McpServer) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx
+from cachetools import LRUCache
 from jsonschema import Draft202012Validator, SchemaError
 
 from baton.adapters import openapi_document
-from baton.adapters.bounded import Bounded
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.http_requests import HttpCall, HttpRequests, text_of
 from baton.adapters.http_tools import filled, query_of
@@ -49,8 +49,8 @@ class OpenApiTools:
         self._make_client = make_client
         self._folder = folder
         self._monotonic = monotonic
-        self._documents: dict[str, tuple[Mapping[str, Any], float]] = Bounded(MAX_DOCUMENTS)
-        self._operations: dict[tuple[str, str, str | None], tuple[Operation, float]] = Bounded(MAX_OPERATIONS)
+        self._documents: LRUCache[str, tuple[Mapping[str, Any], float]] = LRUCache(MAX_DOCUMENTS)
+        self._operations: LRUCache[tuple[str, str, str | None], tuple[Operation, float]] = LRUCache(MAX_OPERATIONS)
 
     def origin(self, definition: OpenApiTool) -> str:
         return "openapi"

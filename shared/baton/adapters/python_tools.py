@@ -10,12 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from baton.adapters.tool_source import SourceTool
 from baton.domain.tool import PythonTool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
+
+MAX_KNOWN = 2_000
+"""Definitions whose functions are kept. Others are imported again."""
 
 CONTEXT = "context"
 """The parameter that gets the ``CallContext``; the model does not see it."""
@@ -45,7 +49,7 @@ class PythonTools:
     def __init__(self, packages: Callable[[], Sequence[str]]) -> None:
         """``packages`` returns those that tools may come from. It is asked whenever one is imported."""
         self._packages = packages
-        self._loaded: dict[int, _Loaded] = {}
+        self._loaded: LRUCache[int, _Loaded] = LRUCache(MAX_KNOWN)
 
     def origin(self, definition: PythonTool) -> str:
         return "python"

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from cachetools import LRUCache
+
 from baton.adapters.cached import Cached
 from baton.domain.errors import InternalError, NotFound
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
     SSMClient = Any
+
+MAX_SECRETS = 1_000
+"""Secrets that are cached. The one used longest ago is read again first."""
 
 C = TypeVar("C")
 
@@ -31,7 +36,7 @@ class CachedSecrets(ABC, Generic[C]):
         self._monotonic = monotonic
         self._client: C | None = None
         self._lock = threading.Lock()
-        self._cached: dict[str, Cached[str]] = {}
+        self._cached: LRUCache[str, Cached[str]] = LRUCache(MAX_SECRETS)
 
     def get(self, name: str) -> str:
         """Return the value, at most 300 s old."""
@@ -43,9 +48,10 @@ class CachedSecrets(ABC, Generic[C]):
 
     def _of(self, name: str) -> Cached[str]:
         with self._lock:
-            if name not in self._cached:
-                self._cached[name] = Cached(partial(self._read, name), monotonic=self._monotonic)
-            return self._cached[name]
+            cached = self._cached.get(name)
+            if cached is None:
+                cached = self._cached[name] = Cached(partial(self._read, name), monotonic=self._monotonic)
+            return cached
 
     @abstractmethod
     def _read(self, name: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from cachetools import LRUCache
+
 from baton.adapters.tool_source import SourceTool
 from baton.background import in_background
 from baton.domain.tool import ToolDefinition
@@ -45,6 +47,19 @@ class _Known:
     """The last request in the background."""
 
 
+class _KnownLists(LRUCache[int, _Known]):
+    """What is known, by the ``id()`` of definitions. ``forget`` takes each that is dropped."""
+
+    def __init__(self, most: int, forget: Callable[[ToolDefinition], None]) -> None:
+        super().__init__(most)
+        self._forget = forget
+
+    def popitem(self) -> tuple[int, _Known]:
+        key, dropped = super().popitem()
+        self._forget(dropped.definition)
+        return key, dropped
+
+
 class Listings:
     """The tools of each definition, by identity: a definition never changes, and its version is read once.
 
@@ -65,10 +80,9 @@ class Listings:
 
         ``forget`` is told a definition that is kept no longer, because it has not been used for the longest time.
         """
-        self._forget = forget
         self._ask = ask
         self._monotonic = monotonic
-        self._known: dict[int, _Known] = {}
+        self._known = _KnownLists(MAX_KNOWN, forget)
 
     async def of(self, definition: ToolDefinition, freshness: Freshness) -> Offer:
         """Return the tools of ``definition``, or ``MissingTools``."""
@@ -76,21 +90,12 @@ class Listings:
         if known is None:
             tried_at = self._monotonic()
             known = _Known(definition, await self._ask(definition), tried_at)
-            self._keep(known)
+            self._known[id(definition)] = known
             return known.offer
-        self._keep(known)
         if self._is_due(known, freshness):
             known.tried_at = self._monotonic()
             known.attempt = in_background(self._refresh(known), "listing of tools")
         return known.offer
-
-    def _keep(self, known: _Known) -> None:
-        """Keep what is known as the last used."""
-        self._known.pop(id(known.definition), None)
-        self._known[id(known.definition)] = known
-        while len(self._known) > MAX_KNOWN:
-            oldest = self._known.pop(next(iter(self._known)))
-            self._forget(oldest.definition)
 
     async def settled(self) -> None:
         """Wait for the background requests in progress."""

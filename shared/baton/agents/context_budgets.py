@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cachetools import LRUCache
+
 from baton.domain.agent import AgentDefinition
 
 SHRINK = 0.6
@@ -28,7 +30,7 @@ class ContextBudgets:
     def __init__(self, declared: Callable[[str], int | None] = _undeclared) -> None:
         """``declared`` returns the context length of a model; None if it is not known to be short."""
         self._declared = declared
-        self._learned: dict[str, int] = {}
+        self._learned: LRUCache[str, int] = LRUCache(MAX_MODELS)
 
     def of(self, model: str, wanted: int) -> int:
         """Return the tokens that a prompt may take, at most ``wanted``."""
@@ -41,8 +43,6 @@ class ContextBudgets:
 
     def learn(self, model: str, budget: int) -> None:
         """Keep the budget that a model has accepted after it refused a larger one."""
-        if len(self._learned) >= MAX_MODELS:
-            self._learned.clear()
         self._learned[model] = max(MIN_TOKENS, min(budget, self._learned.get(model, budget)))
 
     def fitted(self, agent: AgentDefinition, model: str) -> AgentDefinition:

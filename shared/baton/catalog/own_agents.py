@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
+from cachetools import LRUCache
 
 from baton.background import in_background
 from baton.domain.agent import AgentDefinition
@@ -59,6 +59,11 @@ class _Copy:
     """When ``reading`` began."""
 
 
+def _size(copy: _Copy) -> int:
+    """Return the share of ``MAX_CHARACTERS`` that a copy takes. A small one counts as one of ``MAX_TENANTS``."""
+    return min(max(copy.size, MAX_CHARACTERS // MAX_TENANTS), MAX_CHARACTERS)
+
+
 class OwnAgents:
     """The agents that tenants have made, without those that the rules of today do not allow."""
 
@@ -67,7 +72,7 @@ class OwnAgents:
         self._store = store
         self._clock = clock
         self._models = models
-        self._copies: OrderedDict[str, _Copy] = OrderedDict()
+        self._copies: LRUCache[str, _Copy] = LRUCache(MAX_CHARACTERS, _size)
 
     def begin(self, scope: Scope) -> None:
         """Begin to read the tenant's agents if the copy is old, so that the read runs beside others."""
@@ -105,17 +110,7 @@ class OwnAgents:
             self._copies[scope.tenant_id] = _Copy(parsed=copy.parsed, size=copy.size)
 
     def _copy(self, scope: Scope) -> _Copy:
-        copy = self._copies.setdefault(scope.tenant_id, _Copy())
-        self._copies.move_to_end(scope.tenant_id)
-        while len(self._copies) > MAX_TENANTS:
-            self._copies.popitem(last=False)
-        return copy
-
-    def _make_room(self) -> None:
-        kept = sum(copy.size for copy in self._copies.values())
-        while kept > MAX_CHARACTERS and len(self._copies) > 1:
-            _, dropped = self._copies.popitem(last=False)
-            kept -= dropped.size
+        return self._copies.setdefault(scope.tenant_id, _Copy())
 
     def _reading(self, scope: Scope, copy: _Copy) -> asyncio.Task[None]:
         """Return the read in progress, or a new one."""
@@ -145,8 +140,8 @@ class OwnAgents:
         copy.agents = {key[0]: agent for key, agent in copy.parsed.items() if agent is not None}
         copy.read_at = now
         copy.size = sum(entry.size for entry in listed.values())
-        if missing:
-            self._make_room()
+        if self._copies.get(scope.tenant_id) is copy:
+            self._copies[scope.tenant_id] = copy  # by its new size
 
     def _parsed(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
         return {(each.agent_id, each.number): self.usable(tenant_id, each) for each in versions}

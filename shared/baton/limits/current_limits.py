@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from cachetools import LRUCache
 
 from baton.background import in_background
 from baton.domain.errors import StoreUnavailable
@@ -34,7 +35,7 @@ class CurrentLimits:
     def __init__(self, store: TenantLimitStore, deployment: DeploymentLimits, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._copies: OrderedDict[str, _Copy] = OrderedDict()
+        self._copies: LRUCache[str, _Copy] = LRUCache(MAX_TENANTS)
         self.deployment = deployment
 
     def begin(self, scope: Scope) -> None:
@@ -67,11 +68,7 @@ class CurrentLimits:
         return copy.read_at is not None and self._clock.now() - copy.read_at < FRESH
 
     def _copy(self, scope: Scope) -> _Copy:
-        copy = self._copies.setdefault(scope.tenant_id, _Copy())
-        self._copies.move_to_end(scope.tenant_id)
-        while len(self._copies) > MAX_TENANTS:
-            self._copies.popitem(last=False)
-        return copy
+        return self._copies.setdefault(scope.tenant_id, _Copy())
 
     def _reading(self, scope: Scope, copy: _Copy) -> asyncio.Task[None]:
         """Return the read in progress, or a new one: that of an earlier event loop will never end."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from cachetools import LRUCache
 
 from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureScope
@@ -48,9 +49,9 @@ class ApprovedProcedures:
         self._store = store
         self._skills = skills
         self._clock = clock
-        self._known: dict[tuple[str, str], _Read] = {}
-        self._known_skills: OrderedDict[tuple[str, str, str], _Read] = OrderedDict()
-        self._sets: dict[tuple[str, str], tuple[_Read, _Read, ProcedureSet]] = {}
+        self._known: LRUCache[tuple[str, str], _Read] = LRUCache(MAX_KNOWN)
+        self._known_skills: LRUCache[tuple[str, str, str], _Read] = LRUCache(MAX_USERS)
+        self._sets: LRUCache[tuple[str, str], tuple[_Read, _Read, ProcedureSet]] = LRUCache(MAX_KNOWN)
 
     async def of(self, scope: Scope, agent_id: str, *, since: datetime | None = None) -> ProcedureSet:
         """Return what the agent may follow: its own approved procedures, the tenant's, and the user's private skills.
@@ -72,8 +73,6 @@ class ApprovedProcedures:
             return known[2]
         together = (*own.procedures, *shared.procedures)
         made = await off_loop(COST * len(together), ProcedureSet, together)
-        if len(self._sets) >= MAX_KNOWN:
-            self._sets.clear()
         self._sets[key] = (own, shared, made)
         return made
 
@@ -85,8 +84,6 @@ class ApprovedProcedures:
         found = await self._store.approved(scope, agent_id, of=of)
         # Equal ones keep the index that was made of them.
         read = _Read(now, known.procedures if known is not None and known.procedures == found else found)
-        if len(self._known) >= MAX_KNOWN:
-            self._known.clear()
         self._known[key] = read
         return read
 
@@ -96,7 +93,4 @@ class ApprovedProcedures:
         if known is None or not known.is_fresh(now, since):
             known = _Read(now, await self._skills.in_use(scope, agent_id))
             self._known_skills[key] = known
-            while len(self._known_skills) > MAX_USERS:
-                self._known_skills.popitem(last=False)
-        self._known_skills.move_to_end(key)
         return known.procedures

@@ -185,7 +185,7 @@ async def test_owners_take_turns_in_a_small_memory(tmp_path: Path) -> None:
     for _ in range(2):
         for number, scope in enumerate(scopes):
             assert len(ids(await index.search(scope, EPISODES, query("green")), MEANING)) == 4 + number * 3
-    assert index._vectors._bytes <= 10 * DIMENSIONS * 4
+    assert index._vectors._kept.currsize <= 10 * DIMENSIONS * 4
 
 
 async def test_a_search_does_not_see_what_was_written_after_it_began(index: SqliteIndex, tmp_path: Path) -> None:

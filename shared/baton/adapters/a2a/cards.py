@@ -13,9 +13,9 @@ import httpx
 from a2a.client.card_resolver import parse_agent_card
 from a2a.client.errors import AgentCardResolutionError
 from a2a.types import AgentCard
+from cachetools import LRUCache
 
 from baton.adapters.a2a.trusted_keys import TrustedKeys
-from baton.adapters.bounded import Bounded
 from baton.domain.agent import CardSignature
 from baton.domain.json_values import count_values
 
@@ -51,7 +51,7 @@ class AgentCards:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._cards: dict[tuple[str, str | None, str], _CachedCard] = Bounded(MAX_CARDS)
+        self._cards: LRUCache[tuple[str, str | None, str], _CachedCard] = LRUCache(MAX_CARDS)
         self._keys = TrustedKeys(monotonic)
 
     async def get(

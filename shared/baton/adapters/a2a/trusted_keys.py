@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 import jwt
+from cachetools import LRUCache
 
 from baton.adapters.a2a.signatures import UntrustedCard, public_keys, signing_key_id, verify_card
-from baton.adapters.bounded import Bounded
 from baton.domain.agent import CardSignature
 
 KEY_SECONDS = 600.0
@@ -33,7 +33,7 @@ class TrustedKeys:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._sets: dict[tuple[str, str | None], _ReadKeys] = Bounded(MAX_KEY_SETS)
+        self._sets: LRUCache[tuple[str, str | None], _ReadKeys] = LRUCache(MAX_KEY_SETS)
 
     async def verify(
         self, card: Mapping[str, Any], signature: CardSignature, client: httpx.AsyncClient, *, tenant_id: str | None

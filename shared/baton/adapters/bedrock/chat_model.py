@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from cachetools import LRUCache
 from pydantic import JsonValue
 
 from baton.adapters.bedrock.answer import ConverseAnswer
@@ -102,7 +103,7 @@ class Converse:
         self._connection = connection
         self._guardrail = guardrail
         self._sends_metadata = sends_metadata
-        self._insisting: set[str] = set()
+        self._insisting: LRUCache[str, bool] = LRUCache(MAX_PROFILES)
         """Models that have called tools where none may be called, instead of answering."""
 
     async def open(self, question: Question, form: RequestForm) -> ConverseAnswer:
@@ -112,7 +113,7 @@ class Converse:
         pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
         laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
         called = [call.name for message in laid for call in message.calls]
-        insists = settings.tool_choice == "none" and settings.model in self._insisting
+        insists = settings.tool_choice == "none" and self._insisting.get(settings.model, False)
         tools = offered_tools(() if insists else question.tools, profile, called)
         if called and not tools.tools:
             laid = with_calls_as_text(laid)  # blocks of calls are refused without tools
@@ -130,9 +131,7 @@ class Converse:
         return ConverseAnswer(events, request, settings, profile, origin, tools, self._note_insisting)
 
     def _note_insisting(self, model: str) -> None:
-        if len(self._insisting) >= MAX_PROFILES:
-            self._insisting.clear()
-        self._insisting.add(model)
+        self._insisting[model] = True
 
     def _rendered(
         self, settings: ModelSettings, laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from aws_lambda_powertools import Logger
+from cachetools import LRUCache
 
 from baton.adapters.models.profile import ModelProfile
 from baton.domain.metrics import Metric, count
@@ -41,7 +42,7 @@ def without_place(model: str) -> str:
 class Profiles:
     """The profiles of one endpoint's models.
 
-    What a refusal teaches holds for the model until the process ends. It is logged once, so that the table or an
+    What a refusal teaches holds for the model as long as it is used. It is logged once, so that the table or an
     override can say it from the start.
     """
 
@@ -49,16 +50,15 @@ class Profiles:
         """``overrides`` are facts by patterns of model names, applied last."""
         self._host = host
         self._overrides = overrides or {}
-        self._known: dict[str, ModelProfile] = {}
+        self._known: LRUCache[str, ModelProfile] = LRUCache(MAX_PROFILES)
         self._logger = Logger(child=True)
 
     def of(self, model: str) -> ModelProfile:
         """Return the profile of a model, with what was learned."""
-        if model not in self._known:
-            if len(self._known) >= MAX_PROFILES:
-                self._known.clear()
-            self._known[model] = self.declared(model)
-        return self._known[model]
+        known = self._known.get(model)
+        if known is None:
+            known = self._known[model] = self.declared(model)
+        return known
 
     def declared(self, model: str) -> ModelProfile:
         """Return the profile of a model without what was learned."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cachetools import LRUCache
 from openai import AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 
@@ -29,14 +30,14 @@ class ChatCompletions:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._insisting: set[str] = set()
+        self._insisting: LRUCache[str, bool] = LRUCache(MAX_PROFILES)
         """Models that have called tools where none may be called, instead of answering."""
 
     async def open(self, question: Question, form: RequestForm) -> ChatAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"chat:{self._endpoint.host}/{settings.model}"
-        insists = settings.tool_choice == "none" and settings.model in self._insisting
+        insists = settings.tool_choice == "none" and self._insisting.get(settings.model, False)
         laid = await laid_question(question, form, origin, hides_tools=insists)
         fields = self._optional_fields(question, profile, laid.tools)
         hints = self._endpoint.hints_for(profile)
@@ -64,9 +65,7 @@ class ChatCompletions:
         )
 
     def _note_insisting(self, model: str) -> None:
-        if len(self._insisting) >= MAX_PROFILES:
-            self._insisting.clear()
-        self._insisting.add(model)
+        self._insisting[model] = True
 
     def _optional_fields(self, question: Question, profile: ModelProfile, tools: OfferedTools) -> dict[str, Any]:
         """Return the fields besides model and messages, without those that the model does not take."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from baton.adapters.sqlite_index.owner_file import OwnerFile
@@ -31,8 +31,7 @@ class VectorCache:
     def __init__(self, dimensions: int, max_bytes: int = MAX_BYTES) -> None:
         self._dimensions = dimensions
         self._max_bytes = max_bytes
-        self._bytes = 0
-        self._kept: OrderedDict[tuple[Path, int], Vectors] = OrderedDict()
+        self._kept: LRUCache[tuple[Path, int], Vectors] = LRUCache(max_bytes, lambda vectors: vectors.rows.nbytes)
         self._lock = Lock()
 
     def of(self, file: OwnerFile, view: int) -> Vectors:
@@ -40,8 +39,6 @@ class VectorCache:
         key = (file.path, view)
         with self._lock:
             known = self._kept.get(key)
-            if known is not None:
-                self._kept.move_to_end(key)
         version = file.version()
         if known is None or known.version != version:
             vectors = self._read(file, view, version)
@@ -67,12 +64,10 @@ class VectorCache:
 
     def _keep(self, key: tuple[Path, int], vectors: Vectors) -> None:
         with self._lock:
-            before = self._kept.pop(key, None)
-            self._bytes += vectors.rows.nbytes - (before.rows.nbytes if before else 0)
-            self._kept[key] = vectors
-            while self._bytes > self._max_bytes:
-                _, dropped = self._kept.popitem(last=False)
-                self._bytes -= dropped.rows.nbytes
+            if vectors.rows.nbytes <= self._max_bytes:
+                self._kept[key] = vectors
+            else:
+                self._kept.pop(key, None)
 
 
 def _newest(file: OwnerFile, view: int) -> int:

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from cachetools import LRUCache
 
-from baton.adapters.bounded import Bounded
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InternalError, Unauthorized
 from baton.domain.identity import Scope
@@ -73,7 +73,7 @@ class TokenExchanges:
         self._seconds = seconds
         self._subjects = subjects
         self._monotonic = monotonic
-        self._kept: dict[tuple[str, str, str, str], _Kept] = Bounded(MAX_TOKENS)
+        self._kept: LRUCache[tuple[str, str, str, str], _Kept] = LRUCache(MAX_TOKENS)
 
     async def token(self, scope: Scope, target: ExchangeTarget, client_secret: str) -> str:
         """Return a token with which to act for the scope's user at ``target``.

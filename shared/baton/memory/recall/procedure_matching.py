@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import nsmallest
 from operator import mul
+
+from cachetools import LRUCache
 
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.procedure import Procedure, ProcedureScope
@@ -59,7 +60,7 @@ class ProcedureVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._known: OrderedDict[_Key, tuple[_View, ...]] = OrderedDict()
+        self._known: LRUCache[_Key, tuple[_View, ...]] = LRUCache(MAX_KNOWN)
 
     async def nearest(
         self, procedures: ProcedureSet, vector: Vector, *, seconds: float | None = None
@@ -90,20 +91,14 @@ class ProcedureVectors:
                     )
                     for place, each in zip(places, texts, strict=True):
                         found[place] = tuple(map(_View.of, embedded[: len(each)]))
-                        self._keep(keys[place], found[place])
+                        self._known[keys[place]] = found[place]
                         embedded = embedded[len(each) :]
         except TimeoutError:
             if not found:
                 raise EmbedderUnavailable("The procedures are not embedded yet.") from None
         for place, views in found.items():
-            self._keep(keys[place], views)
+            self._known[keys[place]] = views
         return found
-
-    def _keep(self, key: _Key, views: tuple[_View, ...]) -> None:
-        self._known[key] = views
-        self._known.move_to_end(key)
-        while len(self._known) > MAX_KNOWN:
-            self._known.popitem(last=False)
 
     def _key(self, procedure: Procedure) -> _Key:
         user_id = procedure.created_by if procedure.scope is ProcedureScope.USER else ""

@@ -1,0 +1,329 @@
+"""Caches are bounded, and a full one drops what has not been used for the longest time, never everything."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+from cachetools import LRUCache
+
+from baton.adapters import circuit_breaker, header_values, python_tools, secrets, tool_listings, web_pages
+from baton.adapters.a2a import cards
+from baton.adapters.bedrock import chat_model as bedrock
+from baton.adapters.models import profiles
+from baton.adapters.openai import chat_completions
+from baton.agents import context_budgets
+from baton.catalog import own_agents
+from baton.domain.identity import Scope
+from baton.domain.secret import SecretReference
+from baton.domain.tenant_limits import DeploymentLimits
+from baton.domain.tool import McpServer, PythonTool
+from baton.limits import current_limits
+from baton.memory.recall import procedure_matching
+from baton.procedures import approved_procedures
+from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.tenant_limits import FakeTenantLimits
+from tests.harness.harness import Harness
+from tests.unit.memory.test_procedure_matching import procedure
+
+LIBRARY = Path(__file__).parents[3] / "shared" / "baton"
+BOUND = 8
+SCHEMA: dict[str, Any] = {"type": "object"}
+Use = Callable[[int], Awaitable[object]]
+
+
+@dataclass(frozen=True)
+class Cached:
+    """The cache of a module: its bound, its owner, and what uses the entry of a number."""
+
+    module: ModuleType
+    bounds: tuple[str, ...]
+    make: Callable[[], tuple[object, Use]]
+
+
+def tenant(number: int) -> Scope:
+    return Scope(f"tenant-{number}", "ada")
+
+
+def approved() -> tuple[object, Use]:
+    harness = Harness()
+    reader = approved_procedures.ApprovedProcedures(harness.procedures, harness.private_skills, harness.clock)
+    return reader, lambda number: reader.of(tenant(number), "assistant")
+
+
+def limits() -> tuple[object, Use]:
+    reader = current_limits.CurrentLimits(FakeTenantLimits(), DeploymentLimits(), FakeClock())
+    return reader, lambda number: reader.of(tenant(number))
+
+
+def agents() -> tuple[object, Use]:
+    reader = own_agents.OwnAgents(FakeAgentDefinitions(), FakeClock(), lambda: None)  # type: ignore[arg-type,return-value]
+    return reader, lambda number: reader.of(tenant(number))
+
+
+def budgets() -> tuple[object, Use]:
+    made = context_budgets.ContextBudgets()
+
+    async def use(number: int) -> None:
+        if made.of(f"model-{number}", 50_000) == 50_000:
+            made.learn(f"model-{number}", 10_000)
+
+    return made, use
+
+
+def known_profiles() -> tuple[object, Use]:
+    made = profiles.Profiles("api.example.com")
+
+    async def use(number: int) -> None:
+        known = made.of(f"model-{number}")
+        made.learn(f"model-{number}", replace(known, alternates=True), known)
+
+    return made, use
+
+
+def insisting(made: Any) -> tuple[object, Use]:
+    async def use(number: int) -> None:
+        made._note_insisting(f"model-{number}")
+
+    return made, use
+
+
+def circuits() -> tuple[object, Use]:
+    made = circuit_breaker.CircuitBreakers()
+
+    async def use(number: int) -> None:
+        async with made.guard(f"endpoint-{number}"):
+            pass
+
+    return made, use
+
+
+class AlwaysFresh:
+    """``Freshness`` of lists that are never asked for again."""
+
+    def must_ask(self, definition: Any) -> bool:
+        return False
+
+    def may_recover(self, definition: Any) -> bool:
+        return False
+
+
+def listings() -> tuple[object, Use]:
+    async def ask(definition: Any) -> tuple[()]:
+        return ()
+
+    made = tool_listings.Listings(ask)
+    servers = [McpServer(type="mcp", name="files", url="https://example.com/mcp") for _ in range(8 * BOUND)]
+    return made, lambda number: made.of(servers[number], AlwaysFresh())
+
+
+def functions() -> tuple[object, Use]:
+    made = python_tools.PythonTools(lambda: ["json"])
+    tools = [
+        PythonTool(
+            type="python", name="dump", description="Dumps.", entry_point="json:dumps", parameters={"type": "object"}
+        )
+        for _ in range(8 * BOUND)
+    ]
+    return made, lambda number: made.tools(tools[number])
+
+
+def hosts() -> tuple[object, Use]:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=b""))
+    made = web_pages.HttpPages(lambda *_: httpx.AsyncClient(transport=transport), pause_seconds=0)
+    return made, lambda number: made.fetch(f"https://h{number}.example.com/", limit=1000)
+
+
+def agent_cards() -> tuple[object, Use]:
+    card = {"name": "Files", "description": "", "version": "1", "skills": [], "capabilities": {}}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=card))
+    made = cards.AgentCards()
+
+    async def use(number: int) -> None:
+        async with httpx.AsyncClient(transport=transport) as client:
+            await made.get(f"https://h{number}.example.com", client)
+
+    return made, use
+
+
+class NamedSecrets(secrets.CachedSecrets[None]):
+    """Secrets whose values are their names."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: None)
+
+    def _read(self, name: str) -> str:
+        return f"value of {name}"
+
+
+def cached_secrets() -> tuple[object, Use]:
+    made = NamedSecrets()
+
+    async def use(number: int) -> None:
+        made.get(f"secret-{number}")
+
+    return made, use
+
+
+def headers() -> tuple[object, Use]:
+    made = header_values.HeaderValues(NamedSecrets(), NamedSecrets(), "dev")
+    return made, lambda number: made.resolve({"Authorization": SecretReference(secret=f"secret-{number}")})
+
+
+def vectors() -> tuple[object, Use]:
+    embedder = FakeEmbedder()
+    made = procedure_matching.ProcedureVectors(embedder)
+
+    def use(number: int) -> Awaitable[object]:
+        wanted = procedure(f"about {number}")
+        return made.nearest(procedure_matching.ProcedureSet([wanted]), embedder.vector("cats"))
+
+    return made, use
+
+
+CACHES = [
+    Cached(approved_procedures, ("MAX_KNOWN", "MAX_USERS"), approved),
+    Cached(current_limits, ("MAX_TENANTS",), limits),
+    Cached(own_agents, ("MAX_TENANTS",), agents),
+    Cached(context_budgets, ("MAX_MODELS",), budgets),
+    Cached(profiles, ("MAX_PROFILES",), known_profiles),
+    Cached(bedrock, ("MAX_PROFILES",), lambda: insisting(bedrock.Converse(None))),  # type: ignore[arg-type]
+    Cached(chat_completions, ("MAX_PROFILES",), lambda: insisting(chat_completions.ChatCompletions(None))),  # type: ignore[arg-type]
+    Cached(circuit_breaker, ("MAX_CIRCUITS",), circuits),
+    Cached(tool_listings, ("MAX_KNOWN",), listings),
+    Cached(python_tools, ("MAX_KNOWN",), functions),
+    Cached(web_pages, ("MAX_HOSTS",), hosts),
+    Cached(cards, ("MAX_CARDS",), agent_cards),
+    Cached(secrets, ("MAX_SECRETS",), cached_secrets),
+    Cached(header_values, ("MAX_SECRETS",), headers),
+    Cached(procedure_matching, ("MAX_KNOWN",), vectors),
+]
+SIMPLE = {
+    "adapters/a2a/trusted_keys.py",
+    "adapters/document_reader.py",
+    "adapters/mcp.py",
+    "adapters/openapi_tools.py",
+    "adapters/sqlite_index/vectors.py",
+    "adapters/tokens/exchange.py",
+}
+"""Modules that only get and set entries, and whose uses need a server or a process. Their own tests have these."""
+
+
+def caches_of(owner: object) -> list[LRUCache[Any, Any]]:
+    """The caches that an object has, and those of its parts."""
+    found = []
+    for value in vars(owner).values():
+        if isinstance(value, LRUCache):
+            found.append(value)
+        elif type(value).__module__.startswith("baton.adapters") and hasattr(value, "__dict__"):
+            found += caches_of(value)
+    return found
+
+
+@pytest.mark.parametrize("cached", CACHES, ids=lambda cached: cached.module.__name__)
+async def test_a_full_cache_keeps_its_bound_and_what_was_used_last(
+    cached: Cached, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for bound in cached.bounds:
+        monkeypatch.setattr(cached.module, bound, BOUND)
+    owner, use = cached.make()
+    await use(0)
+    used = [(cache, dict(cache.items())) for cache in caches_of(owner) if cache]
+    assert used
+    for number in range(1, 6 * BOUND):
+        await use(number)
+        assert all(len(cache) <= BOUND for cache in caches_of(owner))
+        await use(0)
+    for cache, first in used:
+        assert len(cache) == BOUND
+        assert all(cache[key] is value for key, value in first.items())
+
+
+async def test_only_secrets_that_were_used_last_are_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(header_values, "MAX_SECRETS", BOUND)
+    values = NamedSecrets()
+    made = header_values.HeaderValues(values, values, "dev")
+    for number in range(6 * BOUND):
+        for name in (f"secret-{number}", "steady"):
+            await made.resolve({"Authorization": SecretReference(secret=name)})
+    said = " and ".join(f"value of {name}" for name in ("steady", f"secret-{6 * BOUND - 1}", "secret-0"))
+    assert made.redacted(said) == "[secret] and [secret] and value of secret-0"
+    assert made.redacted("value%20of%20steady") == "[secret]"
+
+
+def test_each_cache_of_the_library_is_in_the_table() -> None:
+    tested = {str(Path(str(each.module.__file__)).relative_to(LIBRARY)) for each in CACHES}
+    assert tested.isdisjoint(SIMPLE)
+    assert {name for name, tree in modules() if any(map(names_cache, ast.walk(tree)))} == tested | SIMPLE
+
+
+OWN_EVICTION = {"adapters/sqlite_index/index.py: files.popitem": "the connection of the oldest file is closed"}
+
+
+def test_no_module_drops_entries_by_hand_because_a_container_is_full() -> None:
+    found = {f"{name}: {what}" for name, tree in modules() for what in evictions(tree)}
+    assert found == OWN_EVICTION.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if len(self._known) >= MAX:\n    self._known.clear()",
+        "if key not in self._known and len(self._known) > MAX:\n    self._known = {}",
+        "if len(self._known) > MAX:\n    self._known = {key: kept for key, kept in self._known.items() if kept.busy}",
+        "while len(self._known) > MAX:\n    self._known.popitem(last=False)",
+        "while len(self._known) > MAX:\n    del self._known[next(iter(self._known))]",
+        "while len(self._known) > MAX:\n    oldest = self._known.pop(next(iter(self._known)))",
+    ],
+)
+def test_the_ways_to_empty_a_full_container_are_found(text: str) -> None:
+    assert len(list(evictions(ast.parse(text)))) == 1
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(LIBRARY.rglob("*.py")):
+        yield str(path.relative_to(LIBRARY)), ast.parse(path.read_text())
+
+
+def names_cache(node: ast.AST) -> bool:
+    """Whether the class is imported there."""
+    return isinstance(node, ast.ImportFrom) and node.module == "cachetools"
+
+
+def called(node: ast.AST) -> str | None:
+    """The name that a call has; None for what is no call of a name."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+
+
+def evictions(tree: ast.AST) -> Iterator[str]:
+    """What is done to containers where their length is compared, if it removes entries of others."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.If | ast.While):
+            continue
+        measured = {
+            ast.unparse(each.args[0])
+            for each in ast.walk(node.test)
+            if isinstance(each, ast.Call) and called(each) == "len"
+        }
+        for each in (inner for statement in node.body for inner in ast.walk(statement)):
+            match each:
+                case ast.Call(func=ast.Attribute(value, "clear" | "popitem" as method)):
+                    removed = (value, method)
+                case ast.Call(func=ast.Attribute(value, "pop"), args=[ast.Call(func=ast.Name("next")), *_]):
+                    removed = (value, "pop")
+                case ast.Delete(targets=[ast.Subscript(value=value, slice=ast.Call(func=ast.Name("next")))]):
+                    removed = (value, "del")
+                case ast.Assign(targets=[value], value=ast.Dict() | ast.DictComp() | ast.Set() | ast.SetComp()):
+                    removed = (value, "=")
+                case _:
+                    continue
+            if ast.unparse(removed[0]) in measured:
+                yield f"{ast.unparse(removed[0])}.{removed[1]}"
