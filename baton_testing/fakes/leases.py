@@ -18,7 +18,7 @@ from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage, by_model
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
+from baton.ports.thread_store import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
 LEASE = timedelta(seconds=30)
 CLOSING = timedelta(minutes=5)
@@ -157,10 +157,10 @@ class FakeLeases:
         row.thread = replace(row.thread, title=row.thread.title or title, preview=preview or row.thread.preview)
         return row.shown(self._now())
 
-    async def commit(self, lease: Lease, commit: Commit) -> bool:
+    async def commit(self, lease: Lease, commit: Commit) -> Committed:
         row, now = self._row(lease), self._now()
         if row.committed_fence == lease.fence:
-            return row.thread.notifies
+            return Committed(row.thread.notifies, row.thread.title)
         self._mine(lease)
         thread = row.thread
         row.thread = replace(
@@ -185,7 +185,7 @@ class FakeLeases:
         elif lease.thread.status is ThreadStatus.CLOSED:
             row.check_at = now + row.idle
         row.end_run()
-        return row.thread.notifies
+        return Committed(row.thread.notifies, row.thread.title)
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         row = self._mine(lease)

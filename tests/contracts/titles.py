@@ -11,6 +11,8 @@ from baton.domain.feedback import Feedback, Rating
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.domain.thread_search import thread_query
+from baton.domain.usage import Usage
+from baton.ports.thread_store import Commit, Committed
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 from tests.contracts.threads import HOUR
 
@@ -51,11 +53,15 @@ class TitleContract:
         await stores.store.close(lease, last_seq=lease.thread.last_seq, ended=None)
         assert (await stores.store.get_thread(stores.ada, thread_id)).title == "Mine"
 
-    async def test_a_thread_in_the_middle_of_a_run_can_be_renamed(self, stores: Stores) -> None:
+    async def test_a_thread_in_the_middle_of_a_run_can_be_renamed_and_its_commit_finds_that_out(
+        self, stores: Stores
+    ) -> None:
         thread_id = new_thread_id()
         lease = await stores.acquire(thread_id)
         await stores.store.rename(stores.ada, thread_id, "Mine")
-        await stores.commit(lease, said(lease), answered(lease))
+        commit = Commit(next_ordinal=0, last_seq=lease.first_seq, usage=Usage(), tokens=0)
+        for _ in range(2):
+            assert await stores.store.commit(lease, commit) == Committed(notifies=False, title="Mine")
         assert (await stores.store.get_thread(stores.ada, thread_id)).title == "Mine"
 
     async def test_nobody_else_names_a_thread(self, stores: Stores) -> None:

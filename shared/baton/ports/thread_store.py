@@ -111,6 +111,15 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Committed:
+    """Attributes of the thread at the commit. Others, who need no lease, may have changed them during the run."""
+
+    notifies: bool
+    """True if clients want to be notified of tasks of the thread."""
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """The changes of a thread by a finished run."""
 
@@ -206,11 +215,10 @@ class ThreadStore(Protocol):
         """Write many messages, as ``put_message`` writes one, in fewer requests. Some may be written if it raises."""
         ...
 
-    async def commit(self, lease: Lease, commit: Commit) -> bool:
+    async def commit(self, lease: Lease, commit: Commit) -> Committed:
         """Make the run's messages part of the thread, end the run and release the lease, in one write.
 
-        They continue from where ``lease.thread.segments`` say. Returns whether clients want to be notified of tasks of
-        the thread, which may be so since the lease was taken.
+        They continue from where ``lease.thread.segments`` say.
         """
         ...
 

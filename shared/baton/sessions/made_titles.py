@@ -33,9 +33,6 @@ MAX_WRITTEN = 300
 MAX_TITLE_TOKENS = 60
 NEWEST = 10
 """Messages that are searched for words of the user, if the first one has none."""
-LOOKS = 30
-LOOK_SECONDS = 1.0
-"""How often it is looked whether the next run has ended. After the last look, clients read the title in the thread."""
 SECONDS = 15.0
 """How long the light model may take."""
 NAME = (
@@ -88,21 +85,10 @@ class MadeTitles:
             return False
         if thread.title is not None or kept.title != title:
             return False  # the user has named it
-        if await self._is_idle(scope, kept):
+        # The commit of a run in progress finds the title, and tells of it after the run's last event.
+        if kept.run is None or kept.is_interrupted:
             await self.titles.tell(scope, thread_id, title)
         return True
-
-    async def _is_idle(self, scope: Scope, thread: Thread) -> bool:
-        """Wait for the end of a run in progress, so that its events are not interrupted; return whether it has come."""
-        for _ in range(LOOKS):
-            if thread.run is None:
-                return True
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                thread = await self.store.get_thread(scope, thread.id)
-            except ThreadUnavailable:
-                return False
-        return False
 
     async def _begun(self, scope: Scope, thread: Thread) -> _Begun:
         """Return how the conversation begins, without personal data."""

@@ -17,7 +17,7 @@ from baton.dialogue.dialogue import DialogueResult, count_failure, end_events
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, error_from_code
-from baton.domain.events import RunStamp
+from baton.domain.events import RunStamp, thread_title, unsequenced
 from baton.domain.handoff import HandoffOutcome
 from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.identity import Scope
@@ -119,6 +119,7 @@ class RunCommit:
             await self._tell_task(finished.thread, ended)
         count_failure(result.error)
         self.outbox.send_numbered(final)
+        self._tell_title(finished.thread)
         try:
             await self._follow_up(finished, end, ended, result.summary_due)
         finally:
@@ -155,10 +156,11 @@ class RunCommit:
                 for seq, body in enumerate(end.tail, end.tail_seq)
             ]
         )
+        self._tell_title(finished.thread)
         try:
             if ended is not None:
                 await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
-            await self._ask_for_title(end)
+            await self._ask_for_title(finished.thread, end)
         finally:
             await self.outbox.drain()
         return finished
@@ -175,7 +177,7 @@ class RunCommit:
             await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         if summary_due is not None:
             await self._ask_for_summary(summary_due)
-        await self._ask_for_title(end)
+        await self._ask_for_title(finished.thread, end)
         await self.services.learning.after_run(lease.scope, finished.thread, (*self.unfinished, *finished.messages))
         await self.services.inspector.keep(lease.scope, lease.thread_id, run_id, self.inspection)
 
@@ -259,9 +261,14 @@ class RunCommit:
             count(Metric.SUMMARIES_FAILED)
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
 
-    async def _ask_for_title(self, end: RunEnd) -> None:
+    def _tell_title(self, thread: Thread) -> None:
+        """Tell the connections of a title that was made during the run: whoever made it left that to the run's end."""
+        if thread.title is not None and self._thread.title is None:
+            self.outbox.delivery.post([unsequenced(thread_title(thread.title), threadId=thread.id)])
+
+    async def _ask_for_title(self, thread: Thread, end: RunEnd) -> None:
         """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
-        thread, scope = self._thread, self.holder.lease.scope
+        scope = self.holder.lease.scope
         if not self.services.makes_titles or thread.title is not None or end.outcome is OutcomeType.ERROR:
             return
         try:
@@ -299,7 +306,7 @@ class RunCommit:
             error_code=end.error_code,
             time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
         )
-        notifies = await self.services.store.commit(self.holder.lease, commit)
+        committed = await self.services.store.commit(self.holder.lease, commit)
         self.holder.has_committed()
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
         with contextlib.suppress(BatonError):
@@ -317,7 +324,8 @@ class RunCommit:
             pending=pending,
             conversation=conversation or before.conversation,
             windows=before.windows if commit.windows is None else commit.windows,
-            notifies=notifies,
+            notifies=committed.notifies,
+            title=committed.title,
             spent=by_model(before.spent, commit.spent),
             last_error=commit.error_code or before.last_error,
             time_zone=commit.time_zone or before.time_zone,

@@ -19,10 +19,12 @@ from baton.domain.queued import RecordDelivery
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.stream_log import LogPiece
-from baton.ports.thread_store import Commit, Lease, LeaseBusy, TurnRecord
+from baton.ports.thread_store import Commit, Committed, Lease, LeaseBusy, TurnRecord
 from tests.contracts.stores import Stores, new_thread_id, said, turn
 
 T = TypeVar("T")
+UNCHANGED = Committed(notifies=False, title=None)
+"""What a commit finds where nobody wants to be notified, and nobody has named the thread."""
 workers = st.integers(0, 3)
 message_ids = st.sampled_from(["m1", "m2", "m3"])
 deliveries = st.none() | st.builds(RecordDelivery, st.sampled_from(["record-1", "record-2"]), st.integers(1, 3))
@@ -224,12 +226,12 @@ class OneWriter(RuleBasedStateMachine):
         answer = self.do(self.stores.store.commit(lease, wanted))
         if again:
             # A repeated commit is the first one, as long as the store can know; it changes nothing either way.
-            assert answer in (False, LeaseLost)
-            assert answer is False or self.fence > lease.fence
+            assert answer in (UNCHANGED, LeaseLost)
+            assert answer == UNCHANGED or self.fence > lease.fence
         elif not self.holds(worker):
             assert answer is LeaseLost
         else:
-            assert answer is False  # nobody wants to be notified
+            assert answer == UNCHANGED
             assert lease.first_seq > self.last_seq
             worker.commits = wanted
             self.committed += worker.put

@@ -17,6 +17,7 @@ from baton.domain.queued import QueuedTitle, RecordDelivery
 from baton.domain.title_source import TitleSource
 from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from baton_testing.fakes.connections import FakeConnections
+from baton_testing.fakes.frames import events_in
 from tests.harness.harness import Harness
 
 HOUR = timedelta(hours=1)
@@ -60,10 +61,14 @@ def prompted(harness: Harness) -> str:
     return content
 
 
-async def told(harness: Harness) -> list[Any]:
+def received(harness: Harness) -> list[dict[str, Any]]:
+    """The events that the connection was sent."""
     assert isinstance(harness.connections, FakeConnections)
-    frames = [json.loads(frame) for frame in harness.connections.frames["c-1"]]
-    return [frame["value"] for frame in frames if isinstance(frame, dict) and frame.get("name") == "thread_title"]
+    return [event for frame in harness.connections.frames["c-1"] for event in events_in(frame)]
+
+
+async def told(harness: Harness) -> list[Any]:
+    return [event["value"] for event in received(harness) if event.get("name") == "thread_title"]
 
 
 async def test_the_light_model_names_a_thread_after_its_first_answer() -> None:
@@ -203,7 +208,7 @@ async def test_a_deleted_thread_is_not_named() -> None:
     assert waiting(harness)
 
 
-async def test_a_title_does_not_come_between_the_events_of_the_next_run() -> None:
+async def test_a_title_comes_after_the_events_of_a_run_in_progress_and_nobody_waits_for_its_end() -> None:
     harness = titled()
     await answered(harness)
     await harness.live.attach(harness.ada, harness.thread_id, "c-1", harness.clock.now() + HOUR)
@@ -211,12 +216,11 @@ async def test_a_title_does_not_come_between_the_events_of_the_next_run() -> Non
     harness.model.script(Answer(("Two.",), gate=gate), "Travel to Lisbon")
     running = asyncio.ensure_future(harness.say("m-2", "And to Porto?"))
     await harness.model_is_asked(2)
-    naming = asyncio.ensure_future(work(harness))
-    await harness.model_is_asked(3)
-    while await title_of(harness) is None:  # noqa: ASYNC110 - the fake has no event for it
-        await asyncio.sleep(0.01)
-    assert await told(harness) == []
+    await work(harness)
+    assert (await title_of(harness), await told(harness)) == ("Travel to Lisbon", [])
     gate.set()
     await running
-    await naming
     assert await told(harness) == [{"title": "Travel to Lisbon"}]
+    *_, finished, last = received(harness)
+    assert (finished["type"], last.get("name")) == ("RUN_FINISHED", "thread_title")
+    assert len(waiting(harness)) == 1

@@ -37,7 +37,7 @@ from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
 from baton.gather_all import gather_all
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Commit, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
+from baton.ports.thread_store import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
 
 LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""
@@ -116,14 +116,15 @@ class Leases:
         await self._update_mine(lease, "SET run_attempt = :attempt", values)
         return replace(lease, thread=replace(lease.thread, run=again))
 
-    async def commit(self, lease: Lease, commit: Commit) -> bool:
+    async def commit(self, lease: Lease, commit: Commit) -> Committed:
         now = self._clock.now()
         update = commit_update(lease, commit, now)
         commits = self._carry_out(lease, update)
         if ":listed" not in update.values or lease.thread.parent_thread_id is not None:
-            return "notifies" in await commits
-        item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
-        return "notifies" in item
+            item = await commits
+        else:
+            item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
+        return Committed("notifies" in item, item.get("title"))
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
         item = await update_own(self._table, scope, thread_id, "SET notifies = :true", {":true": True})
