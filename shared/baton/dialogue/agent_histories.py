@@ -24,6 +24,8 @@ class AgentHistories:
         self._input = given
         self._context = given.context
         self._tracker = given.tracker
+        self._known: tuple[str, HandoffRequest | None, ReadHistory] | None = None
+        """What was read last: for which agent, and in which handoff."""
 
     @property
     def window(self) -> HistoryWindow:
@@ -31,7 +33,13 @@ class AgentHistories:
         return window_of(self._input.thread.windows, self._tracker.current.agent.id, self._session)
 
     async def read(self) -> ReadHistory:
-        """Return the earlier messages that the active agent may see."""
+        """Return the earlier messages that the active agent may see. They are read once for each agent and handoff."""
+        current = self._tracker.current
+        if self._known is None or self._known[:2] != (current.agent.id, current.handoff):
+            self._known = current.agent.id, current.handoff, await self._read_granted()
+        return self._known[2]
+
+    async def _read_granted(self) -> ReadHistory:
         given, conversation, window = self._input, self._tracker.current, self.window
         handoff = conversation.handoff
         if handoff is None:
