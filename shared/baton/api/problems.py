@@ -29,6 +29,7 @@ from baton.domain.errors import (
     MessageTooLarge,
     MethodNotAllowed,
     NotFound,
+    RateLimited,
     Unauthorized,
 )
 from baton.domain.identity import Scope, thread_ref
@@ -44,11 +45,13 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _BY_STATUS: dict[int, type[BatonError]] = {
     400: MalformedJson,
     401: Unauthorized,
+    403: Forbidden,
     404: NotFound,
     405: MethodNotAllowed,
     413: MessageTooLarge,
-    422: InvalidRequest,
+    429: RateLimited,
 }
+"""Errors by statuses of the framework's exceptions. Others below 500 are an ``InvalidRequest``, the rest are faults."""
 
 
 class ProblemField(Served):
@@ -159,6 +162,14 @@ class Refused(HTTPException):
         self.error = error
 
 
+def of_http(error: HTTPException) -> BatonError:
+    """Return the error that an exception of the framework stands for."""
+    if isinstance(error, Refused):
+        return error.error
+    is_the_callers = 400 <= error.status_code < 500
+    return _BY_STATUS.get(error.status_code, InvalidRequest if is_the_callers else InternalError)()
+
+
 def install(app: FastAPI) -> None:
     """Turn every failure of ``app`` into problem details."""
 
@@ -171,10 +182,7 @@ def install(app: FastAPI) -> None:
         return response(request, _from_validation(error))
 
     async def http_error(request: Request, error: Exception) -> JSONResponse:
-        if isinstance(error, Refused):
-            return response(request, error.error)
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        return response(request, _BY_STATUS.get(status, InternalError)())
+        return response(request, of_http(error) if isinstance(error, HTTPException) else InternalError())
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         logger.error("request failed", exc_info=error, request_id=request_id(request), path=request.url.path)

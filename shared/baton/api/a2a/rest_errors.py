@@ -10,8 +10,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from baton.api.problems import Refused
-from baton.domain.errors import BatonError, InternalError, MethodNotAllowed
+from baton.api.problems import of_http
+from baton.domain.errors import BatonError, MethodNotAllowed
 
 DOMAIN = "baton.dev"
 """The domain of the reasons that are Baton's own codes."""
@@ -49,7 +49,7 @@ class RestRoute(APIRoute):
             except BatonError as error:
                 return response(of_baton(error))
             except HTTPException as error:
-                return response(of_baton(error.error if isinstance(error, Refused) else InternalError()))
+                return response(of_baton(of_http(error)))
 
         return answered
 
