@@ -1,0 +1,82 @@
+"""A worker is paid while it sleeps, so each function that sleeps has its reason here.
+
+None waits for another worker only to send what that one can send.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+CALLER = "a caller waits for the answer"
+STREAM = "a client reads the events as they come"
+AGAIN = "what was refused is tried again, after a pause that grows or is random"
+PACE = "the other side is asked only so often"
+SLEEPS = {
+    "adapters/a2a/peer.py: answers": "a remote agent works at the answer, and does not stream",
+    "adapters/dynamodb/table.py: attempts": AGAIN,
+    "adapters/dynamodb/table.py: get_many": AGAIN,
+    "adapters/dynamodb/table.py: transact": AGAIN,
+    "adapters/egress/pool.py: sleep": "the sleep of the library that connects",
+    "adapters/models/embedding_calls.py: _attempts": AGAIN,
+    "adapters/models/embedding_pace.py: pause": PACE,
+    "adapters/models/model_calls.py: _attempts": AGAIN,
+    "adapters/opensearch/engine.py: pause": AGAIN,
+    "adapters/opensearch/reindexing.py: _embed": PACE,
+    "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
+    "adapters/sqlite_index/owner_file.py: _use_write_ahead_log": AGAIN,
+    "adapters/web_pages.py: _paced": PACE,
+    "agents/progress.py: _beat": "a notice for the user, while the run waits for agents",
+    "api/a2a/cancelling.py: _stopped": CALLER,
+    "api/a2a/following.py: follow": STREAM,
+    "api/a2a/push.py: _let_thread_notify": CALLER,
+    "api/a2a/sending.py: _until_begun": CALLER,
+    "catalog/agent_editing.py: _pause": AGAIN,
+    "leases/acquiring.py: wait": "only the holder of the lease may go on, and a caller or a record has some seconds",
+    "outbox/connection_sender.py: _pause": AGAIN,
+    "outbox/follow.py: follow": STREAM,
+    "pipelines/admission.py: _begin": AGAIN,
+    "pipelines/admission.py: _leave": AGAIN,
+    "privacy/forgetting.py: _cancel": "a run is given some seconds to stop, before its lease is taken away",
+    "turns/turns.py: _wait_until_free": CALLER,
+}
+
+
+def test_each_function_that_sleeps_has_a_reason() -> None:
+    paths = sorted((ROOT / "shared" / "baton").rglob("*.py")) + sorted((ROOT / "functions").rglob("*.py"))
+    found = {f"{_name(path)}: {place}" for path in paths for place in sleepers(ast.parse(path.read_text()))}
+    assert found == SLEEPS.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("async def look():\n    while True:\n        await asyncio.sleep(1)", ["look"]),
+        ("async def look(self):\n    for _ in range(30):\n        await self._sleep(PAUSE)", ["look"]),
+        ("def looking():\n    async def look():\n        await sleep(PAUSE)\n    return look", ["look"]),
+        ("async def other_tasks_first():\n    while True:\n        await asyncio.sleep(0)", []),
+    ],
+)
+def test_functions_that_sleep_are_found(text: str, places: list[str]) -> None:
+    assert list(sleepers(ast.parse(text))) == places
+
+
+def _name(path: Path) -> str:
+    library = ROOT / "shared" / "baton"
+    return str(path.relative_to(library if path.is_relative_to(library) else ROOT))
+
+
+def sleepers(tree: ast.AST, within: str = "") -> Iterator[str]:
+    """The functions that sleep. One that only gives other tasks a turn does not."""
+    for node in ast.iter_child_nodes(tree):
+        inner = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else within
+        match node:
+            case ast.Call(args=[ast.Constant(value=0)]):
+                pass
+            case ast.Call(func=ast.Attribute(attr="sleep" | "_sleep") | ast.Name(id="sleep")):
+                yield within
+        yield from sleepers(node, inner)
