@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -128,6 +129,24 @@ async def test_a_tenants_limit_holds_within_a_minute_without_a_read_a_turn() -> 
     with pytest.raises(LimitReached):
         await harness.say("m4")
     await harness.say("m5", scope=Scope("other", "ada"), thread_id=ANOTHER)
+
+
+async def test_limits_that_are_read_slowly_are_not_waited_for_while_the_copy_is_young() -> None:
+    harness, answers = Harness(), asyncio.Event()
+    limits, store, ada = harness.app.current_limits, harness.ports.tenant_limits, harness.ada
+    assert (await limits.of(ada)).thread_tokens is None
+    await store.put(ada, TenantLimits(thread_tokens=1, revision=1))
+    harness.clock.advance(60)
+    read = store.get
+
+    async def slowly(scope: Scope) -> TenantLimits:
+        await answers.wait()
+        return await read(scope)
+
+    store.get = slowly  # type: ignore[method-assign]
+    assert (await limits.of(ada)).thread_tokens is None
+    answers.set()
+    assert (await limits.of(ada)).thread_tokens == 1
 
 
 async def test_limits_that_cannot_be_read_stop_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton.catalog import own_agents
-from baton.catalog.own_agents import FRESH, GRACE
 from baton.composition.app import build
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import StoreUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
+from baton.limits.aged_copies import FRESH, GRACE
 from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
@@ -175,7 +175,7 @@ async def test_a_worker_keeps_so_many_definitions(monkeypatch: pytest.MonkeyPatc
         if scope.tenant_id not in worker.store._lists:
             await Tenant(worker.store, worker.clock, scope).put("tutor", TUTOR | {"system_prompt": "x" * 300})
         assert await worker.names(scope) == {"tutor": "Tutor"}
-    assert list(worker.own._copies) == ["tenant-0"]
+    assert list(worker.own._copies._kept) == ["tenant-0"]
 
 
 async def test_a_tenants_agents_are_its_own() -> None:
