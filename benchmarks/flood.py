@@ -62,6 +62,8 @@ class Client:
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
+        self.at_once = 1
+        """Pieces of work that are waited for. The more there are, the less often each is looked at."""
 
     async def import_session(self) -> None:
         """Import a session, and wait until its episode is complete."""
@@ -122,7 +124,7 @@ class Client:
                 return
             if answer.status_code == 200 and answer.json()["status"] == "failed":
                 raise RuntimeError(f"{path} has failed: {answer.text}")
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(POLL_SECONDS * self.at_once)
         raise TimeoutError(path)
 
     async def _request(self, method: str, path: str, **body: Any) -> Any:
@@ -161,9 +163,11 @@ async def _row(client: Client, flood: Flood, alone: int, embedder: str) -> list[
     turns = Turns()
     talking = asyncio.create_task(client.talk(turns))
     began = time.perf_counter()
+    client.at_once = flood.count
     await asyncio.gather(*(work() for _ in range(flood.count)))
     each = (time.perf_counter() - began) / flood.count
     talking.cancel()
+    client.at_once = 1
     async with httpx.AsyncClient(trust_env=False) as http:
         counts = (await http.get(embedder.removesuffix("/v1") + "/counts")).json()
     median = sorted(turns.seconds)[len(turns.seconds) // 2] if turns.seconds else 0.0

@@ -36,7 +36,7 @@ ALLOWED = {
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | POST | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
     "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
-    "ClosingFunction": LOGGING | READ | {PUT, UPDATE} | OBJECTS | SECRETS | CLOSE,
+    "ClosingFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | OBJECTS | SECRETS | CLOSE,
     "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE | CLOSE,
     "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
     "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
