@@ -178,7 +178,7 @@ async def test_vectors_of_an_earlier_model_are_not_compared(index: SqliteIndex, 
 
 async def test_owners_take_turns_in_a_small_memory(tmp_path: Path) -> None:
     index = SqliteIndex(tmp_path / "search", DIMENSIONS)
-    index._vectors._max_bytes = 10 * DIMENSIONS * 4
+    index._vectors = VectorCache(DIMENSIONS, max_bytes=10 * DIMENSIONS * 4)
     scopes = [new_scope() for _ in range(4)]
     for number, scope in enumerate(scopes):
         await index.put(scope, EPISODES, [document(f"d{number}-{n}", f"green w{n}") for n in range(4 + number * 3)])

@@ -30,7 +30,6 @@ class VectorCache:
 
     def __init__(self, dimensions: int, max_bytes: int = MAX_BYTES) -> None:
         self._dimensions = dimensions
-        self._max_bytes = max_bytes
         self._kept: LRUCache[tuple[Path, int], Vectors] = LRUCache(max_bytes, lambda vectors: vectors.rows.nbytes)
         self._lock = Lock()
 
@@ -64,7 +63,7 @@ class VectorCache:
 
     def _keep(self, key: tuple[Path, int], vectors: Vectors) -> None:
         with self._lock:
-            if vectors.rows.nbytes <= self._max_bytes:
+            if vectors.rows.nbytes <= self._kept.maxsize:
                 self._kept[key] = vectors
             else:
                 self._kept.pop(key, None)
