@@ -101,7 +101,7 @@ class Talk:
 
         In the last of the rounds the model is told to answer, and its calls are ignored.
         """
-        self.prompts += [Prompt(Role.CONTEXT, "Today is Thursday."), Prompt(Role.USER, content)]
+        self.prompts += [Prompt(Role.SYSTEM, "Today is Thursday."), Prompt(Role.USER, content)]
         for number in range(rounds + 1):
             is_last = number == rounds
             if is_last:

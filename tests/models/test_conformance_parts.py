@@ -101,7 +101,7 @@ async def test_thinking_of_an_earlier_turn_is_sent_to_models_that_bind_it_no_mor
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint)
         await talk.say(f"{CALLS} 2 times")
-        talk.prompts[1] = Prompt(Role.CONTEXT, "Today is Friday.")  # each turn says it again
+        talk.prompts[1] = Prompt(Role.SYSTEM, "Today is Friday.")  # each turn says it again
         await talk.say("Hello")
     sent = [json.dumps(each.body) for each in stand_ins.journal.requests]
     kind = '"reasoningContent"' if endpoint is CLAUDE else '"type": "reasoning"'

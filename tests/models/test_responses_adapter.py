@@ -71,7 +71,7 @@ class Talk:
 
     async def say(self, text: str, tools: Sequence[ToolSpec] = TOOLS) -> str:
         """Say something, answer the calls, and return the last answer."""
-        self.prompts += [Prompt(Role.CONTEXT, "Today is Thursday."), Prompt(Role.USER, text)]
+        self.prompts += [Prompt(Role.SYSTEM, "Today is Thursday."), Prompt(Role.USER, text)]
         while True:
             chunks = await self.ask(tools)
             calls = [chunk for chunk in chunks if isinstance(chunk, ToolCall)]

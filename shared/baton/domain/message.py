@@ -49,7 +49,9 @@ class Role(StrEnum):
     """The role of a message. System and context messages are rebuilt in every turn and never stored."""
 
     SYSTEM = "system"
+    """Instructions of the deployment: of its agents' authors, of Baton, and procedures that were approved."""
     CONTEXT = "context"
+    """Text of others that an agent is given besides the messages: documents, memories, pages, reports, summaries."""
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"

@@ -21,6 +21,10 @@ MAX_ANSWER_BYTES = 1024 * 1024
 This is the limit of a user's message too, and eight times the longest output of current models."""
 
 
+QUOTED_CONTEXT = "<quoted-context>\n{text}\n</quoted-context>"
+"""How a model gets a context prompt: as text of the user, framed so that nobody takes it for the user's words."""
+
+
 class FinishReason(StrEnum):
     """Why the model stopped, by the values of OpenAI's Chat Completions API."""
 
@@ -45,7 +49,8 @@ class Prompt:
     """One message to the model; file references in ``content`` are resolved by the adapter through ``Files``.
 
     System prompts before the first other message are the head. A later one is a note: the adapter renders it where it
-    stands, in the form that the model accepts there.
+    stands, in the form that the model accepts there. A context prompt is sent as text of the user in the frame
+    ``QUOTED_CONTEXT``, never with the role of the system: models trust that role most, and the text is by others.
     """
 
     role: Role

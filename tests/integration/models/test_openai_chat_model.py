@@ -48,6 +48,7 @@ async def test_the_request_says_what_the_prompts_and_settings_say(
         model,
         settings,
         Prompt(Role.SYSTEM, "Be kind."),
+        Prompt(Role.SYSTEM, "It is Friday."),
         Prompt(Role.CONTEXT, "It rains."),
         Prompt(Role.USER, "Hello"),
         Prompt(Role.ASSISTANT, "Hi!"),
@@ -58,7 +59,8 @@ async def test_the_request_says_what_the_prompts_and_settings_say(
             "model": "gpt-x",
             "messages": [
                 {"role": "system", "content": "Be kind."},
-                {"role": "system", "content": "It rains."},
+                {"role": "system", "content": "It is Friday."},
+                {"role": "user", "content": "<quoted-context>\nIt rains.\n</quoted-context>"},
                 {"role": "user", "content": "Hello"},
                 {"role": "assistant", "content": "Hi!"},
                 {"role": "user", "content": "How are you?"},

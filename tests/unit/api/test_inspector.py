@@ -15,6 +15,7 @@ from baton.domain.times import iso
 from baton.domain.usage import Usage
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.inspection.record_size import MAX_RECORD_BYTES, bounded
+from baton.ports.chat_model import QUOTED_CONTEXT
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.remembered import learn, remember
@@ -74,7 +75,10 @@ async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens
     record = (await served.get(path(served), INSPECT)).json()
     [call] = record["calls"]
     asked = served.harness.model.asked[-1]
-    assert [(each["role"], each["content"]) for each in call["messages"]] == asked.contents
+    assert [(each["role"], each["content"]) for each in call["messages"]] == [
+        ("user", QUOTED_CONTEXT.format(text=content)) if role == "context" else (role, content)
+        for role, content in asked.contents
+    ]
     assert (call["agentId"], call["model"]) == ("assistant", "test-model")
     assert (call["inputTokens"], call["outputTokens"]) == (10, 2)
     assert call["estimatedTokens"] > sum(len(str(content).split()) for _, content in asked.contents)

@@ -112,7 +112,7 @@ async def test_further_fields_are_passed_through_and_join_objects_of_their_name(
 
 async def test_system_prompts_stay_where_they_stand() -> None:
     body = await asked(
-        Prompt(Role.SYSTEM, "Be kind."), *HELLO, Prompt(Role.ASSISTANT, "Hi!"), Prompt(Role.CONTEXT, "It rains.")
+        Prompt(Role.SYSTEM, "Be kind."), *HELLO, Prompt(Role.ASSISTANT, "Hi!"), Prompt(Role.SYSTEM, "It rains.")
     )
     assert [(item["role"], item["content"]) for item in body["input"]] == [
         ("system", "Be kind."),

@@ -16,14 +16,14 @@ from baton.domain.message import Content, Role
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import Prompt
+from baton.ports.chat_model import QUOTED_CONTEXT, Prompt
 
 NOTE = "<system-note>\n{text}\n</system-note>"
 """A note of the system where the model takes it as text of the user only."""
 BEGINNING = "[The conversation begins before this message.]"
 BETWEEN = "Noted."
 """The assistant's message between a tool's result and the user's text, for templates that want one."""
-_NOTE_TAG = re.compile(r"<(/?)(system-note)", re.IGNORECASE)
+_FRAME_TAG = re.compile(r"<(/?)(system-note|quoted-context)", re.IGNORECASE)
 _SPECIAL = re.compile(r"<(?=\|[a-zA-Z0-9_]{1,40}\|>)|<(?=(?:start|end)_of_turn>)|\[(?=/?INST\])|<(?=<SYS>>)|<(?=/?s>)")
 _JOINER = "\u200d"
 
@@ -44,9 +44,7 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     """Return the messages of a request. ``pieces`` has the content of each prompt, attachments read."""
     profile = layout.profile
     last_question = max((at for at, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
-    head = next(
-        (at for at, prompt in enumerate(prompts) if prompt.role not in (Role.SYSTEM, Role.CONTEXT)), len(prompts)
-    )
+    head = next((at for at, prompt in enumerate(prompts) if prompt.role is not Role.SYSTEM), len(prompts))
     laid = [
         _laid(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question)
         for at, prompt in enumerate(prompts)
@@ -76,7 +74,7 @@ def plain_text(content: Content) -> str:
 
 def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head: bool, is_current: bool) -> LaidMessage:
     profile = layout.profile
-    if prompt.role in (Role.SYSTEM, Role.CONTEXT):
+    if prompt.role is Role.SYSTEM:
         text = encodable(plain_text(prompt.content))
         if is_head or profile.system is SystemPlace.ANYWHERE:
             return LaidMessage(Role.SYSTEM, (text,), ends_prefix=prompt.ends_prefix)
@@ -93,6 +91,9 @@ def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head:
             ends_prefix=prompt.ends_prefix,
         )
     safe = tuple(_safe(piece, profile) for piece in pieces)
+    if prompt.role is Role.CONTEXT:
+        text = "\n".join(piece for piece in safe if isinstance(piece, str))
+        return LaidMessage(Role.USER, (QUOTED_CONTEXT.format(text=text),), ends_prefix=prompt.ends_prefix)
     if prompt.role is Role.TOOL and prompt.tool_call_id:
         text = "\n".join(piece for piece in safe if isinstance(piece, str))
         return LaidMessage(
@@ -117,12 +118,11 @@ def _own_parts(parts: ProviderParts | None, layout: Layout, *, is_current: bool)
 
 
 def _safe(piece: Piece, profile: ModelProfile) -> Piece:
-    """Return a text of the user or a tool that can pass neither for a note nor for a turn."""
+    """Return a text of others that can pass neither for a note, nor for the end of a quotation, nor for a turn."""
     if not isinstance(piece, str):
         return piece
     piece = encodable(piece)  # halves of characters, which no request can hold
-    if profile.system is not SystemPlace.ANYWHERE:
-        piece = _NOTE_TAG.sub(rf"<{_JOINER}\1\2", piece)
+    piece = _FRAME_TAG.sub(rf"<{_JOINER}\1\2", piece)
     if profile.breaks_special_tokens:
         piece = _SPECIAL.sub(lambda found: found[0] + _JOINER, piece)
     return piece

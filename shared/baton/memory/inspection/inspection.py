@@ -18,7 +18,7 @@ from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from baton.memory.recalled import BlockKind, ItemSource, Recalled, RecalledBlock, RecalledItem
-from baton.ports.chat_model import Prompt, ToolSpec
+from baton.ports.chat_model import QUOTED_CONTEXT, Prompt, ToolSpec
 from baton.ports.token_counter import TokenCounter
 
 MAX_CALLS = 200
@@ -206,7 +206,7 @@ def _message_item(message: StoredMessage, reason: str | None) -> RecalledItem:
 
 def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
     tokens, text = prompt_tokens(prompt, counter), _text(prompt.content)
-    kind = SUMMARY if prompt.role is Role.SYSTEM and text.startswith(SUMMARY_HEAD) else prompt.role.value
+    kind = SUMMARY if prompt.role is Role.CONTEXT and text.startswith(SUMMARY_HEAD) else prompt.role.value
     return RecalledItem("", prompt.role.value, text, None, None, {}, tokens, None, kind)
 
 
@@ -258,8 +258,9 @@ def _estimate(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentConte
 
 def _message(prompt: Prompt) -> dict[str, Any]:
     """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
-    role = Role.SYSTEM if prompt.role is Role.CONTEXT else prompt.role
-    message: dict[str, Any] = {"role": role.value, "content": _content(prompt.content)}
+    message: dict[str, Any] = {"role": prompt.role.value, "content": _content(prompt.content)}
+    if prompt.role is Role.CONTEXT:
+        message = {"role": Role.USER.value, "content": QUOTED_CONTEXT.format(text=_text(prompt.content))}
     if prompt.tool_calls:
         message["toolCalls"] = [
             {"id": call.id, "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from ag_ui.core import TextPart
 
-from baton.domain.message import Content
+from baton.domain.message import Content, Role
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Prompt
 from baton.ports.token_counter import TokenCounter
 
 MESSAGE_FRAME_TOKENS = 4
 """Tokens added to each message: three of framing and one for the role (OpenAI's cookbook, "counting tokens")."""
+CONTEXT_FRAME_TOKENS = MESSAGE_FRAME_TOKENS + 12
+"""Tokens added to each context prompt: a message with the tags of ``QUOTED_CONTEXT``."""
 REPLY_TOKENS = 3
 """Tokens that prime every reply."""
 IMAGE_TOKENS = 765
@@ -51,6 +53,8 @@ def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -
 def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
     """Return the tokens of a prompt, its calls and provider parts included."""
     tokens = message_tokens(prompt.content, counter)
+    if prompt.role is Role.CONTEXT:
+        tokens += CONTEXT_FRAME_TOKENS - MESSAGE_FRAME_TOKENS
     if prompt.tool_calls:
         tokens += answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS
     if prompt.provider_parts is not None:
