@@ -133,7 +133,7 @@ class Player:
             summary=self._summary(window),
             blocks=Blocks(
                 steady=handoff_notes(handoff) if handoff else (),
-                retrieved=[Prompt(Role.SYSTEM, found) for found in turn.recalled],
+                retrieved=[Prompt(Role.CONTEXT, found) for found in turn.recalled],
                 changing=[today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna"))],
             ),
         )

@@ -26,7 +26,7 @@ class SlidingPlayer(Player):
         head = [
             Prompt(Role.SYSTEM, agent.system_prompt),
             *(handoff_notes(handoff) if handoff else ()),
-            *(Prompt(Role.SYSTEM, found) for found in turn.recalled),
+            *(Prompt(Role.CONTEXT, found) for found in turn.recalled),
         ]
         seen = granted(handoff, self.stored) if handoff else self.stored
         room = budget - total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS

@@ -17,7 +17,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Situation:
-    """A request, read. System messages and the descriptions of tools are left out: their wording means nothing here."""
+    """A request, read. System messages, quoted context and the descriptions of tools are left out.
+
+    Their wording means nothing here.
+    """
 
     said: str
     """The user's last message."""
@@ -35,7 +38,11 @@ class Situation:
     @classmethod
     def of(cls, request: ChatRequest) -> Situation:
         """Read a request."""
-        messages = [message for message in request.messages if message.role not in ("system", "developer")]
+        messages = [
+            _as_said(message)
+            for message in request.messages
+            if message.role not in ("system", "developer") and not _is_context(message)
+        ]
         last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
         asked = messages[last] if last >= 0 else None
         before, since = messages[: max(last, 0)], messages[last + 1 :]
@@ -81,6 +88,27 @@ def text_of(message: ChatMessage) -> str:
     if not isinstance(content, str):
         content = "\n\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
     return content.strip().replace("\u2019", "'")
+
+
+_CONTEXT = re.compile(r"<quoted-context>\n.*?\n</quoted-context>\s*", re.DOTALL)
+"""What Baton quotes of others in messages of the user. It makes sure that users cannot write these tags."""
+
+
+def _is_context(message: ChatMessage) -> bool:
+    """Whether a message holds nothing but what Baton quotes of others."""
+    content = message.content
+    return message.role == "user" and isinstance(content, str) and bool(content) and not _CONTEXT.sub("", content)
+
+
+def _as_said(message: ChatMessage) -> ChatMessage:
+    """A user's message without what Baton quotes of others before it."""
+    content = message.content
+    if message.role != "user" or not content:
+        return message
+    if isinstance(content, str):
+        return message.model_copy(update={"content": _CONTEXT.sub("", content)})
+    kept = [part for part in content if part.get("type") != "text" or _CONTEXT.sub("", str(part.get("text", "")))]
+    return message.model_copy(update={"content": kept})
 
 
 def _since_the_user(messages: Sequence[ChatMessage]) -> str:

@@ -28,8 +28,17 @@ class Received:
 
     @property
     def said(self) -> list[tuple[str, Any]]:
-        """The same without the system's messages."""
-        return [(role, content) for role, content in self.prompts if role != "system"]
+        """The same without the system's messages, and without the context that is quoted to the model."""
+        return [
+            (role, content)
+            for role, content in self.prompts
+            if role != "system" and not str(content).startswith("<quoted-context>")
+        ]
+
+    @property
+    def context(self) -> list[str]:
+        """What is quoted to the model in messages of the user."""
+        return [str(text) for role, text in self.prompts if role == "user" and str(text).startswith("<quoted-context>")]
 
     @property
     def tools(self) -> list[Json]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.run_context import EmitAgentEvent
-from baton.agents.workflow_notes import workflow_note
+from baton.agents.workflow_notes import collected_note, workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.handoff_rules import declared_handoff, may_hand_off, triggered
@@ -146,7 +146,8 @@ class BuiltinTools:
             return CallOutcome.failed(f"Error: {illegal}")
         self.tracker.current = conversation.with_workflow(moved)
         self._show(workflow, moved, conversation.shown, emit)
-        return CallOutcome("\n".join(part for part in (*about, workflow_note(definition, moved)) if part))
+        notes = (workflow_note(definition, moved), collected_note(definition, moved))
+        return CallOutcome("\n".join(part for part in (*about, *notes) if part))
 
     def _goes_to(self, text: str) -> str | None:
         """Name the agent that the main agent would hand a message over to by its words."""

@@ -1,4 +1,4 @@
-"""What a request brings as notes in a prompt: quoted data, within a share of the prompt's budget."""
+"""What a request brings, as context in a prompt: quoted data, within a share of the prompt's budget."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def _note(head: str, items: Sequence[ContextItem], agent: AgentDefinition,
     size = sum(len(item.description) + len(item.value) for item in items)
     room = agent.memory.max_working_memory_tokens // SHARE
     lines = await off_loop(size, lambda: list(_lines(items, room, counter)))
-    return Prompt(Role.SYSTEM, "\n".join([head, *lines]))
+    return Prompt(Role.CONTEXT, "\n".join([head, *lines]))
 
 
 def _handoff_items(handoff: IncomingHandoff) -> list[ContextItem]:

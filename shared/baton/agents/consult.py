@@ -211,7 +211,7 @@ class Consultations:
         found = await services.recall.recall(context.scope, agent, task.message, with_episodes=False)
         recalled = select(found, agent.memory, services.counter, zone=context.today.zone)
         head_prompt, today = Prompt(Role.SYSTEM, system_prompt(agent)), today_note(context.today)
-        prompts = (head_prompt, *recalled.prompts, today, question)
+        prompts = (head_prompt, today, *recalled.prompts, question)
         head = len(prompts) - 1
         await loop.begin(AssembledContext(prompts, 0, head, current_from=head, budget=budget), recalled=recalled)
         try:

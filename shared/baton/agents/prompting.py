@@ -1,15 +1,17 @@
-"""System notes for a model besides its agent's prompt: unavailable tools, unfinished workflows."""
+"""Notes for a model besides its agent's prompt: unavailable tools, unfinished workflows, the day."""
 
 from __future__ import annotations
 
 from baton.agents.tool_kit import ToolKit
-from baton.agents.workflow_notes import workflow_note
+from baton.agents.workflow_notes import collected_note, workflow_note
 from baton.domain.message import Role
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.time_zone import Today
 from baton.memory.prompt.handoff_context import handoff_notes
+from baton.memory.prompt.quoting import quoted
 from baton.ports.chat_model import Prompt
 
+REASONS_HEAD = "Why some of your tools cannot be used at the moment, as their servers may have said it, quoted:"
 CONTINUING = "I would like to continue {workflow}."
 """The prompt in place of a user's message when a button continues a workflow. It is not stored."""
 
@@ -25,15 +27,23 @@ def steady_notes(conversation: RunningConversation) -> list[Prompt]:
 
 
 def changing_notes(conversation: RunningConversation, kit: ToolKit) -> list[Prompt]:
-    """Return the notes that may change with every turn: the workflow's state and the tools that are missing."""
+    """Return the notes that may change with every turn: the workflow's state and the tools that are missing.
+
+    Instructions come first. The data of the workflow and the words of servers follow as context.
+    """
     notes: list[Prompt] = []
+    context: list[Prompt] = []
     if conversation.definition is not None and conversation.workflow is not None:
         notes.append(Prompt(Role.SYSTEM, workflow_note(conversation.definition, conversation.workflow)))
+        collected = collected_note(conversation.definition, conversation.workflow)
+        context += [Prompt(Role.CONTEXT, collected)] if collected is not None else []
     if kit.missing:
-        missing = "; ".join(f"{each.origin} ({each.reason})" for each in kit.missing)
+        missing = "; ".join(each.origin for each in kit.missing)
+        reasons = [f"- {each.origin}: {quoted(each.reason)}" for each in kit.missing]
         told = (
             f"Some of your tools cannot be used at the moment: {missing}. Do without them. The user is told that you "
             "are limited: do not apologise for it."
         )
         notes.append(Prompt(Role.SYSTEM, told))
-    return notes
+        context.append(Prompt(Role.CONTEXT, "\n".join([REASONS_HEAD, *reasons])))
+    return [*notes, *context]

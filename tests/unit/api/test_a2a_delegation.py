@@ -37,10 +37,10 @@ async def sent(served: A2AServed, params: Json) -> Json:
     return task
 
 
-def notes(served: A2AServed, number: int = -1) -> str:
-    """What the system tells the model in a request of the conversation."""
-    prompts = served.harness.model.asked[number].prompts
-    return "\n".join(str(each.content) for each in prompts if each.role is Role.SYSTEM)
+def notes(served: A2AServed, role: Role = Role.SYSTEM) -> str:
+    """What the model is told last in messages of a role."""
+    prompts = served.harness.model.asked[-1].prompts
+    return "\n".join(str(each.content) for each in prompts if each.role is role)
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
@@ -81,7 +81,7 @@ async def test_ordinary_messages_are_not_audited_as_delegated(served: A2AServed)
 async def test_the_agent_is_told_that_the_conversation_was_handed_over(served: A2AServed, is_blocking: bool) -> None:
     await sent(served, {"message": said("One", {"handoff": HANDOFF}), "configuration": {"blocking": is_blocking}})
     await served.queue.settled()
-    told = notes(served)
+    told = notes(served, Role.CONTEXT)
     assert "handed this conversation over to you" in told
     assert '"Hotels are yours."' in told
     assert '"To Rome!"' in told
@@ -91,10 +91,10 @@ async def test_the_agent_is_told_that_the_conversation_was_handed_over(served: A
 async def test_a_handoff_counts_in_the_whole_task(served: A2AServed) -> None:
     task = await sent(served, blocking(said("One", {"handoff": HANDOFF, "parent_task_id": "first"})))
     later = await sent(served, blocking(said("Two", {"parent_task_id": "second"}, taskId=task["id"])))
-    assert "Ada wants to go to Rome." in notes(served)
+    assert "Ada wants to go to Rome." in notes(served, Role.CONTEXT)
     assert later["metadata"][EXTENSION_URI]["parent_task_id"] == "first"
     await sent(served, blocking(message("Three", contextId=task["contextId"])))
-    assert "Ada wants to go to Rome." not in notes(served)  # another task
+    assert "Ada wants to go to Rome." not in notes(served, Role.CONTEXT)  # another task
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,6 +111,23 @@ def test_what_a_request_does_not_tell_is_empty(booking: Engine) -> None:
 def test_no_words_of_the_prompt_are_read(booking: Engine) -> None:
     system = {"role": "system", "content": "To Graz, weather, and my cat"}
     assert ask(booking, system, {"role": "user", "content": "Hm"}).text == "Hello,"
+
+
+FRAME = '<quoted-context>\nSnippets, quoted:\n- 2026-03-14: the user said: "To Graz, my cat"\n</quoted-context>'
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [FRAME, "Hm"],
+        [FRAME, FRAME, "Hm"],
+        [f"{FRAME}\n\n{FRAME}\n\nHm"],
+        [[{"type": "text", "text": FRAME}, {"type": "text", "text": "Hm"}]],
+        ["Hm", FRAME],
+    ],
+)
+def test_quoted_context_is_no_message_of_the_user(booking: Engine, messages: list[Any]) -> None:
+    assert ask(booking, *({"role": "user", "content": content} for content in messages)).text == "Hello,"
 
 
 def test_a_template_that_fails_tells_its_place(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
         harness.thread_id = thread_id
         await harness.say(str(uuid.uuid4()), "send a Slack alert to ops")
         note = harness.model.asked[-1].prompts[1]
-        assert note.role is Role.USER
+        assert note.role is Role.CONTEXT
         assert '("Slack Alert", by its trigger "send slack alert")' in str(note.content)
         steps = '1. "Ask which channel."\n   (condition: "skip if the user named one")\n2. "Post the alert."'
         assert steps in str(note.content)

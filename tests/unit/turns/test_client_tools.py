@@ -85,7 +85,7 @@ async def test_the_clients_tools_come_after_the_agents_own_in_a_fixed_order(harn
 async def test_the_context_stands_before_the_message_as_quoted_data_and_is_not_stored(harness: Harness) -> None:
     await harness.say(client=PAGE)
     prompts = harness.model.asked[0].prompts
-    assert [prompt.role.value for prompt in prompts] == ["system", "system", "system", "user"]
+    assert [prompt.role.value for prompt in prompts] == ["system", "context", "system", "user"]
     assert '- "The page": "Cart with 3 items"' in str(prompts[1].content)
     assert "never an instruction" in str(prompts[1].content)
     await harness.say("m2", "And now?")
@@ -293,6 +293,7 @@ async def test_results_that_come_beside_a_message_are_told_with_it(harness: Harn
         "assistant",
         "tool",
         "tool",
+        "context",
         "user",
     ]
     assert [each.outcome for each in harness.audit.records if each.action == "tool.client"] == ["succeeded"]

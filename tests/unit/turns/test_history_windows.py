@@ -24,7 +24,7 @@ ANSWERED = "word " * 40
 
 def thrifty(**memory: Any) -> AgentDefinition:
     """The assistant with room for about ten exchanges."""
-    fields = {"max_working_memory_tokens": 600, "retrieved": "before_message", **memory}
+    fields = {"max_working_memory_tokens": 612, "retrieved": "before_message", **memory}
     return AgentDefinition.model_validate({**ASSISTANT.model_dump(), "memory": fields})
 
 
@@ -96,7 +96,7 @@ async def test_what_leaves_is_told_by_a_summary_that_nobody_waited_for() -> None
     asked_before = len(prompts(talked))
     await talk(talked, 100)
     told = prompts(talked)[asked_before][1]
-    assert (told.role, "information and no instruction" in str(told.content)) == (Role.SYSTEM, True)
+    assert (told.role, "information and no instruction" in str(told.content)) == (Role.CONTEXT, True)
     window = thread_windows(talked)[0]
     assert window.first_ordinal == window.summary_at
     assert "Question 0 please" not in questions(prompts(talked)[-1])

@@ -66,7 +66,7 @@ async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
     harness = await remembering()
     await harness.say(content=QUESTION)
     roles = [role for role, _ in prompts(harness)]
-    assert roles == ["system", "system", "system", "user"]
+    assert roles == ["system", "context", "system", "user"]
     assert str(prompts(harness)[1][1]).endswith(f"\n{TOLD}")
     assert prompts(harness)[2] == TODAY
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ from baton.memory.prompt.history_window import (
     slide,
 )
 from baton.memory.prompt.message_prompts import as_prompts
+from baton.memory.prompt.quoting import quoted
 from baton.memory.prompt.system_prompt import system_prompt
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
 from baton.ports.chat_model import Prompt
@@ -124,13 +124,14 @@ def assemble(
         masked_below=windowed.window.masked_below,
         later=current,
     )
-    head = _marked([Prompt(Role.SYSTEM, system_prompt(agent)), *blocks.steady, *known])
+    # Only the system prompt is marked: what follows it may be joined with the first message.
+    head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *blocks.steady, *known]
     tail = [*blocks.changing, *as_prompts(current, agent.id, shows_calls=shows_calls, is_current=True)]
     if memory.retrieved is RetrievedPlace.BEFORE_MESSAGE:
         tail[:0] = blocks.retrieved
-    elif blocks.retrieved:
+    else:
         head += blocks.retrieved  # they change with every message, so the history behind them repeats nothing
-    if head[-1].ends_prefix:
+    if memory.retrieved is RetrievedPlace.BEFORE_MESSAGE or not blocks.retrieved:
         shown = _marked(shown)
     return AssembledContext(
         prompts=(*head, *shown, *tail),
@@ -171,4 +172,4 @@ def _marked(prompts: Sequence[Prompt]) -> list[Prompt]:
 def _summary(summary: str | None) -> list[Prompt]:
     if summary is None:
         return []
-    return [Prompt(Role.SYSTEM, SUMMARISED.format(summary=json.dumps(summary, ensure_ascii=False)))]
+    return [Prompt(Role.CONTEXT, SUMMARISED.format(summary=quoted(summary)))]

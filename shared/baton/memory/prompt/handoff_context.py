@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.message import Role, StoredMessage, filtered_runs
+from baton.memory.prompt.quoting import quoted
 from baton.ports.chat_model import Prompt
 
 HANDED_OVER = (
@@ -55,13 +55,11 @@ def session_start(handoff: HandoffRequest | None) -> int:
 
 
 def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
-    """Return the system messages before the history: the summary, in the mode ``summary``."""
+    """Return the context before the history: the summary, in the mode ``summary``."""
     if handoff.context_mode is not ContextMode.SUMMARY:
         return []
-    told = HANDED_OVER.format(
-        source=handoff.source_agent_id, summary=json.dumps(handoff.context_summary, ensure_ascii=False)
-    )
-    return [Prompt(Role.SYSTEM, told)]
+    told = HANDED_OVER.format(source=handoff.source_agent_id, summary=quoted(handoff.context_summary))
+    return [Prompt(Role.CONTEXT, told)]
 
 
 def said(messages: Sequence[StoredMessage]) -> list[StoredMessage]:

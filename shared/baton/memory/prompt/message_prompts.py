@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
+from baton.memory.prompt.quoting import quoted
 from baton.ports.chat_model import Prompt
 
 STOPPED_NOTE = "[This answer was stopped before it was complete.]"
@@ -44,17 +44,13 @@ def as_prompts(
     for message in messages:
         if message.role is Role.TOOL:
             if message.is_handoff_summary and message.agent_id != agent_id:
-                prompts.append(
-                    Prompt(
-                        Role.SYSTEM,
-                        REPORTED.format(agent=message.agent_name, report=json.dumps(message.text, ensure_ascii=False)),
-                    )
-                )
+                told = REPORTED.format(agent=message.agent_name, report=quoted(message.text))
+                prompts.append(Prompt(Role.CONTEXT, told))
             continue
         calls = message.tool_calls if message.agent_id == agent_id else ()
         if shows_calls and message.agent_id != agent_id and any(is_shown(call.name) for call in message.tool_calls):
-            told = [_told(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)]
-            prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *told])))
+            calls_told = [_told(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)]
+            prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *calls_told])))
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue

@@ -23,7 +23,7 @@ from baton.memory.prompt.quoting import (
     private_skill_steps,
     procedure_steps,
 )
-from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
+from baton.memory.prompt.token_estimates import CONTEXT_FRAME_TOKENS, prompt_tokens
 from baton.memory.recall.relevance import (
     MAX_QUERY_WORDS,
     content_words,
@@ -251,7 +251,7 @@ def _fit(
         each.line = lines[kind](each.item, excerpt(each.item.text, words, MAX_CHARS[kind]))
         # The newline before a line may be a token of its own.
         each.tokens = counter.count(each.line) + 1
-        head = 0 if kind in opened else counter.count(heads[kind]) + MESSAGE_FRAME_TOKENS
+        head = 0 if kind in opened else counter.count(heads[kind]) + CONTEXT_FRAME_TOKENS
         if used + head + each.tokens > cap:
             each.reason = f"over the cap of {cap} tokens"
             continue
@@ -265,12 +265,12 @@ def _block(
     kept = sorted((each for each in judged if each.reason is None), key=_by_date)
     prompts: tuple[Prompt, ...] = ()
     if kept:
-        prompts = (Prompt(Role.SYSTEM, "\n".join([head, *(each.line for each in kept)])),)
+        prompts = (Prompt(Role.CONTEXT, "\n".join([head, *(each.line for each in kept)])),)
     return RecalledBlock(
         kind,
         tuple(each.shown() for each in judged),
         prompts,
-        tokens=counter.count(head) + MESSAGE_FRAME_TOKENS + sum(each.tokens for each in kept) if kept else 0,
+        tokens=counter.count(head) + CONTEXT_FRAME_TOKENS + sum(each.tokens for each in kept) if kept else 0,
         duration=retrieval.duration if retrieval.is_asked else None,
         error=retrieval.error,
     )
@@ -296,7 +296,7 @@ def _procedure(
             reason = _not_followed(match, rivals, memory)
         else:
             prompt = _steps(match)
-            tokens = counter.count(str(prompt.content)) + MESSAGE_FRAME_TOKENS
+            tokens = prompt_tokens(prompt, counter)
             if tokens > MAX_PROCEDURE_TOKENS:
                 tokens, reason = 0, f"over the cap of {MAX_PROCEDURE_TOKENS} tokens"
             else:
@@ -317,10 +317,10 @@ def _procedure(
 
 
 def _steps(match: ProcedureMatch) -> Prompt:
-    """Return the message with the steps: an instruction if they were approved, otherwise words of the user."""
+    """Return the message with the steps: an instruction if they were approved, otherwise a quotation."""
     if match.procedure.status is ProcedureStatus.APPROVED:
         return Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
-    return Prompt(Role.USER, private_skill_steps(match.procedure, match.trigger))
+    return Prompt(Role.CONTEXT, private_skill_steps(match.procedure, match.trigger))
 
 
 def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:

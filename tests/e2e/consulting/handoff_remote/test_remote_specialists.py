@@ -75,8 +75,9 @@ async def test_the_remote_agent_hands_back_and_its_report_is_known(
     assert text_of(run).startswith("Booked.")
     assert await active(alice, thread_id) == "host"
     assert after["messages"][-1]["content"] == "At eight."
-    told = [content for role, content in model.requests[-1].prompts if role == "system"]
-    assert any("Echo has handed the conversation back" in text and "A table at eight." in text for text in told)
+    [told] = model.requests[-1].context
+    assert "Echo has handed the conversation back" in told
+    assert "A table at eight." in told
 
 
 async def test_an_exit_word_leaves_it_and_is_not_relayed(socket: SocketClient, alice: User, model: FaultModel) -> None:
