@@ -145,6 +145,20 @@ async def test_a_caller_that_gives_up_gives_its_turn_back() -> None:
     assert [task.cancelled() for task in tasks] == [True, False, True, False, True, False]
 
 
+@given(st.data())
+async def test_callers_that_give_up_at_once_leave_the_turns_to_others(data: st.DataObject) -> None:
+    endpoint = SlowEndpoint(seconds_a_text=1.0)
+    process = Process(endpoint)
+    tasks = [asyncio.create_task(process.embed(1)) for _ in range(6)]
+    await asyncio.sleep(data.draw(st.floats(0.0, 4.0)))
+    given_up = data.draw(st.lists(st.sampled_from(tasks), unique=True))
+    cancelled = [task for task in given_up if task.cancel()]
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [task for task in tasks if task.cancelled()] == [task for task in tasks if task in cancelled]
+    assert all(outcome is None or isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+    await process.embed(3)
+
+
 @given(st.lists(st.integers(1, 130), min_size=1, max_size=12), st.floats(0.0, 3.0), st.integers(1, 6))
 async def test_every_text_gets_its_vector_whatever_the_endpoint_takes(
     callers: list[int], seconds_a_text: float, most_at_once: int

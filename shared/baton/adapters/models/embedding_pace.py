@@ -98,8 +98,6 @@ class EmbeddingPace:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self._leave()  # the turn came at the same moment
-            else:
-                self._waiting.remove(turn)
             raise
 
     async def pause(self) -> None:
@@ -111,8 +109,10 @@ class EmbeddingPace:
     def _leave(self) -> None:
         self._busy -= 1
         while self._waiting and self._busy < self.requests:
-            self._busy += 1
-            self._waiting.popleft().set_result(None)
+            turn = self._waiting.popleft()
+            if not turn.done():  # cancelled requests stay in the line: several may be cancelled before any of them runs
+                self._busy += 1
+                turn.set_result(None)
 
 
 class EmbeddingPaces:
