@@ -15,7 +15,7 @@ from baton.domain.search import Vector
 logger = logging.getLogger("baton_local")
 
 PATIENCE_SECONDS = 5.0
-"""How long another local cloud may keep the file locked."""
+"""Seconds for which another local cloud may keep the file locked."""
 
 
 class VectorCache:

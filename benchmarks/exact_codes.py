@@ -1,4 +1,4 @@
-"""Whether exact codes are found first: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.exact_codes``.
+"""The rank of exact codes in searches: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.exact_codes``.
 
 A manual has a page for each of 200 bolts, with its torque in one of 21 lines that all pages have. It is asked for the
 torque of every bolt, alone, and with its lines in another order among twenty other documents.

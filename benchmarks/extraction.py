@@ -1,4 +1,4 @@
-"""What a process for each document costs: ``python -m benchmarks.extraction``.
+"""The cost of a process for each document: ``python -m benchmarks.extraction``.
 
 The steps ``check`` and ``extract`` (of the first part) of one document of each format, first in the benchmark's own
 process with the libraries loaded, then in processes of their own. CPU time, because other work shares the cores; the

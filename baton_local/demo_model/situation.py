@@ -91,11 +91,11 @@ def text_of(message: ChatMessage) -> str:
 
 
 _CONTEXT = re.compile(r"<quoted-context>\n.*?\n</quoted-context>\s*", re.DOTALL)
-"""What Baton quotes of others in messages of the user. It makes sure that users cannot write these tags."""
+"""Baton's quotations of others in messages of the user. It makes sure that users cannot write these tags."""
 
 
 def _is_context(message: ChatMessage) -> bool:
-    """Whether a message holds nothing but what Baton quotes of others."""
+    """True if a message holds nothing but Baton's quotations of others."""
     content = message.content
     return message.role == "user" and isinstance(content, str) and bool(content) and not _CONTEXT.sub("", content)
 

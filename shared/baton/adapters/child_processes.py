@@ -29,7 +29,7 @@ from baton.domain.metrics import Metric, count
 CHILD = "baton.adapters.extraction.child"
 MIB = 1024 * 1024
 QUEUE_SECONDS = 240.0
-"""How long a document waits for its turn. There is a queue only where functions share a process (local cloud)."""
+"""Seconds that a document waits for its turn. There is a queue only where functions share a process (local cloud)."""
 _INHERITED = ("LD_LIBRARY_PATH", "PATH", "SYSTEMROOT")
 """Variables that the interpreter needs. All others, credentials above all, are kept from the process."""
 _PIECE = 256 * 1024
@@ -45,7 +45,7 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What one process may take."""
+    """The bounds of one process."""
 
     memory_bytes: int
     """Address space. The function has its own memory besides, for itself, the document and its text."""

@@ -48,7 +48,7 @@ class _Known:
 
 
 class _KnownLists(LRUCache[int, _Known]):
-    """What is known, by the ``id()`` of definitions. ``forget`` takes each that is dropped."""
+    """Known lists by the ``id()`` of their definitions. ``forget`` takes each definition that is dropped."""
 
     def __init__(self, most: int, forget: Callable[[ToolDefinition], None]) -> None:
         super().__init__(most)

@@ -1,4 +1,4 @@
-"""What a request brings, as context in a prompt: quoted data, within a share of the prompt's budget."""
+"""The context of a request in a prompt: quoted data, within a share of the prompt's budget."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class AgentHistories:
         self._context = given.context
         self._tracker = given.tracker
         self._known: tuple[str, HandoffRequest | None, ReadHistory] | None = None
-        """What was read last: for which agent, and in which handoff."""
+        """The agent and the handoff of the last read."""
 
     @property
     def window(self) -> HistoryWindow:

@@ -51,7 +51,7 @@ SYNONYMS: Mapping[str, str] = {
     "application/wps-office.xlsx": XLSX,
     **dict.fromkeys(("application/html", "text/x-html", "application/vnd.wap.xhtml+xml"), HTML),
 }  # fmt: skip
-"""What browsers and systems call the types of documents -> the registered type."""
+"""Names that browsers and systems give to types of documents -> the registered type."""
 _ANYTHING = (*TEXTS, DocumentFormat.PDF, *OFFICE)
 _VAGUE: Mapping[str, tuple[DocumentFormat, ...]] = {
     **dict.fromkeys(
@@ -104,8 +104,8 @@ _PAGE = re.compile(
 def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
     """Return the formats that a document may have; none if it is no document. Of texts the first one counts.
 
-    A type that stands for several formats gives way to the ending of the name, which tells texts apart. ``name`` may be
-    a path.
+    A type that stands for several formats gives way to the ending of the name, which distinguishes texts. ``name`` may
+    be a path.
     """
     essence = standard(media_type.essence)
     formats = _VAGUE.get(essence)
@@ -124,7 +124,7 @@ def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
 def type_of(media_type: MediaType, name: str) -> MediaType | None:
     """Return the registered type of a document, with its charset; None if it is none.
 
-    It is ``application/octet-stream`` if only the content can tell it.
+    It is ``application/octet-stream`` if only the content shows it.
     """
     formats = formats_of(media_type, name)
     if not formats:

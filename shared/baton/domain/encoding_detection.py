@@ -29,11 +29,11 @@ _COMMON = {"gb18030": 0xD7, "big5hkscs": 0xC6, "cp932": 0x97, "euc_jp": 0xCF, "c
 _COMPARED = 2_000
 _WIDE = ("utf-16-le", "utf-16-be")
 _FEW = 3
-"""Bytes beyond ASCII, from which no script can be told."""
+"""Bytes beyond ASCII that identify no script."""
 _DAMAGED = 50
 """Of so many characters, one may be damaged."""
 _BETTER = 0.03
-"""How much more a text must be like a language in another encoding than in Windows-1252 (of 1)."""
+"""The least lead, of 1, in likeness to a language of another encoding over Windows-1252."""
 _LEAST_UNSPACED = 6
 """Characters. Two letters of a shorter text may well be an ideograph."""
 
@@ -47,7 +47,7 @@ _NOT_LATIN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 _LOW = bytes(range(0x20))
 """The upper bytes of characters of alphabets in UTF-16."""
 _DAMAGE = re.compile("\ufffd{1,4}")
-"""What a byte that is lost or changed leaves of a character at most."""
+"""The most that a lost or changed byte leaves of a character."""
 _RARE = frozenset({"Cn", "Co", "Cs", "Cc"})
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
 """Scripts of texts that may have neither blanks nor line ends, whose UTF-16 has no byte that is zero."""

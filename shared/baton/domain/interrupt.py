@@ -63,7 +63,7 @@ class InterruptAnswer:
 
     @property
     def approves(self) -> bool:
-        """Whether the call may be made: only an explicit yes permits it."""
+        """True if the call may be made: only an explicit yes permits it."""
         if self.status is not AnswerStatus.RESOLVED or self.answered_by is None:
             return False
         return isinstance(self.payload, dict) and self.payload.get(APPROVED) is True

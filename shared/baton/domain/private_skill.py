@@ -1,4 +1,4 @@
-"""Private skills: procedures that users make for themselves, and what can be done with them.
+"""Private skills: procedures that users make for themselves, and the actions on them.
 
 A private skill is a ``Procedure`` of the scope ``user``. It is its maker's until somebody who may approve procedures
 shares it.
@@ -21,7 +21,7 @@ IN_USE = (ProcedureStatus.PRIVATE, ProcedureStatus.OFFERED)
 
 
 class SkillAction(StrEnum):
-    """What can be done with a private skill, besides making and removing it."""
+    """An action on a private skill, besides making and removing it."""
 
     OFFER = "offer"
     """Its maker asks to share it."""
@@ -43,7 +43,7 @@ _MOVES: Mapping[tuple[ProcedureStatus, SkillAction], ProcedureStatus] = {
 
 @dataclass(frozen=True, slots=True)
 class SkillDecision:
-    """Who does what with a private skill."""
+    """A person's action on a private skill."""
 
     action: SkillAction
     by: str

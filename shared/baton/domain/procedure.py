@@ -64,7 +64,7 @@ RESERVED_SLUG = "match"
 TENANT_PREFIX = "tenant."
 """What the ids of all agents' procedures begin with. A slug has no full stop, so no other procedure has such an id."""
 USER_PREFIX = "user."
-"""What the ids of private skills begin with. They are unique among those of one user and one agent."""
+"""The prefix of the ids of private skills. They are unique among those of one user and one agent."""
 
 
 class InvalidProcedure(Exception):

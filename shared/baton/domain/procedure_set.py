@@ -23,7 +23,7 @@ class TriggeredProcedure:
 
 
 class ProcedureSet:
-    """Approved procedures, and private skills of one user. All others are left out, whoever hands them in."""
+    """Approved procedures, and private skills of one user. All others are left out."""
 
     def __init__(self, procedures: Iterable[Procedure] = ()) -> None:
         self.procedures = tuple(each for each in procedures if _is_followed(each))
@@ -34,7 +34,7 @@ class ProcedureSet:
                 self._by_trigger[trigger].append(place)
         self._index = TriggerIndex(self._by_trigger)
 
-    def beside(self, skills: Iterable[Procedure]) -> ProcedureSet:
+    def with_skills(self, skills: Iterable[Procedure]) -> ProcedureSet:
         """Return these with a user's private skills. The index of these is not made again."""
         own = ProcedureSet(each for each in skills if each.scope is ProcedureScope.USER)
         if not own.procedures:

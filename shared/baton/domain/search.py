@@ -94,7 +94,7 @@ class Candidate:
     source_id: str
     """The document's."""
     is_added: bool = False
-    """Whether it is none of the clause's best, and only has its score because a clause by words has found it."""
+    """True if it is none of the clause's best, and only has its score because a clause by words has found it."""
 
 
 Candidates = Mapping[SearchClause, Sequence[Candidate]]

@@ -64,14 +64,14 @@ class SourceStatus(StrEnum):
 
 @dataclass(slots=True)
 class Sitemap:
-    """What a sitemap or an index of sitemaps lists, in its order."""
+    """The entries of a sitemap or of an index of sitemaps, in its order."""
 
     urls: list[str] = field(default_factory=list)
     """Pages."""
     sitemaps: list[str] = field(default_factory=list)
     """Further sitemaps, of an index."""
     is_complete: bool = True
-    """Whether everything was taken: no limit has ended it."""
+    """True if everything was taken: no limit has ended it."""
 
 
 @dataclass(frozen=True, slots=True)

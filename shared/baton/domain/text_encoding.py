@@ -59,7 +59,7 @@ _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """How the bytes of a text are decoded."""
+    """A way to decode the bytes of a text."""
 
     codec: str
     """Python's name of it."""

@@ -44,8 +44,8 @@ class AgentRegistry:
     async def _knowing(self, scope: Scope, agent_id: str | None) -> AgentDirectory:
         """Return the agents; the tenant's own are read for an id that no other agent has, again if it is new.
 
-        For an agent that is hidden from the caller, the same is read as for an unknown one: how long the answer takes
-        tells nothing.
+        For an agent that is hidden from the caller, the same is read as for an unknown one, so that the time of the
+        answer reveals nothing.
         """
         if agent_id is None or _is_visible(scope, self._catalog.get(agent_id)):
             return AgentDirectory(self._catalog, {})

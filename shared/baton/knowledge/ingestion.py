@@ -62,7 +62,7 @@ CHECKED, EXTRACTED, CHUNKED, INDEXED = 2, 30, 35, 95
 MAX_TEXT = 64 * 1024 * 1024
 """Characters of a document. All its text is in memory while it is divided, and a small file may stand for much."""
 BLOCK_WEIGHT = 32
-"""What a block of text counts besides its characters, because millions of empty ones take memory too."""
+"""Characters that a block of text counts in addition to its own, because millions of empty ones take memory too."""
 MAX_TITLE = 200
 """Characters of a title that a document gives itself."""
 

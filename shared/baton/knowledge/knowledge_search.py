@@ -79,9 +79,9 @@ class FoundChunk:
     cosine: float | None
     """The cosine similarity of its best passage to the query; None without vectors of the query's model."""
     by_words: bool = False
-    """Whether only its words have found it: it is none of the most similar."""
+    """True if only its words have found it: it is none of the most similar."""
     passage: str | None = None
-    """That passage, or one with ``terms``, if it is not the whole text."""
+    """The best passage, or one with ``terms``, if it is not the whole text."""
     terms: tuple[str, ...] = ()
     """The codes, numbers and names of the query that it alone has, of all chunks found."""
 

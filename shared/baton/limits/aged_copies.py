@@ -1,4 +1,4 @@
-"""A worker's copies of what tenants keep: one small read a minute and tenant, beside whatever else a turn reads."""
+"""A worker's copies of what tenants keep: one small read a minute and tenant, during a turn's other reads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Copy(Generic[V]):
     """None: it was never read, or has changed since."""
     reading: asyncio.Task[None] | None = None
     asked_at: datetime | None = None
-    """When ``reading`` began."""
+    """The time at which ``reading`` began."""
 
 
 class AgedCopies(Generic[V]):
@@ -63,7 +63,7 @@ class AgedCopies(Generic[V]):
         self._note_failure = note_failure
 
     def begin(self, scope: Scope) -> None:
-        """Begin to read the tenant's value if the copy is old, so that the read runs beside others."""
+        """Begin to read the tenant's value if the copy is old, so that the read runs during others."""
         copy = self._copy(scope)
         if copy.read_at is None or self._clock.now() - copy.read_at >= FRESH:
             self._reading(scope, copy)

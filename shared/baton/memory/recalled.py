@@ -62,7 +62,7 @@ class FoundItem:
     cosine: float | None = None
     """The best cosine similarity to the message; None if the item has no vector that is comparable."""
     by_words: bool = False
-    """Whether only its words have found it: it is none of the most similar."""
+    """True if only its words have found it: it is none of the most similar."""
     thread_id: str | None = None
     message_ids: tuple[str, ...] = ()
     """The messages of the thread that it consists of or was taken from; empty if they are not known."""

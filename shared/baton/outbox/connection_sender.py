@@ -22,9 +22,9 @@ MAX_BACKOFF_SECONDS = 2.0
 SEND_SECONDS = 10.0
 """Well below the 25 s that a function has to handle a WebSocket frame."""
 WORKER_SECONDS = 3.0
-"""How long a worker waits for a connection. The conversation's next message waits as long, in its FIFO group."""
+"""Seconds that a worker waits for a connection. The conversation's next message waits as long, in its FIFO group."""
 TRIES = 3
-"""How often a frame that the gateway refuses is sent, unless the frame itself is at fault."""
+"""Attempts at a frame that the gateway refuses, unless the frame itself is at fault."""
 MAX_BACKLOG = 4 * 1024 * 1024
 """Bytes that may wait for one connection. Beyond that they are dropped: its client sees a gap and asks for them."""
 

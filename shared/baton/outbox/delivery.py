@@ -21,7 +21,7 @@ from baton.ports.connections import ConnectionBusy, Connections
 from baton.ports.live import LiveRegistry
 
 DRAIN_SECONDS = WORKER_SECONDS
-"""How long a run that has ended waits for slow connections. Their clients notice the gap or the silence, and resume."""
+"""Seconds that an ended run waits for slow connections. Their clients notice the gap or the silence, and resume."""
 
 
 class Delivery:

@@ -42,7 +42,7 @@ class Admission:
     clock: Clock
     limits: PipelineLimits
     since: datetime | None = None
-    """When the engine of the pipelines began, if runs end with it. None if it never ends."""
+    """The start of the engine of the pipelines, if runs end with it. None if it never ends."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def start(self, run: PipelineRun) -> None:

@@ -22,7 +22,7 @@ This is the limit of a user's message too, and eight times the longest output of
 
 
 QUOTED_CONTEXT = "<quoted-context>\n{text}\n</quoted-context>"
-"""How a model gets a context prompt: as text of the user, framed so that nobody takes it for the user's words."""
+"""The form of a context prompt for a model: text of the user, framed so that nobody takes it for the user's words."""
 
 
 class FinishReason(StrEnum):

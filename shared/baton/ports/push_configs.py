@@ -24,7 +24,7 @@ class PushConfigs(Protocol):
         ...
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
-        """Return a configuration with its receiver's secrets, for whoever sends notifications.
+        """Return a configuration with its receiver's secrets, for senders of notifications.
 
         None if there is none with this id, if it is another user's, or if its secrets cannot be opened any more.
         """

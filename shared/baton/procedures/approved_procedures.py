@@ -42,7 +42,7 @@ class _Read:
 class ApprovedProcedures:
     """Reads approved procedures: once a minute, at the beginning of a session, and after a change in the session.
 
-    Private skills are read likewise, for their maker.
+    Private skills are read at the same times, for their maker.
     """
 
     def __init__(self, store: ProcedureStore, skills: PrivateSkills, clock: Clock) -> None:
@@ -64,7 +64,7 @@ class ApprovedProcedures:
             self._read(scope, "", ProcedureScope.TENANT, None),
             self._read_skills(scope, agent_id, since),
         )
-        return (await self._set(scope, agent_id, own, shared)).beside(skills)
+        return (await self._set(scope, agent_id, own, shared)).with_skills(skills)
 
     async def _set(self, scope: Scope, agent_id: str, own: _Read, shared: _Read) -> ProcedureSet:
         key = (scope.tenant_id, agent_id)

@@ -1,4 +1,4 @@
-"""What people do with private skills: their makers read, offer and remove them, and others share or decline them."""
+"""People's actions on private skills: their makers read, offer and remove them, and others share or decline them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ async def distinguish_unavailable(
 ) -> ThreadUnavailable:
     """Return ``error`` as a refusal that says, for the audit only, whether the thread id is unused.
 
-    The same is read for every id: how long a refusal takes tells nothing.
+    The same is read for every id, so that the time of a refusal reveals nothing.
     """
     try:
         await store.check_writable(scope, thread_id)

@@ -85,7 +85,7 @@ class MadeTitles:
             return False
         if thread.title is not None or kept.title != title:
             return False  # the user has named it
-        # The commit of a run in progress finds the title, and tells of it after the run's last event.
+        # The commit of a run in progress finds the title, and sends it after the run's last event.
         if kept.run is None or kept.is_interrupted:
             await self.titles.tell(scope, thread_id, title)
         return True

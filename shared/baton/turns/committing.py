@@ -262,7 +262,7 @@ class RunCommit:
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
 
     def _tell_title(self, thread: Thread) -> None:
-        """Tell the connections of a title that was made during the run: whoever made it left that to the run's end."""
+        """Send a title that was made during the run. Its maker sends none while a run is in progress."""
         if thread.title is not None and self._thread.title is None:
             self.outbox.delivery.post([unsequenced(thread_title(thread.title), threadId=thread.id)])
 

@@ -56,16 +56,16 @@ def test_private_skills_come_after_approved_procedures_whatever_their_triggers()
     skill = replace(
         procedure("b", "send slack alert"), scope=ProcedureScope.USER, status=ProcedureStatus.PRIVATE, created_by="ada"
     )
-    found = approved.beside([skill]).triggered("send slack alert")
+    found = approved.with_skills([skill]).triggered("send slack alert")
     assert [each.procedure.id for each in found] == ["a", "user.b"]
     assert asked("send slack alert", skill) == ["user.b"]
     assert [each.procedure.id for each in approved.triggered("send slack alert")] == ["a"]  # it stays as it was
-    assert approved.beside([]) is approved
+    assert approved.with_skills([]) is approved
     for status in ProcedureStatus:
         is_used = status in (ProcedureStatus.PRIVATE, ProcedureStatus.OFFERED)
         assert bool(asked("send slack alert", replace(skill, status=status))) is is_used
     other = replace(skill, scope=ProcedureScope.AGENT)
-    assert approved.beside([other]) is approved
+    assert approved.with_skills([other]) is approved
 
 
 words = st.sampled_from(["send", "slack", "alert", "größe", "müssen", "report", "日本", "1", "x"])

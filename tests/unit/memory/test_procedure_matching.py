@@ -106,5 +106,5 @@ async def test_skills_of_the_same_name_of_two_users_are_compared_each_by_its_own
             status=ProcedureStatus.PRIVATE,
             scope=ProcedureScope.USER,
         )
-        [match] = await vectors.nearest(ProcedureSet().beside([skill]), embedder.vector(f"Mine: {about}"))
+        [match] = await vectors.nearest(ProcedureSet().with_skills([skill]), embedder.vector(f"Mine: {about}"))
         assert match.score == pytest.approx(1.0, abs=0.01)

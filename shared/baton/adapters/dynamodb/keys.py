@@ -289,7 +289,7 @@ def retention_due(tenant_id: str) -> Key:
 
 
 WAITING = "WAITS#"
-"""What sort keys of ``waiting_run`` begin with."""
+"""The prefix of sort keys of ``waiting_run``."""
 
 
 def pipeline(name: str) -> str:
@@ -308,7 +308,7 @@ def waiting_run(name: str, tenant_id: str, since: int, subject: str) -> Key:
 
 
 def waiting_runs(tenant_id: str) -> str:
-    """Return what the sort keys of a tenant's waiting runs begin with."""
+    """Return the prefix of the sort keys of a tenant's waiting runs."""
     return f"{WAITING}{tenant_id}#"
 
 

@@ -32,7 +32,7 @@ from baton.ports.clock import Clock
 from baton.ports.private_skills import SharedSkill
 
 MAX_MADE_OF = 20
-"""What has made a skill is remembered this many times, so that a repetition makes nothing."""
+"""Workflows that are remembered of a skill as its makers, so that a repetition makes nothing."""
 
 
 class DynamoPrivateSkills:

@@ -90,7 +90,7 @@ class GuardedPool:
         headers = [pair for pair in call.headers if pair[0].lower() != b"accept-encoding"]
         with _raised_as(self._errors):
             if url.userinfo:
-                # Whoever wrote it into a card, a document or a redirect would decide what Baton signs in with.
+                # The author of a card, a document or a redirect would choose the credentials that Baton signs in with.
                 raise EgressRefused(f"{url.host} must be called without a user name or password in its address.")
             self._policy.check_scheme(url.scheme, url.host)
             self._policy.check_host(url.raw_host.decode("ascii"))

@@ -32,7 +32,7 @@ Token: TypeAlias = tuple[str, str]
 
 
 class Shows(StrEnum):
-    """What a section of a format makes of a number."""
+    """A number as a section of a format shows it."""
 
     NOTHING = "nothing"
     DURATION = "duration"

@@ -50,7 +50,7 @@ def pages(body: bytes) -> int:
         raise refusals.too_long()
     if graph is not None:
         costly = graph.costly_pages(1, MAX_PAGES)
-        # Pages that PDFium counts in another way cannot be told apart.
+        # Pages that PDFium counts in another way cannot be identified.
         if len(costly) == count or (costly and count != graph.count):
             raise refusals.bomb()
     return count

@@ -32,7 +32,7 @@ _FULL = 0.7
 """The share of lines that have no room for the next word."""
 _ENDS = (".", "!", "?", ":", ";", "\u2026", "\u3002", "\u201d", '"', ")")
 _EVEN = 1.5
-"""How much larger than usual a gap between lines is that parts paragraphs."""
+"""The ratio of a gap that parts paragraphs to the usual gap between lines."""
 
 _LONG_CELL = 4
 """Lines of a paragraph from which on it is more likely one of a column than a cell."""

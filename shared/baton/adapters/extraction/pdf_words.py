@@ -56,7 +56,7 @@ class Line:
     """Of its letters, in points; 0 if unknown."""
     is_upright: bool = True
     is_table: bool = False
-    """Whether its only word is a table."""
+    """True if its only word is a table."""
 
     @property
     def text(self) -> str:

@@ -26,7 +26,8 @@ def encrypted() -> DocumentUnreadable:
 
 def damaged() -> DocumentUnreadable:
     return DocumentUnreadable(
-        reason="document_damaged", detail="The document is damaged or incomplete. Save it anew and upload it again."
+        reason="document_damaged",
+        detail="The document is damaged or incomplete. Save it again and upload the new file.",
     )
 
 
@@ -74,7 +75,7 @@ def too_long() -> DocumentUnreadable:
 def unsafe() -> DocumentUnreadable:
     return DocumentUnreadable(
         reason="document_unsafe",
-        detail="The document defines entities, which are not read. Save it anew and upload it again.",
+        detail="The document defines entities, which are not read. Save it again and upload the new file.",
     )
 
 

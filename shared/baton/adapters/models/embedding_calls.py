@@ -24,7 +24,7 @@ from baton.ports.token_counter import TokenCounter
 MAX_CUTS = 4
 """The most halvings of a batch's texts if the endpoint says that they are too long."""
 PATIENCE_SECONDS = 240.0
-"""How long a background request is sent again to an endpoint that refuses for its load. Functions live for 300 s."""
+"""Seconds for which a request in the background is repeated if the endpoint is overloaded. Functions live for 300 s."""
 NOTHING = "."
 """The text to embed in place of an empty one, which APIs refuse."""
 

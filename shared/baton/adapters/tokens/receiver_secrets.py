@@ -1,4 +1,4 @@
-"""What receivers of push notifications want to be shown, sealed while it is stored.
+"""The tokens and credentials of receivers of push notifications, sealed while they are stored.
 
 A client entrusts Baton with a token and credentials for its own server. The table and its backups hold ciphertext
 (Fernet) that names its place. The key is derived from the secret from which the signing key is derived.
