@@ -173,12 +173,12 @@ class ProcedureAdministration:
     ) -> Procedure:
         """Approve, reject or retire a version, by default the newest. A repetition changes nothing.
 
-        Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``, ``ProcedureVersionMismatch`` and
-        ``TooManyProcedures``.
+        Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``, ``ProcedureVersionMismatch``,
+        ``TooManyProcedures``, and ``InvalidRequest`` to approve one of several pending versions without its number.
         """
         audited = _AUDITED[action]
         scope.require(Permission.PROCEDURE_APPROVE, audited)
-        version = read.version if read is not None else await self._newest(scope, agent_id, procedure_id)
+        version = read.version if read is not None else await self._newest(scope, agent_id, procedure_id, action)
         replaced = None
         if action is ProcedureAction.APPROVE:
             await self._check_room(scope, agent_id, procedure_id)
@@ -203,10 +203,18 @@ class ProcedureAdministration:
         await self._record(scope, agent_id, decided, audited, decided.status.value, more)
         return decided
 
-    async def _newest(self, scope: Scope, agent_id: str, procedure_id: str) -> int:
+    async def _newest(self, scope: Scope, agent_id: str, procedure_id: str, action: ProcedureAction) -> int:
+        """Return the newest version, for a caller who has not named the version that they have read.
+
+        Raises ``InvalidRequest`` if it is to be approved and others are pending too: one of them may have come since.
+        """
         newest = await self._store.get(scope, agent_id, procedure_id)
         if newest is None:
             raise UnknownProcedure
+        if action is ProcedureAction.APPROVE and newest.version > 1:
+            before = await self._store.get(scope, agent_id, procedure_id, version=newest.version - 1)
+            if before is not None and before.status is ProcedureStatus.PENDING:
+                raise InvalidRequest("version: several versions are pending. Name the version that you have read.")
         return newest.version
 
     async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:

@@ -76,10 +76,20 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
 @pytest.mark.parametrize("body", [None, {}])
 async def test_an_approval_that_names_no_version_is_for_the_newest(served: Served, body: dict[str, Any] | None) -> None:
     await created(served)
+    await decide(served, "approve")
     await created(served, description="The second one.")
     answer = await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json=body)
     assert (answer.json()["version"], answer.json()["status"]) == (2, "approved")
     assert problem(await sent(served, "POST", f"{PATH}/never-made/approve", APPROVE, json=body))[0] == 404
+
+
+async def test_an_approval_of_one_of_several_pending_versions_names_it(served: Served) -> None:
+    await created(served)
+    await created(served, description="What came after the approver had read the first one.")
+    refused = await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json={})
+    assert problem(refused) == (422, "invalid_request")
+    approved = await decide(served, "approve", version=1)
+    assert (approved.json()["version"], approved.json()["status"]) == (1, "approved")
 
 
 async def test_a_procedure_is_written_approved_and_followed(served: Served) -> None:
