@@ -58,7 +58,7 @@ _VAGUE: Mapping[str, tuple[DocumentFormat, ...]] = {
         (
             "", OCTETS, "binary/octet-stream", "application/binary", "application/download", "application/x-download",
             "application/force-download", "application/save", "application/unknown", "application/x-unknown",
-            "application/x-unknown-content-type", "unknown/unknown",
+            "application/x-unknown-content-type", "unknown/unknown", "application/x-octet-stream", "*/*",
         ),
         _ANYTHING,
     ),

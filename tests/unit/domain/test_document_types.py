@@ -59,6 +59,8 @@ def test_a_synonym_stands_for_a_registered_type(essence: str) -> None:
         ("", "a.csv", (CSV,), BINARY),
         ("application/octet-stream", "A.MD", (MARKDOWN,), BINARY),
         ("binary/octet-stream", "a.htm", (HTML,), BINARY),
+        ("application/x-octet-stream", "a.csv", (CSV,), BINARY),
+        ("*/*", "a.md", (MARKDOWN,), BINARY),
         ("application/octet-stream", "a.tsv", (CSV,), BINARY),
         ("application/octet-stream", "a.docx", (), BINARY),
         ("application/octet-stream", "report", TEXTS, BINARY),
