@@ -34,6 +34,8 @@ _DAMAGED = 50
 """Of so many characters, one may be damaged."""
 _BETTER = 0.03
 """The least lead, of 1, in likeness to a language of another encoding over Windows-1252."""
+_SHORT = 40
+"""Bytes beyond ASCII. The frequencies of so few letters do not tell languages apart."""
 _LEAST_UNSPACED = 6
 """Characters. Two letters of a shorter text may well be an ideograph."""
 
@@ -48,6 +50,20 @@ _LOW = bytes(range(0x20))
 """The upper bytes of characters of alphabets in UTF-16."""
 _DAMAGE = re.compile("\ufffd{1,4}")
 """The most that a lost or changed byte leaves of a character."""
+_SIGNS = re.compile("[\u00a0\u00a1\u00a7\u00a9\u00ab\u00ae\u00b0\u00bb\u00bf\u2010-\u203a\u20ac\u2122]")
+"""Quotes, dashes and other signs that texts in Windows-1252 have."""
+_WESTERN = tuple(
+    re.compile(f"(?:[\x00-\x7f]|{letters})*", re.IGNORECASE)
+    for letters in (
+        "[àâçéèêëîïôùûü]|œ(?=[ieu])",  # French
+        "[äöüßé]",  # German
+        "[áéíñóúü]",  # Spanish
+        "[áâàçéêíóôúü]|ã(?=[eo])|õ(?=e)",  # Portuguese
+        "[àèéìòù](?![a-zà-ÿ])",  # Italian: at the end of words
+        "[åäöæøé]",  # Scandinavian languages
+    )
+)
+"""Letters of one language each. Short texts in encodings of Eastern Europe seldom have no others."""
 _RARE = frozenset({"Cn", "Co", "Cs", "Cc"})
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
 """Scripts of texts that may have neither blanks nor line ends, whose UTF-16 has no byte that is zero."""
@@ -162,9 +178,19 @@ def _guessed(sample: bytes) -> str:
     high = len(_HIGH.findall(text))
     in_runs = sum(map(len, _HIGH_RUN.findall(text)))
     share = high / max(1, len(text) - len(words) + 1)
+    if high <= _SHORT and not in_runs and _is_western(text):
+        return LATIN
     if share < 0.55 or (in_runs * 2 < high and (high <= _FEW or share < 0.7)):
         return _guessed_latin(_TAG.sub(b" ", sample)) if high > _FEW else LATIN
     return _guessed_other(text)
+
+
+def _is_western(words: bytes) -> bool:
+    """Return whether words have, read as Windows-1252, the letters of one language, and usual signs."""
+    if _NOT_LATIN.search(words):
+        return False
+    text = _SIGNS.sub("", words.decode(LATIN))
+    return any(each.fullmatch(text) for each in _WESTERN)
 
 
 def _guessed_latin(text: bytes) -> str:

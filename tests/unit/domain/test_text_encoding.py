@@ -210,6 +210,25 @@ def test_a_short_text_is_windows_1252(text: bytes) -> None:
     assert decode_text(text) == text.decode("cp1252")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Gebühren\n\nL’abonnement coûte 30 € par mois – « sans engagement ».",
+        "L’été, il paie 30 €.",
+        "Prix : 30 € – « garanti »",
+        "« Œuvre » – 30 €",
+        "„Größe“ – 30 €",
+        "¡Año «nuevo»! – 30 €",
+        "“Coração” – mãe, pão, limões",
+        "Caffè è più città – 30 €",
+        "Smørrebrød – 30 €",
+        "“” – ‘’ — … € ©",
+    ],
+)
+def test_a_short_text_of_one_western_language_and_usual_signs_is_windows_1252(text: str) -> None:
+    assert decode_text(text.encode("cp1252")) == text
+
+
 @pytest.mark.parametrize("label", ["windows-1251", "utf-8"])
 @pytest.mark.parametrize("text", ["Привет", "Имя;Город\nИван;Омск\n", "<b>Отпуск</b>"])
 def test_letters_of_an_alphabet_are_no_ideographs(text: str, label: str) -> None:
