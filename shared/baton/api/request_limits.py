@@ -68,8 +68,10 @@ class _Body:
                 await asyncio.sleep(0)
             if self._values.add(body[start : start + COUNTED_AT_ONCE]) > MAX_BODY_VALUES:
                 break
-        if self._size > MAX_BODY_BYTES or self._values.count > MAX_BODY_VALUES:
-            raise problems.Refused(MessageTooLarge())
+        if self._size > MAX_BODY_BYTES:
+            raise problems.Refused(MessageTooLarge(f"The body may have at most {MAX_BODY_BYTES // (1024 * 1024)} MiB."))
+        if self._values.count > MAX_BODY_VALUES:
+            raise problems.Refused(MessageTooLarge(f"The body may have at most {MAX_BODY_VALUES:,} JSON values."))
         if self._values.members > MAX_MEMBERS:
             raise problems.Refused(
                 InvalidRequest(f"An object in the body has more than {MAX_MEMBERS:,} members, which no field takes.")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from baton.api.request_limits import MAX_HEADERS, MAX_PARAMETERS
+from baton.api.request_limits import MAX_BODY_BYTES, MAX_BODY_VALUES, MAX_HEADERS, MAX_PARAMETERS
 from baton.domain.errors import InvalidRequest
 from baton.domain.json_values import MAX_MEMBERS
 from baton.entry.actions import parse_frame
@@ -37,6 +37,21 @@ async def test_long_lists_and_texts_are_not_counted_as_members() -> None:
     body = {"message": '{"a": 1, ' * 2_000, "agentId": "nobody", "parts": [[0] * 2_000, {"a": list(range(2_000))}]}
     refused = await Served().post("/messages", body)
     assert "members" not in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "limit"),
+    [
+        ("/messages", {"message": "x" * MAX_BODY_BYTES}, "5 MiB"),
+        ("/episodes/import", {"messages": ["x" * MAX_BODY_BYTES]}, "5 MiB"),
+        ("/messages", {"message": [0] * MAX_BODY_VALUES}, "150,000 JSON values"),
+    ],
+    ids=["message", "import", "values"],
+)
+async def test_a_body_that_is_too_large_is_refused_by_the_limit_it_exceeds(path: str, body: Any, limit: str) -> None:
+    refused = await Served().post(path, body)
+    assert (refused.status_code, refused.json()["code"]) == (413, "message_too_large")
+    assert refused.json()["detail"] == f"The body may have at most {limit}."
 
 
 @pytest.mark.parametrize("path", ["/a2a", "/a2a/assistant"])
