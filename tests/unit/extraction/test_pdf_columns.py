@@ -134,6 +134,37 @@ def test_a_word_that_is_divided_at_the_end_of_a_line_is_whole_again() -> None:
     assert " ".join(found).index("seven.") < " ".join(found).index("Parking")
 
 
+def test_words_that_are_divided_at_the_ends_of_right_lines_are_whole_again() -> None:
+    left = [
+        "The museum shows the col-",
+        "lection of old clocks and",
+        "opens every day at ten ex-",
+        "cept on Mondays, when the",
+        "staff repairs the mecha-",
+        "nisms of the large old",
+        "and well known tower.",
+    ]
+    right = [
+        "Tickets are sold near the",
+        "entrance; groups of ten or",
+        "more pay half of the price",
+        "if they announce their vi-",
+        "sit a week in advance and",
+        "come before noon, says di-",
+        "rector Schmidt.",
+    ]
+    found = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [50, 310], 700))))
+    for whole in (
+        "collection of",
+        "ten except on",
+        "staff repairs the mechanisms of",
+        "their visit a",
+        "director Schmidt",
+    ):
+        assert whole in found
+    assert found.index("known tower.") < found.index("Tickets are")
+
+
 def test_a_word_that_is_divided_at_the_end_of_a_column_is_whole_again() -> None:
     left, right = wrapped(f"{HARBOUR} It is a won-", 200), wrapped(f"derful day. {PARKING}", 200)
     found = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700))))

@@ -28,6 +28,9 @@ _SCANNED = 0.5
 _HARDLY = 5
 """A stamp or a footer on a scanned page is less than one letter of so many."""
 _HYPHENS = ("-", "\u00ad", "\u2010", "\ufffe", DIVIDED)
+_JOINTS = ("\ufffe", DIVIDED)
+"""Hyphens at which PDFium has put two lines together."""
+_ENDS_OF_LINES = re.compile("\r\n|[\r\n\ufffe\x02]")
 _WORD = re.compile(r"[^\s\0]+")
 _LIGATURES = re.compile("[\ufb00-\ufb06]")
 _SYMBOLS = str.maketrans({
@@ -153,10 +156,22 @@ class _Reader:
 
     def line_ranges(self) -> Iterator[tuple[int, int]]:
         start = 0
-        for found in re.finditer("\r\n|\r|\n", self.text):
-            yield start, found.start()
+        for found in _ENDS_OF_LINES.finditer(self.text):
+            if found[0] not in _JOINTS:
+                yield start, found.start()
+            elif self._is_end_of_line(found.start()):
+                yield start, found.end()
+            else:
+                continue
             start = found.end()
         yield start, len(self.text)
+
+    def _is_end_of_line(self, hyphen: int) -> bool:
+        """Return whether the letter behind a hyphen stands elsewhere: PDFium makes one word of both halves."""
+        if hyphen + 1 == len(self.text):
+            return False
+        before, after = self._box(hyphen), self._box(hyphen + 1)
+        return abs(after.middle - before.middle) > 0.5 * before.height or after.right < before.left
 
     def words(self, start: int, end: int, found: PageText) -> Iterator[Word]:
         for match in _WORD.finditer(self.text, start, end):
