@@ -74,8 +74,13 @@ class IngestionStarts:
             starts = is_dead or progressed <= now
             return _again(document, now) if starts else replace(document, check_at=progressed)
 
+        def waits(document: Document) -> Document | None:
+            if document.check_at is None or document.deleted_at is not None:
+                return None  # it has ended, or was deleted, since it was found pending
+            return replace(document, check_at=self.clock.now() + STEP_WAIT)
+
         if await self._is_pending(ref):
-            await self.records.change(ref, lambda document: replace(document, check_at=self.clock.now() + STEP_WAIT))
+            await self.records.change(ref, waits)
             return False
         document = await self.records.change(ref, looked_at)
         if document is None or not starts:

@@ -5,17 +5,27 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.document import MAX_ATTEMPTS, STEP_WAIT, UPLOAD_WAIT, IngestionStep, VersionStatus
+from baton.domain.document import (
+    MAX_ATTEMPTS,
+    STEP_WAIT,
+    UPLOAD_WAIT,
+    Document,
+    DocumentRef,
+    IngestionStep,
+    VersionStatus,
+)
 from baton.domain.errors import EmbedderUnavailable, StoreUnavailable, WrongEmbeddings
 from baton.domain.search import IndexName
 from baton.knowledge import ingestion
+from baton_testing.fakes.documents import FakeIngestions
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 
 
@@ -496,6 +506,37 @@ async def test_what_an_engine_of_executions_left_when_it_ended_is_started_again_
     document = await pipeline.get(ref)
     assert document is not None
     assert document.active is not None
+
+
+class EndingIngestions(FakeIngestions):
+    """Pipelines whose runs end right after somebody has seen them pending."""
+
+    def __init__(self, end: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self._end = end
+
+    async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        await self._end()
+        return True
+
+
+@pytest.mark.parametrize("end", [Pipeline.run, Pipeline.delete])
+async def test_a_document_that_ends_while_it_is_looked_at_stays_as_it_is(
+    pipeline: Pipeline, end: Callable[[Pipeline, DocumentRef], Awaitable[None]]
+) -> None:
+    ref = await pipeline.create()
+    await pipeline.upload(ref, text_of(3, "Bolts"))
+    ended: list[Document] = []
+
+    async def end_now() -> None:
+        await end(pipeline, ref)
+        ended.append(await pipeline.existing(ref))
+
+    pipeline.ingestions = EndingIngestions(end_now)
+    pipeline.use(pipeline.documents, pipeline.files, pipeline.index)
+    pipeline.clock.advance(UPLOAD_WAIT.total_seconds())
+    assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
+    assert [await pipeline.existing(ref)] == ended
 
 
 async def test_documents_that_began_after_their_engine_wait_as_ever(pipeline: Pipeline) -> None:
