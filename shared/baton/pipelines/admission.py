@@ -28,7 +28,7 @@ logger = Logger(child=True)
 
 TENANTS = 25
 """Tenants among which the next run is chosen."""
-MAX_TRIES = 12
+MAX_TRIES = 24
 """Attempts to write the runs in progress while others write them."""
 PAUSE_SECONDS = 0.02
 
