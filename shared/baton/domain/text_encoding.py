@@ -47,10 +47,10 @@ _UTF32 = {"utf-32le": "utf-32-le", "utf-32be": "utf-32-be", "utf-32": "utf-32-le
 """Labels that browsers do not know, and that are unmistakable."""
 _XML = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]{1,64})""")
 _META = re.compile(
-    rb"""<!--(?:-?>|.*?(?:-->|\Z))|<meta[\s/]((?:[^>"']|"[^"]*"|'[^']*')*)>""", re.IGNORECASE | re.DOTALL
+    rb"""<!--(?:-?>|.*?(?:-->|\Z))|<meta[\s/]((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)>""", re.IGNORECASE | re.DOTALL
 )
 """Comments, and elements that may declare an encoding (HTML standard, "prescan a byte stream")."""
-_ATTRIBUTE = re.compile(rb"""([^\s=>/"']+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
+_ATTRIBUTE = re.compile(rb"""(?<![^\s=>/"'])([^\s=>/"']++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"']++))""")
 _IN_CONTENT = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:()+-]{1,64})""", re.IGNORECASE)
 _BLANK = re.compile(rb"[\t\n\r ]")
 _PAGE = re.compile(rb"\s*<(!doctype\s+html|html|head)\b", re.IGNORECASE)

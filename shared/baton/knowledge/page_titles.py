@@ -16,7 +16,8 @@ from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 _BEGINNING = 64 * 1024
 """Bytes in which a title is looked for."""
 _TITLE = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1|\Z)|<title\b[^>]*>((?:[^<]|<(?!/title)){0,2000})",
+    r"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1|\Z)"
+    r"|<title\b[^>]{0,1000}+>((?:[^<]|<(?!/title)){0,2000})",
     re.IGNORECASE | re.DOTALL,
 )
 """The title, and elements in which the same tag is none."""

@@ -121,6 +121,8 @@ def test_a_mark_is_no_text(mark: str) -> None:
         '<meta content="text/html; charset=windows-1251" http-equiv="Content-Type">',
         "<meta http-equiv=content-type content=text/html;charset=windows-1251>",
         "<meta charset=utf-7><meta charset=windows-1251>",
+        "<meta <meta " * 50 + "<meta charset=windows-1251>",
+        "<meta " + "a " * 50 + "charset = 'windows-1251' b>",
         "<!-- <meta charset=koi8-r> --><meta charset=windows-1251>",
         '<meta name="description" content="charset=koi8-r"><meta charset=windows-1251>',
         '<meta data-x="<meta charset=koi8-r>" charset=windows-1251 charset=koi8-r>',
