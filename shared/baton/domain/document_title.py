@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+MAX_LENGTH = 1_000
+"""Characters of a title that are looked at. The rest is cut off."""
 _OF_PROGRAMS = re.compile(
     r"(?:untitled(?: document| page| presentation| spreadsheet)?|unbenannt|ohne titel|sans titre|sans nom|sin t[ií]tulo"
     r"|senza titolo|sem t[ií]tulo|naamloos|unnamed|anonymous|noname|no title|unknown|none|null|undefined|title"
@@ -34,7 +36,7 @@ _PATH = re.compile(
 
 def given_title(title: str | None) -> str | None:
     """Return a title that somebody has given, as one line; None for one that a program has made."""
-    text = " ".join((title or "").replace("\0", "").split())
+    text = " ".join((title or "")[:MAX_LENGTH].replace("\0", "").split())
     if not any(each.isalnum() for each in text):
         return None
     if _OF_PROGRAMS.fullmatch(text.strip("()[]<> ")) or any(each.fullmatch(text) for each in (_PROGRAM, _FILE, _PATH)):

@@ -21,7 +21,7 @@ _TITLE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """The title, and elements in which the same tag is none."""
-_HEADING = re.compile(r"^# +([^\n]{1,1000})$", re.MULTILINE)
+_HEADING = re.compile(r"^# ++([^\n]{1,1000})$", re.MULTILINE)
 
 
 def title_of(url: str, media_type: MediaType, body: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.document_title import given_title
+from baton.domain.document_title import MAX_LENGTH, given_title
 
 OF_PROGRAMS = """
 Microsoft Word - report.docx
@@ -88,3 +88,9 @@ def test_without_a_title_there_is_none(title: str | None) -> None:
 
 def test_a_title_is_one_line() -> None:
     assert given_title(" The\nhandbook\0 of  Baton\t") == "The handbook of Baton"
+
+
+@pytest.mark.parametrize("repeated", ["x", ".ai (", "Word - ", " "])
+def test_a_title_is_cut_before_it_is_looked_at(repeated: str) -> None:
+    title = f"The handbook {repeated * 1_000_000}"
+    assert given_title(title) == given_title(title[:MAX_LENGTH])

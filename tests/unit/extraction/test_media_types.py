@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 
 from baton.adapters.extraction.extractor import Extractor
@@ -111,3 +114,13 @@ def test_the_same_bytes_are_the_same_text_in_a_document_an_attachment_and_a_page
             assert extractor.detect(body, "a", announced) is form
             document = words(extractor.extract(body, form, (1, 1), charset))
             assert document == words(extractor.extract(line.encode(), form, (1, 1), "utf-8"))
+
+
+@pytest.mark.parametrize("name", ["1" * 60_000, "word/document" + "1" * 60_000, "1x" * 30_000, "1" * 60_000 + ".xml"])
+def test_an_archive_is_recognised_whatever_its_names_are(name: str) -> None:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for number in range(50):
+            archive.writestr(f"{number}/{name}", b"")
+        archive.writestr("word/document2.xml", b"")
+    assert file_type(written.getvalue(), "a.docx", None).kind is FileKind.DOCUMENT

@@ -87,7 +87,7 @@ _OFFICE = {
     "xl/workbook.bin": (None, "application/vnd.ms-excel.sheet.binary.macroenabled.12", "a binary workbook"),
 }
 """Main part of an Office file -> its type, that of one with macros, and its label."""
-_NUMBERED = re.compile(r"\d+(?=\.xml$)")
+_NUMBERED = re.compile(r"(?<!\d)\d{1,9}(?=\.xml\Z)")
 """The number of a main part, as in ``word/document2.xml`` of files that were made in a browser."""
 _OLDER = (
     ("EncryptedPackage", FileType(FileKind.OTHER, "application/x-ole-storage", "protected with a password")),
