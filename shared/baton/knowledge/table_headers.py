@@ -17,7 +17,7 @@ CUT = "..."
 BETWEEN = " | "
 """Parts cells."""
 _LINE = re.compile(r"[^\n]+")
-_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
+_RULE = re.compile(r"(?=[^-]*+-)[\s|:-]++")
 """The line below the header of a table of Markdown."""
 _READ = 20_000
 """Characters of a table in which its header is looked for."""

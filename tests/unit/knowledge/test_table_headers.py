@@ -132,6 +132,18 @@ def test_a_header_of_one_enormous_cell_is_cut() -> None:
     assert len(header_text([row]) or "") == MAX_HEADER
 
 
+@pytest.mark.parametrize("rule", ["-", "---|:--:", "| - |", " :-- | --: "])
+def test_the_line_below_a_header_is_none_of_its_rows(rule: str) -> None:
+    assert header_rows(f"a | b\n{rule}\n1 | 2") == ("a | b",)
+
+
+@pytest.mark.parametrize("row", ["-" * 19_900 + "x", "- " * 9_900 + "x", "|:-" * 6_600 + "x"])
+def test_a_long_row_of_dashes_is_read_as_any_other(row: str) -> None:
+    table = f"a | b\n{row}\n1 | 2\n"
+    for _ in range(100):
+        assert header_rows(table)[0] == "a | b"
+
+
 @given(st.lists(st.text(st.characters(exclude_characters="\n"), max_size=300), max_size=3), st.integers(0, 99))
 def test_no_header_is_longer_than_it_may_be(rows: list[str], column: int) -> None:
     assert len(header_text(rows, column) or "") <= MAX_HEADER + len(rows)
