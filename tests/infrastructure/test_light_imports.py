@@ -87,7 +87,7 @@ def test_a_turn_loads_no_library_that_reads_documents() -> None:
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
     loaded = set(json.loads(printed))
     assert "baton.adapters.document_reader" in loaded
-    assert loaded.isdisjoint({"charset_normalizer", "lxml", "pdfplumber", "pypdfium2", "selectolax"})
+    assert loaded.isdisjoint({"charset_normalizer", "lxml", "pdfplumber", "pypdfium2", "selectolax", "tinycss2"})
 
 
 PREPARED = """

@@ -10,9 +10,11 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser
 
 from baton.adapters.extraction import html_limits, html_visibility
+from baton.adapters.extraction.html_cascade import sheet_styles
 from baton.adapters.extraction.html_controls import ListNumbers, input_text, selected_text
 from baton.adapters.extraction.html_inline import formula, lowered, raised
 from baton.adapters.extraction.html_tables import TableGrid, data_tables
+from baton.adapters.extraction.html_visibility import SheetStyle
 from baton.adapters.extraction.plain_text import decoded
 from baton.domain.document_title import given_title
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
@@ -49,7 +51,7 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     parser = LexborHTMLParser(text)
     title = parser.css_first("title")
     root = parser.body
-    blocks = _Reader(data_tables(root)).read(root) if root is not None else []
+    blocks = _Reader(data_tables(root), sheet_styles(parser, len(text))).read(root) if root is not None else []
     return ExtractedText(tuple(blocks), given_title(title.text(strip=True)) if title is not None else None)
 
 
@@ -59,6 +61,8 @@ class _Reader:
 
     tables: set[int]
     """Those that hold data."""
+    styles: Mapping[int, SheetStyle]
+    """Of elements that a style sheet may hide."""
     blocks: list[TextBlock] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     """The text of the block so far."""
@@ -101,11 +105,11 @@ class _Reader:
         if tag.startswith("-") or tag in _LEFT_OUT:
             return False
         attributes = node.attributes
-        if html_visibility.is_hidden(attributes) or self._is_control(tag, attributes):
+        if html_visibility.is_hidden(attributes, self.styles.get(node.mem_id)) or self._is_control(tag, attributes):
             return False
         if self._is_whole(node, tag, attributes):
             return False
-        visibility = html_visibility.visibility(attributes)
+        visibility = html_visibility.visibility(attributes, self.styles.get(node.mem_id))
         if visibility is not None:
             self.seen.append(visibility)
         if tag in ("sup", "sub"):
@@ -177,7 +181,7 @@ class _Reader:
         elif tag in _BLOCKS:
             self._end_block(node, tag, attributes)
             self.inside.pop()
-        if html_visibility.visibility(attributes) is not None:
+        if html_visibility.visibility(attributes, self.styles.get(node.mem_id)) is not None:
             self.seen.pop()
 
     def _end_block(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> None:

@@ -1,9 +1,10 @@
-"""Elements of web pages that a reader does not see, by their attributes and inline styles."""
+"""Elements of web pages that a reader does not see, by their attributes and styles."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 FAR = 500
 """Pixels from which on something is moved out of the page, and not only shifted on it."""
@@ -16,19 +17,49 @@ _CLIPPED = re.compile(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:50|100)%.*\)|
 _CLEAR = frozenset({"transparent", "rgba(0,0,0,0)", "#0000", "#00000000"})
 
 
-def is_hidden(attributes: Mapping[str, str | None]) -> bool:
+COMPANIONS = frozenset({"position", "overflow", "animation", "animation-name"})
+"""Properties without which others hide nothing, or do so only at first."""
+_SHORTHANDS = {"background": "background-color", "overflow-y": "overflow"}
+"""One replaces the other."""
+
+
+@dataclass(slots=True)
+class SheetStyle:
+    """Declarations of style sheets for one element."""
+
+    normal: dict[str, str] = field(default_factory=dict)
+    important: dict[str, str] = field(default_factory=dict)
+
+
+def is_hidden(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool:
     """Return whether an element and all that is in it is not shown."""
     if "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found":  # found means opened
         return True
-    style = attributes.get("style")
-    return bool(style) and _hides(declarations(style or ""))
+    style = _style(attributes, sheet)
+    return bool(style) and _hides(style)
 
 
-def visibility(attributes: Mapping[str, str | None]) -> bool | None:
+def visibility(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool | None:
     """Return whether an element's text is shown, None if it says nothing. Elements in it may say otherwise."""
-    style = attributes.get("style")
-    found = declarations(style).get("visibility") if style else None
+    found = _style(attributes, sheet).get("visibility")
     return found not in ("hidden", "collapse") if found and found != "inherit" else None
+
+
+def may_hide(style: Mapping[str, str]) -> bool:
+    """Return whether an element is hidden by declarations, with others perhaps."""
+    if style.get("visibility") in ("hidden", "collapse"):
+        return True
+    return _hides({"position": "absolute", "overflow": "hidden", **style})
+
+
+def _style(attributes: Mapping[str, str | None], sheet: SheetStyle | None) -> dict[str, str]:
+    inline = attributes.get("style")
+    own = declarations(inline) if inline else {}
+    if sheet is None:
+        return own
+    if inline and "important" in inline.lower():
+        return sheet.normal | sheet.important | own
+    return sheet.normal | own | sheet.important
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -37,7 +68,8 @@ def declarations(style: str) -> dict[str, str]:
     for each in _NOISE.sub("", style).split(";"):
         name, _, value = _ESCAPE.sub(_unescaped, each).partition(":")
         if value.strip():
-            found[name.strip().lower()] = " ".join(value.lower().split())
+            name = name.strip().lower()
+            found[_SHORTHANDS.get(name, name)] = " ".join(value.lower().split())
     return found
 
 
@@ -51,12 +83,14 @@ def _unescaped(found: re.Match[str]) -> str:
 def _hides(style: dict[str, str]) -> bool:
     if style.get("display") == "none" or style.get("content-visibility") == "hidden":
         return True
+    if style.get("animation", style.get("animation-name", "none")) != "none":  # it begins hidden, and is shown then
+        return False
     if _is_zero(style.get("opacity")) or _is_zero(style.get("font-size")):
         return True
     if re.search(r"scale[xy]?\(0[,)]", style.get("transform", "")) or _is_zero(style.get("scale")):
         return True
     color = style.get("color", "").replace(" ", "")
-    background = style.get("background-color", style.get("background", "")).replace(" ", "")
+    background = style.get("background-color", "").replace(" ", "")
     if color and (color in _CLEAR or color == background):
         return True
     return _is_away(style) or _is_cut(style)
@@ -64,22 +98,22 @@ def _hides(style: dict[str, str]) -> bool:
 
 def _is_away(style: dict[str, str]) -> bool:
     moves = ("left", "top", "right", "bottom") if style.get("position") in ("absolute", "fixed", "relative") else ()
-    far = (_pixels(style.get(name)) for name in (*moves, "text-indent", "margin-left", "margin-top"))
+    far = (pixels(style.get(name)) for name in (*moves, "text-indent", "margin-left", "margin-top"))
     if any(each is not None and each <= -FAR for each in far):
         return True
     moved = re.findall(r"translate[xy3d]*\(([^)]*)\)", style.get("transform", ""))
-    shifts = [_pixels(each.strip()) for part in moved for each in part.split(",")]
+    shifts = [pixels(each.strip()) for part in moved for each in part.split(",")]
     return any(each is not None and each <= -FAR for each in shifts)
 
 
 def _is_cut(style: dict[str, str]) -> bool:
     if _CLIPPED.search(style.get("clip", "")) or _CLIPPED.search(style.get("clip-path", "")):
         return True
-    if style.get("overflow", style.get("overflow-y", "")) not in ("hidden", "clip"):
+    if style.get("overflow") not in ("hidden", "clip"):
         return False
     return any(
         size is not None and size <= 1
-        for size in (_pixels(style.get(name)) for name in ("height", "max-height", "width", "max-width"))
+        for size in (pixels(style.get(name)) for name in ("height", "max-height", "width", "max-width"))
     )
 
 
@@ -88,6 +122,7 @@ def _is_zero(value: str | None) -> bool:
     return found is not None and float(found[1]) == 0
 
 
-def _pixels(value: str | None) -> float | None:
+def pixels(value: str | None) -> float | None:
+    """Return about how many pixels a length is, None if it is none."""
     found = _NUMBER.fullmatch(value or "")
     return float(found[1]) * _PIXELS.get(found[2], 1.0) if found else None
