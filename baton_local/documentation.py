@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -138,7 +139,7 @@ class Documentation:
             try:
                 texts += await self._ingest(path, agents, cache)
                 ready += 1
-            except BatonError as error:
+            except (BatonError, OSError, sqlite3.Error) as error:
                 if self._stopped.is_set():
                     return
                 logger.warning("%s of Baton's documentation was not read: %s", path.name, error)

@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from baton.composition.aws_agents import AwsAgentPorts
+from baton.composition.aws_pipelines import AwsPipelinePorts
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
     from baton.adapters.deferred_embedder import DeferredEmbedder
     from baton.adapters.opensearch.definitions import Layout
@@ -22,14 +23,12 @@ if TYPE_CHECKING:
     from baton.domain.source_rules import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.title_source import TitleSource
-    from baton.pipelines.admission import Admission
     from baton.ports.announcements import Announcements
-    from baton.ports.captures import Captures, CaptureStore
+    from baton.ports.captures import CaptureStore
     from baton.ports.connections import Connections
     from baton.ports.context_records import ContextRecords
-    from baton.ports.documents import Ingestions, TextExtractor
+    from baton.ports.documents import TextExtractor
     from baton.ports.embedder import Embedder
-    from baton.ports.episodes import Closings
     from baton.ports.erasure import Erasure, ObjectErasure
     from baton.ports.forget_requests import ForgetRequests, Forgettings
     from baton.ports.pii_detector import PiiDetector
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from baton.ports.webhooks import Webhooks
 
 
-class AwsPorts(AwsAgentPorts):
+class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
     """Implements ``composition.ports.Ports`` for one execution environment.
 
     A subclass may replace any of them, such as the table. The others are then built on the replacement.
@@ -228,12 +227,6 @@ class AwsPorts(AwsAgentPorts):
         return DynamoCaptures(self.table, self.clock)
 
     @cached_property
-    def captures(self) -> Captures:
-        from baton.pipelines.starts import AdmittedCaptures
-
-        return AdmittedCaptures(self.admission)
-
-    @cached_property
     def announcements(self) -> Announcements:
         from baton.adapters.aws import client
         from baton.adapters.event_bridge import EventBridgeAnnouncements
@@ -289,41 +282,7 @@ class AwsPorts(AwsAgentPorts):
 
         return ForgettingWaitSettings().wait_seconds
 
-    # Pipelines
-
-    @cached_property
-    def pipelines_since(self) -> datetime | None:
-        from baton.settings.pipelines import PipelineSettings
-
-        return PipelineSettings().since
-
-    @cached_property
-    def admission(self) -> Admission:
-        from baton.adapters.aws import client
-        from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
-        from baton.adapters.step_functions import StepFunctionsExecutions
-        from baton.domain.pipelines import Pipeline
-        from baton.pipelines.admission import Admission
-        from baton.settings.pipelines import CaptureSettings, ClosingSettings, IngestionSettings, PipelineSettings
-
-        executions = StepFunctionsExecutions(
-            client("stepfunctions"),
-            {
-                Pipeline.CLOSING: lambda: ClosingSettings().close_session_arn,
-                Pipeline.CAPTURE: lambda: CaptureSettings().capture_procedure_arn,
-                Pipeline.INGESTION: lambda: IngestionSettings().ingest_document_arn,
-            },
-        )
-        limits = PipelineSettings().limits
-        return Admission(DynamoPipelineQueue(self.table), executions, self.clock, limits, self.pipelines_since)
-
     # Ingestion
-
-    @cached_property
-    def ingestions(self) -> Ingestions:
-        from baton.pipelines.starts import AdmittedIngestions
-
-        return AdmittedIngestions(self.admission)
 
     @cached_property
     def source_rules(self) -> SourceRules:
@@ -407,12 +366,6 @@ class AwsPorts(AwsAgentPorts):
         from baton.settings.push import PushIssuerSettings
 
         return PushIssuerSettings().issuer.rstrip("/")
-
-    @cached_property
-    def closings(self) -> Closings:
-        from baton.pipelines.starts import AdmittedClosings
-
-        return AdmittedClosings(self.admission)
 
     @cached_property
     def connections(self) -> Connections:

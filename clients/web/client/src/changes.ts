@@ -300,14 +300,10 @@ function settleInterrupts(
     if (seq !== undefined && item.seq !== undefined && seq <= item.seq) return null; // told again, of earlier
     const given = event.input?.resume?.find(({ interruptId }) => interruptId === item.interrupt.id);
     const isContinued = parent != null && (item.runId == null || parent === item.runId);
-    const status = isRefusal(given?.payload) ? "cancelled" : given?.status;
+    const status = given?.payload?.approved === false ? "cancelled" : given?.status;
     const answer = (status ?? (isContinued ? (item.answer ?? "answered") : "passed")) as InterruptItem["answer"];
     if (answer === "passed" && item.interrupt.toolCallId) refused.push(`tool:${item.interrupt.toolCallId}`);
     return { settled: true, answer };
   });
   for (const id of refused) talk.change(id, { outcome: "refused", waits: false });
 }
-
-/** True if the payload of an approval refuses the call. */
-const isRefusal = (payload: unknown): boolean =>
-  typeof payload === "object" && payload !== null && (payload as { approved?: unknown }).approved === false;

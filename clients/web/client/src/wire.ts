@@ -220,7 +220,11 @@ export interface Outcome {
 /** What is said or asked when a run begins. */
 export interface RunInput {
   readonly messages?: readonly StoredMessage[];
-  readonly resume?: readonly { readonly interruptId: string; readonly status: string; readonly payload?: unknown }[];
+  readonly resume?: readonly {
+    readonly interruptId: string;
+    readonly status: string;
+    readonly payload?: { readonly approved?: unknown } | null;
+  }[];
   readonly parentRunId?: string;
 }
 

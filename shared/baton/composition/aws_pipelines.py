@@ -1,0 +1,64 @@
+"""The pipelines of a deployment: what starts their runs, and how many run at once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from baton.composition.aws_stores import AwsStorePorts
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from baton.pipelines.admission import Admission
+    from baton.ports.captures import Captures
+    from baton.ports.documents import Ingestions
+    from baton.ports.episodes import Closings
+
+
+class AwsPipelinePorts(AwsStorePorts):
+    """The ports to the pipelines. See ``AwsPorts``."""
+
+    @cached_property
+    def pipelines_since(self) -> datetime | None:
+        from baton.settings.pipelines import PipelineSettings
+
+        return PipelineSettings().since
+
+    @cached_property
+    def admission(self) -> Admission:
+        from baton.adapters.aws import client
+        from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
+        from baton.adapters.step_functions import StepFunctionsExecutions
+        from baton.domain.pipelines import Pipeline
+        from baton.pipelines.admission import Admission
+        from baton.settings.pipelines import CaptureSettings, ClosingSettings, IngestionSettings, PipelineSettings
+
+        executions = StepFunctionsExecutions(
+            client("stepfunctions"),
+            {
+                Pipeline.CLOSING: lambda: ClosingSettings().close_session_arn,
+                Pipeline.CAPTURE: lambda: CaptureSettings().capture_procedure_arn,
+                Pipeline.INGESTION: lambda: IngestionSettings().ingest_document_arn,
+            },
+        )
+        limits = PipelineSettings().limits
+        return Admission(DynamoPipelineQueue(self.table), executions, self.clock, limits, self.pipelines_since)
+
+    @cached_property
+    def ingestions(self) -> Ingestions:
+        from baton.pipelines.starts import AdmittedIngestions
+
+        return AdmittedIngestions(self.admission)
+
+    @cached_property
+    def captures(self) -> Captures:
+        from baton.pipelines.starts import AdmittedCaptures
+
+        return AdmittedCaptures(self.admission)
+
+    @cached_property
+    def closings(self) -> Closings:
+        from baton.pipelines.starts import AdmittedClosings
+
+        return AdmittedClosings(self.admission)
