@@ -107,6 +107,41 @@ def test_of_several_buttons_each_has_a_state() -> None:
     assert text(body) == "\u2610 Air \u2611 Sea"
 
 
+@pytest.mark.parametrize(
+    ("group", "names", "expected"),
+    [
+        (b"/V/Sea", (b"Air", b"Sea"), "\u2610 Air \u2611 Sea"),
+        (b"/V(Sea)", (b"Air", b"Sea"), "\u2610 Air \u2611 Sea"),
+        (b"/V/1", (b"0", b"1"), "\u2610 Air \u2611 Sea"),
+        (b"/Opt[(Air)(Sea)]/V(Air)", (b"0", b"1"), "\u2611 Air \u2610 Sea"),
+        (b"/Opt[(Air)(Sea)]/V<FEFF005300650061>", (b"0", b"1"), "\u2610 Air \u2611 Sea"),
+        (b"/V/Sea", (b"Sea", b"Sea"), "\u2611 Air \u2611 Sea"),
+        (b"/V/Off", (b"Air", b"Sea"), "\u2610 Air \u2610 Sea"),
+        (b"/V/Rail", (b"Air", b"Sea"), "\u2610 Air \u2610 Sea"),
+        (b"/DV/Sea", (b"Air", b"Sea"), "\u2610 Air \u2610 Sea"),
+        (b"/Parent 13 0 R", (b"Air", b"Sea"), "\u2610 Air \u2611 Sea"),
+        (b"/Parent 10 0 R", (b"Air", b"Sea"), "\u2610 Air \u2610 Sea"),
+    ],
+)
+def test_buttons_without_a_state_have_that_of_their_group(
+    group: bytes, names: tuple[bytes, bytes], expected: str
+) -> None:
+    kid = b"<</Type/Annot/Subtype/Widget/Parent 10 0 R/Rect[%d 695 %d 711]/AP<</N<</Off 12 0 R/%s 12 0 R>>>>>>"
+    body = one_page(
+        b"BT /F 12 Tf 80 700 Td (Air) Tj 100 0 Td (Sea) Tj ET",
+        objects={
+            10: b"<</FT/Btn/Ff 32768/T(way)/Kids[11 0 R 14 0 R]%s>>" % group,
+            11: kid % (60, 76, names[0]),
+            12: form(b""),
+            13: b"<</T(above)/V/Sea>>",
+            14: kid % (160, 176, names[1]),
+        },
+        page=b"/Annots[11 0 R 14 0 R]",
+        catalog=b"/AcroForm<</Fields[10 0 R]>>",
+    )
+    assert text(body) == expected
+
+
 def test_a_field_outside_of_the_page_is_not_read() -> None:
     assert text(with_widgets(b"/FT/Tx/T(a)/V(secret)/Rect[900 695 990 715]")) == "Name:"
 

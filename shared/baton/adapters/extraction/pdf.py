@@ -13,7 +13,6 @@ import pypdfium2.raw as pdfium_c
 
 from baton.adapters.extraction import pdf_columns, pdf_fields, pdf_layers, pdf_objects, pdf_tables, pdf_words, refusals
 from baton.adapters.extraction.pdf_bounds import MAX_PAGES, PdfGraph
-from baton.adapters.extraction.pdf_layers import Layers
 from baton.adapters.extraction.pdf_objects import PageObjects
 from baton.adapters.extraction.pdf_places import PagePlaces
 from baton.adapters.extraction.pdf_words import Line, PageText, Word
@@ -71,7 +70,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
             try:
                 if number in costly:
                     raise _PageUnreadable("The page draws too much to be read.")
-                read[number] = _page(document[number - 1], pdf_layers.hidden(graph, number))
+                read[number] = _page(document[number - 1], number, graph)
             except _PageUnreadable as problem:
                 errors.append(PageError(number, str(problem)))
             except (pdfium.PdfiumError, ValueError, OverflowError):
@@ -122,16 +121,17 @@ class _Page:
         return pdf_columns.in_reading_order(pdf_tables.put_in(lines, self.objects.lines))
 
 
-def _page(page: Any, layers: Layers) -> _Page:
+def _page(page: Any, number: int, graph: PdfGraph | None) -> _Page:
     try:
         places = PagePlaces.of(page)
-        objects = pdf_objects.read(page, places, layers)
+        objects = pdf_objects.read(page, places, pdf_layers.hidden(graph, number))
         text_page = page.get_textpage()
         try:
             text = pdf_words.read(text_page, places, objects)
         finally:
             text_page.close()
-        return _Page(places, text, objects, pdf_fields.states(page), list(pdf_fields.notes(page, places)))
+        states = pdf_fields.states(page, graph, number)
+        return _Page(places, text, objects, states, list(pdf_fields.notes(page, places)))
     finally:
         page.close()
 

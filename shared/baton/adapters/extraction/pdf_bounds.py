@@ -91,6 +91,7 @@ class PdfGraph:
     document: PDFDocument
     count: int = 0
     """Pages that were looked at."""
+    _pages: list[Mapping[str, Any]] = field(default_factory=list)
     _costs: dict[tuple[object, object], Cost] = field(default_factory=dict)
     _small: set[int] = field(default_factory=set)
     """Numbers of objects that are not too large."""
@@ -139,6 +140,11 @@ class PdfGraph:
             if count > MAX_PAGES:
                 raise refusals.too_long()
             yield node
+
+    def page(self, number: int) -> Mapping[str, Any]:
+        """Return a page, an empty one if there is none. Raises ``DocumentUnreadable``."""
+        self._pages = self._pages or list(self.pages())
+        return self._pages[number - 1] if number <= len(self._pages) else {}
 
     def _tree(
         self, roots: list[Any], above: Mapping[str, Any], inherited: tuple[str, ...] = ()

@@ -8,13 +8,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pypdfium2.raw as pdfium_c
+from pdfminer.utils import decode_text
 
+from baton.adapters.extraction.pdf_bounds import PdfGraph, name_of
 from baton.adapters.extraction.pdf_places import Box, PagePlaces
 from baton.adapters.extraction.pdf_words import Line, Word
 
 CHECKED, UNCHECKED = "\u2611", "\u2610"
 MAX_OPTIONS = 1_000
 """Of one field."""
+MAX_PARENTS = 32
+"""Fields around a button."""
 _NOT_SHOWN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
 """A flag of text fields whose value is not shown (ISO 32000-1, 12.7.4.3)."""
@@ -38,17 +42,45 @@ def form_of(document: Any) -> Iterator[Any]:
             pdfium_c.FPDFDOC_ExitFormFillEnvironment(form)
 
 
-def states(page: Any) -> dict[int, str]:
+def states(page: Any, graph: PdfGraph | None, page_number: int) -> dict[int, str]:
     """Return the states of the fields of a page as the file has them, by their places among its annotations.
 
     It must be called before the form is opened: PDFium corrects them.
     """
-    found = {}
+    found: dict[int, str] = {}
     for number, annotation in _annotations(page):
         if pdfium_c.FPDFAnnot_GetSubtype(annotation) == pdfium_c.FPDF_ANNOT_WIDGET:
             state = _string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"AS")
             found[number] = state or _string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"V")
+    if graph is not None and not all(found.values()):
+        annotations = graph.array(graph.page(page_number).get("Annots"))
+        for number, state in found.items():
+            if not state and number < len(annotations):
+                found[number] = _chosen(graph, annotations[number])
     return found
+
+
+def _chosen(graph: PdfGraph, reference: Any) -> str:
+    """Return the value of a group of buttons if it is that of a button without a state, otherwise nothing."""
+    button = graph.dictionary(reference)
+    values = graph.dictionary(graph.dictionary(button.get("AP")).get("N")).keys() - {"Off"}
+    value = options = None
+    node = button
+    for _ in range(MAX_PARENTS):
+        value = graph.resolved(node.get("V")) if value is None else value
+        options = node.get("Opt") if options is None else options
+        if "Parent" not in node:
+            break
+        node = graph.dictionary(node["Parent"])
+    chosen = _text(value)
+    # With options, buttons are called by the numbers of these.
+    called = enumerate(graph.array(options)[:MAX_OPTIONS])
+    numbers = [str(number) for number, each in called if _text(graph.resolved(each)) == chosen]
+    return chosen if chosen and not values.isdisjoint([chosen, *numbers]) else ""
+
+
+def _text(value: Any) -> str:
+    return name_of(value) or (decode_text(value) if isinstance(value, bytes) else "")
 
 
 def values(page: Any, form: Any, places: PagePlaces, states: Mapping[int, str]) -> Iterator[Word]:

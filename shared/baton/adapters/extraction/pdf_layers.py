@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from pdfminer.pdftypes import PDFObjRef, PDFStream
@@ -44,9 +43,9 @@ def hidden(graph: PdfGraph | None, number: int) -> Layers:
     if graph is None:
         return SHOWN
     off = _Off.of(graph)
-    page = next(islice(graph.pages(), number - 1, None), None) if off is not None else None
-    if off is None or page is None:
+    if off is None:
         return SHOWN
+    page = graph.page(number)
     states: dict[str, list[bool]] = {}
     _add_states(off, page.get("Resources"), states, 0)
     calls = tuple(_calls(off, _content(graph, page), page.get("Resources"), 0))
