@@ -235,3 +235,36 @@ def test_pages_of_a_file_that_is_protected_without_a_password_are_read() -> None
     canvas.drawString(60, 700, "Everybody may read this.")
     canvas.save()
     assert text(out.getvalue()) == "Everybody may read this."
+
+
+@pytest.mark.parametrize(
+    ("font", "code", "expected"),
+    [
+        (b"ABCDEF+Wingdings-Regular", b"F0FE", "\u2611 x"),
+        (b"Wingdings", b"F0A8", "\u2610 x"),
+        (b"Wingdings", b"00FE", "\u2611 x"),
+        (b"Wingdings", b"2713", "\u2713 x"),
+        (b"ABCDEF+Wingdings2", b"F052", "\u2611 x"),
+        (b"ABCDEF+SymbolMT", b"F0B7", "\u2022 x"),
+        (b"SymbolMT", b"F061", "\u03b1 x"),
+        (b"SymbolMT", b"03B1", "\u03b1 x"),
+        (b"Webdings", b"F061", "\u2713 x"),
+        (b"Icons", b"F0B7", "\u2022 x"),
+        (b"Icons", b"F0FE", "\u2611 x"),
+        (b"Helvetica", b"00FE", "\u00fe x"),
+    ],
+)
+def test_letters_of_symbol_fonts_are_pictures(font: bytes, code: bytes, expected: str) -> None:
+    cmap = b"begincmap 1 begincodespacerange<00><FF>endcodespacerange 1 beginbfchar<41><%s>endbfchar endcmap" % code
+    body = one_page(
+        b"BT /S 12 Tf 60 700 Td (A) Tj /F 12 Tf 20 0 Td (x) Tj ET",
+        objects={
+            4: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            10: b"<</Type/Font/Subtype/TrueType/BaseFont/%s/ToUnicode 11 0 R/FirstChar 65/LastChar 65/Widths[600]>>"
+            % font,
+            11: stream(cmap),
+            3: b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 5 0 R"
+            b"/Resources<</Font<</F 4 0 R/S 10 0 R>>>>>>",
+        },
+    )
+    assert " ".join(block.text for block in pdf.extract(body, 1, 1).blocks) == expected

@@ -14,6 +14,7 @@ import pypdfium2.raw as pdfium_c
 
 from baton.adapters.extraction.pdf_objects import PageObjects, address_of
 from baton.adapters.extraction.pdf_places import Box, PagePlaces
+from baton.adapters.extraction.symbol_fonts import is_symbol_font, symbols
 
 MAX_CHARACTERS = 1_000_000
 """Of one page."""
@@ -33,11 +34,14 @@ _JOINTS = ("\ufffe", DIVIDED)
 _ENDS_OF_LINES = re.compile("\r\n|[\r\n\ufffe\x02]")
 _WORD = re.compile(r"[^\s\0]+")
 _LIGATURES = re.compile("[\ufb00-\ufb06]")
-_SYMBOLS = str.maketrans({
-    "\uf0b7": "\u2022", "\uf0a7": "\u25aa", "\uf0d8": "\u2022", "\uf06f": "\u2610", "\uf0a8": "\u2610",
-    "\uf0fe": "\u2611", "\uf0fd": "\u2612", "\uf0fc": "\u2713", "\uf0fb": "\u2717", "\u00ad": None, "\ufffe": None,
-})  # fmt: skip
-"""Bullets and boxes of symbol fonts, which have no other meaning in Unicode; and places for hyphens."""
+_PLACES = str.maketrans({"\u00ad": None, "\ufffe": None})
+"""Places for hyphens."""
+_PRIVATE = re.compile("[\uf000-\uf0ff]")
+_BULLET = "\uf0b7"
+_USUAL = frozenset("\uf0a7\uf0d8\uf06f\uf0a8\uf0fe\uf0fd\uf0fc\uf0fb")
+"""Bullets and boxes of Wingdings. In fonts of unknown names they have hardly any other meaning."""
+_FONT = re.compile(r"(?:[A-Z]{6}\+)?([A-Za-z]+?)(?:MT|PS)* ?([23]?)(?:[-,].*)?")
+_LONGEST_NAME = 128
 _UPRIGHT = math.radians(10)
 
 
@@ -181,9 +185,9 @@ class _Reader:
                     continue
                 if box.within(self.whole).area < 0.2 * box.area:  # outside of the page
                     continue
-                text = self.text[first:last]
+                text = self._symbols(first, self.text[first:last])
                 found.letters += last - first
-                found.unknown += self._unknown(first, last)
+                found.unknown += self._unknown(first, text)
                 yield Word(self._written(text, is_last=last == end), box)
 
     def line(self, words: list[Word], start: int, end: int) -> Line:
@@ -216,22 +220,46 @@ class _Reader:
             return Box(0.0, 0.0, 0.0, 0.0)
         return self.places.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
 
-    def _unknown(self, first: int, last: int) -> int:
-        if self.text[first:last].isalnum() and self.text[first:last].isascii():  # of one font
-            return (last - first) * self._is_unknown(first)
-        return sum(map(self._is_unknown, range(first, last)))
+    def _symbols(self, first: int, text: str) -> str:
+        """Return a word with the pictures that its letters stand for."""
+        font = self._font(first)
+        if not is_symbol_font(font) and not _PRIVATE.search(text):
+            return text
+        return "".join(self._symbol(first + place, letter) for place, letter in enumerate(text))
 
-    def _is_unknown(self, number: int) -> bool:
-        letter = self.text[number]
+    def _symbol(self, number: int, letter: str) -> str:
+        font = self._font(number)
+        is_private = _PRIVATE.match(letter) is not None
+        if is_symbol_font(font):
+            # PDFium knows the letters of Symbol.
+            is_code = is_private or ("\x20" < letter < "\u0100" and font != "symbol" and letter != "\u00ad")
+            return symbols(letter, font) if is_code else letter
+        if letter == _BULLET:
+            return "\u2022"
+        return symbols(letter, "wingdings") if letter in _USUAL else letter
+
+    def _font(self, number: int) -> str:
+        """Return the name of a letter's font as office files have it."""
+        name, flags = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int()
+        pdfium_c.FPDFText_GetFontInfo(self.page.raw, number, name, _LONGEST_NAME, ctypes.byref(flags))
+        found = _FONT.fullmatch(name.value.decode("latin-1"))
+        return f"{found[1]} {found[2]}".strip().lower() if found else ""
+
+    def _unknown(self, first: int, text: str) -> int:
+        if text.isalnum() and text.isascii():  # of one font
+            return len(text) * self._is_unknown(first, text[0])
+        return sum(self._is_unknown(first + place, letter) for place, letter in enumerate(text))
+
+    def _is_unknown(self, number: int, letter: str) -> bool:
         if letter.isascii() and letter > "\x1f":
             return bool(pdfium_c.FPDFText_HasUnicodeMapError(self.page.raw, number) == 1)
-        if letter in (DIVIDED, "\ufffe") or letter.translate(_SYMBOLS) != letter:
+        if letter in (DIVIDED, "\u00ad", "\ufffe"):
             return False
         return letter == "\ufffd" or unicodedata.category(letter) in ("Co", "Cc", "Cn", "Cs")
 
     def _written(self, text: str, *, is_last: bool) -> str:
         is_divided = is_last and len(text) > 1 and text[-1] in _HYPHENS and text[-2].isalpha()
-        text = _LIGATURES.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_SYMBOLS)
+        text = _LIGATURES.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_PLACES)
         if is_divided:
             return text if text.endswith(("-", "\u2010")) else text.rstrip(DIVIDED) + DIVIDED
         return text.replace(DIVIDED, "-")
