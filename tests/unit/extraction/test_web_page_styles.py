@@ -36,6 +36,11 @@ html body > div > p {display:none}
 [data-k] {display:none}
 [data-k="v"] {display:none}
 p:not(.open) {display:none}
+p:not( .open , .shown ) {display:none}
+p:is(.none, .a) {display:none}
+:where(.a) {display:none}
+.a {display:none} :where(#x) {display:block}
+:is(.none, #x) {display:none} .a.b {display:block}
 .outer p:last-child {display:none}
 .a {display:block} .a {display:none}
 .a.b {display:none} .a {display:block}
@@ -70,6 +75,11 @@ SHOWS = """
 body + .a {display:none}
 .A {display:none} /* in a page with a document type */
 .a:hover {display:none}
+.a:not(.none, .b) {display:none}
+.a:not() {display:none}
+.a:is(body .b) {display:none}
+.a:is(.none, :hover) {display:none}
+:where(#x) {display:none} p {display:block}
 .a::after {display:none}
 .a:nth-child(2) {display:none}
 .a:unknown {display:none}

@@ -23,6 +23,7 @@ _MEDIUM = re.compile(r"(?:only )?(screen|all)(?: and )?", re.IGNORECASE)
 _FEATURE = re.compile(r"\((?:(min|max)-width:|width ?(>=?|<=?)) ?([0-9.]+[a-z]+)\)(?: and |\Z)", re.IGNORECASE)
 _PSEUDO_CLASSES = frozenset({"root", "first-child", "last-child", "only-child", "empty", "checked", "disabled"})
 """Those that are so before a reader does anything, and are found in a bounded time. Others are not applied."""
+_FUNCTIONS = frozenset({"not", "is", "where"})
 _COMBINATORS = frozenset({">", "+", "~"})
 
 
@@ -86,13 +87,18 @@ def _styles(node: Any, *, is_layered: bool) -> Iterator[Rule]:
 
 
 def _selectors(prelude: Sequence[Any]) -> Iterator[Selector]:
+    yield from filter(None, map(_selector, _list(prelude)))
+
+
+def _list(tokens: Sequence[Any]) -> list[list[Any]]:
+    """Return the parts between commas."""
     parts: list[list[Any]] = [[]]
-    for token in prelude:
+    for token in tokens:
         if token.type == "literal" and token.value == ",":
             parts.append([])
         else:
             parts[-1].append(token)
-    yield from filter(None, map(_selector, parts))
+    return parts
 
 
 def _selector(tokens: Sequence[Any]) -> Selector | None:
@@ -130,9 +136,12 @@ def _is_simple(compound: Sequence[Any]) -> bool:
     before = ""
     for token in compound:
         if token.type == "function":
-            if before != ":" or token.lower_name != "not" or any(each.type == "function" for each in token.arguments):
+            if before != ":" or token.lower_name not in _FUNCTIONS:
                 return False
-            if not _is_simple([each for each in token.arguments if each != ","]):
+            inner = [each for each in token.arguments if each.type != "whitespace"]
+            if any(each.type == "function" for each in inner) or not all(map(_is_one, _list(token.arguments))):
+                return False
+            if not all(map(_is_simple, _list(inner))):
                 return False
         elif token.type == "ident":
             if before == ":" and token.lower_value not in _PSEUDO_CLASSES:
@@ -143,13 +152,20 @@ def _is_simple(compound: Sequence[Any]) -> bool:
     return True
 
 
+def _is_one(tokens: Sequence[Any]) -> bool:
+    """Return whether a selector has no combinators: no white space but at its ends."""
+    kinds = [token.type == "whitespace" for token in tokens]
+    return False in kinds and True not in kinds[kinds.index(False) : len(kinds) - kinds[::-1].index(False)]
+
+
 def _specificity(compound: Sequence[Any]) -> tuple[int, int, int]:
     ids = classes = names = 0
     before = ""
     for token in compound:
         if token.type == "function":
-            inner = _specificity(token.arguments)
-            ids, classes, names = ids + inner[0], classes + inner[1], names + inner[2]
+            heaviest = max(map(_specificity, _list(token.arguments)))
+            if token.lower_name != "where":
+                ids, classes, names = ids + heaviest[0], classes + heaviest[1], names + heaviest[2]
         ids += token.type == "hash"
         classes += token.type == "[] block" or (token.type == "ident" and before in (".", ":"))
         names += token.type == "ident" and before not in (".", ":")
