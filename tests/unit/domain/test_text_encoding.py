@@ -28,7 +28,7 @@ GERMAN = "Straße;Ort;Gebühr\nMüllerstraße 5;Köln;12,50\n"
 FRENCH = "L’abonnement coûte 30 € par mois – “sans engagement”. Été à Besançon."
 
 ENCODED = [
-    (RUSSIAN, ("utf-8", "windows-1251", "koi8-r", "iso-8859-5", "ibm866", "x-mac-cyrillic")),
+    (RUSSIAN, ("utf-8", "windows-1251", "koi8-r", "iso-8859-5", "ibm866")),
     (UKRAINIAN, ("utf-8", "windows-1251", "koi8-u")),
     (GREEK, ("utf-8", "windows-1253", "iso-8859-7")),
     (HEBREW, ("utf-8", "windows-1255", "iso-8859-8")),
@@ -44,12 +44,10 @@ ENCODED = [
     (FRENCH, ("utf-8", "windows-1252")),
 ]
 PAIRS = [(text, label) for text, labels in ENCODED for label in labels]
-GUESSED = [pair for pair in PAIRS if pair[1] != "x-mac-cyrillic"]
-"""Nobody guesses the encodings of old programs for DOS and Mac, except that of Russian DOS."""
 WIDE = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
 CODECS = {
     "windows-874": "cp874", "gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs",
-    "ibm866": "cp866", "x-mac-cyrillic": "mac_cyrillic",
+    "ibm866": "cp866",
 }  # fmt: skip
 """Python's names of the web's labels, where these differ."""
 
@@ -169,7 +167,7 @@ def test_a_charset_in_which_most_of_the_text_is_nothing_is_overruled(charset: st
 # By the content
 
 
-@pytest.mark.parametrize(("text", "label"), GUESSED)
+@pytest.mark.parametrize(("text", "label"), PAIRS)
 def test_the_content_tells_the_encoding_where_nothing_else_does(text: str, label: str) -> None:
     assert decode_text(encoded(text, label)) == text
 
@@ -197,7 +195,7 @@ def test_a_table_of_a_few_names_tells_its_encoding(text: str, label: str) -> Non
     assert decode_text(encoded(text, label), MediaType("text/csv", None)) == text
 
 
-@pytest.mark.parametrize(("text", "label"), GUESSED)
+@pytest.mark.parametrize(("text", "label"), PAIRS)
 def test_markup_around_words_does_not_hide_their_script(text: str, label: str) -> None:
     page = "<html><body>" + '<a href="/page.html?id=12345">Home</a>\n' * 60 + f"<p>{text}</p></body></html>"
     assert decode_text(encoded(page, label)) == page
