@@ -30,9 +30,9 @@ APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {APPROVED: {"type": "boolean"}, **{name: {"type": "string"} for name in REMARKS}},
     "required": [APPROVED],
-    "additionalProperties": False,
 }
-"""The schema of the payload that resolves an approval."""
+"""The schema of the payload that resolves an approval. Without ``additionalProperties``: interfaces of AG-UI show no
+buttons for a schema with keywords that they do not know."""
 
 
 class AnswerStatus(StrEnum):
