@@ -27,7 +27,8 @@ BUILT = {
 }
 """Layer -> the folder with its makefile."""
 
-PRUNED = [part for name in ("charset-normalizer", "cryptography", "typing-extensions") for part in ("--prune", name)]
+LEFT_OUT = ("charset-normalizer", "cryptography", "typing-extensions", "webencodings")
+PRUNED = [part for name in LEFT_OUT for part in ("--prune", name)]
 """What the extraction layer leaves to the dependencies' one."""
 OF_PACKAGES = {
     "DependenciesLayer": ("--only-group", "functions"),
