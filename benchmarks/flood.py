@@ -15,7 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ import httpx
 from baton_local.engines.process import start_on_free_port
 from benchmarks.report import machine, table
 from benchmarks.slow_embedder import DIMENSIONS, MODEL
-from benchmarks.turn_latency import KEY, model_endpoint
+from benchmarks.turn_latency import answers, local_cloud, model_endpoint
 
 SESSIONS = 300
 MESSAGES = 20
@@ -138,7 +138,15 @@ class Client:
 
 async def main(sessions: int, documents: int, alone: int, seconds_a_text: float) -> None:
     """Print the table."""
-    with embedding_endpoint(seconds_a_text) as embedder, model_endpoint() as model, local_cloud(model, embedder) as url:
+    with ExitStack() as stack:
+        embedder = stack.enter_context(embedding_endpoint(seconds_a_text))
+        variables = {
+            "BATON_EMBEDDING_BASE_URL": embedder,
+            "BATON_EMBEDDING_MODEL": MODEL,
+            "BATON_EMBEDDING_DIMENSIONS": DIMENSIONS,
+            "BATON_EPISODE_FACTS": "false",  # the model at hand writes no facts
+        }
+        url = stack.enter_context(local_cloud(stack.enter_context(model_endpoint()), **variables))
         async with httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, limits=httpx.Limits()) as http:
             permissions = ["document:write", "context:inspect"]
             asked = {"tenant": "flood", "user": "ada", "permissions": permissions}
@@ -183,46 +191,11 @@ def embedding_endpoint(seconds_a_text: float) -> Iterator[str]:
         server = [sys.executable, "-m", "uvicorn", "benchmarks.slow_embedder:app", "--port", str(port)]
         return ["env", f"SECONDS_A_TEXT={seconds_a_text}", *server, "--log-level", "warning", "--no-access-log"]
 
-    child, port = start_on_free_port("the embedder", command, lambda port: _answers(f"http://127.0.0.1:{port}/counts"))
+    child, port = start_on_free_port("the embedder", command, lambda port: answers(f"http://127.0.0.1:{port}/counts"))
     try:
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         child.stop()
-
-
-@contextmanager
-def local_cloud(model: str, embedder: str) -> Iterator[str]:
-    """Start the local cloud with these endpoints, and yield its URL."""
-
-    def command(port: int) -> list[str]:
-        settings = {
-            "PORT": port,
-            "OPENAI_BASE_URL": model,
-            "OPENAI_API_KEY": KEY,
-            "BATON_CHAT_MODEL": "benchmark",
-            "BATON_EMBEDDING_BASE_URL": embedder,
-            "BATON_EMBEDDING_MODEL": MODEL,
-            "BATON_EMBEDDING_DIMENSIONS": DIMENSIONS,
-            "BATON_EPISODE_FACTS": "false",  # the model at hand writes no facts
-            "BATON_LOCAL_DOCS": 0,
-        }
-        return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "baton_local"]
-
-    child, port = start_on_free_port(
-        "the local cloud", command, lambda port: _answers(f"http://127.0.0.1:{port}/local/health"), timeout=180
-    )
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        child.stop()
-
-
-def _answers(url: str) -> bool:
-    try:
-        httpx.get(url, trust_env=False)
-    except httpx.HTTPError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def model_endpoint() -> Iterator[str]:
         server = [sys.executable, "-m", "uvicorn", "benchmarks.model_server:app"]
         return [*server, "--port", str(port), "--log-level", "warning", "--no-access-log"]
 
-    child, port = start_on_free_port("the model", command, lambda port: _answers(f"http://127.0.0.1:{port}/"))
+    child, port = start_on_free_port("the model", command, lambda port: answers(f"http://127.0.0.1:{port}/"))
     try:
         yield f"http://127.0.0.1:{port}/v1"
     finally:
@@ -185,8 +185,8 @@ def model_endpoint() -> Iterator[str]:
 
 
 @contextmanager
-def local_cloud(model_url: str) -> Iterator[str]:
-    """Start the local cloud with the model at ``model_url``, and yield its URL."""
+def local_cloud(model_url: str, **variables: object) -> Iterator[str]:
+    """Start the local cloud with the model at ``model_url`` and further ``variables``, and yield its URL."""
 
     def command(port: int) -> list[str]:
         settings = {
@@ -195,11 +195,12 @@ def local_cloud(model_url: str) -> Iterator[str]:
             "OPENAI_API_KEY": KEY,
             "BATON_CHAT_MODEL": MODEL,
             "BATON_LOCAL_DOCS": 0,  # reading Baton's own documentation slows turns down for minutes
+            **variables,
         }
         return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "baton_local"]
 
     child, port = start_on_free_port(
-        "the local cloud", command, lambda port: _answers(f"http://127.0.0.1:{port}/local/health"), timeout=180
+        "the local cloud", command, lambda port: answers(f"http://127.0.0.1:{port}/local/health"), timeout=180
     )
     try:
         yield f"http://127.0.0.1:{port}"
@@ -207,7 +208,8 @@ def local_cloud(model_url: str) -> Iterator[str]:
         child.stop()
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Return whether something answers at ``url``, whatever it says."""
     try:
         httpx.get(url, trust_env=False)
     except httpx.HTTPError:
