@@ -54,6 +54,7 @@ async def test_a_call_runs_in_another_thread_with_the_callers_context() -> None:
         EndpointConnectionError(endpoint_url="http://127.0.0.1:1"),
         ConnectTimeoutError(endpoint_url="http://127.0.0.1:1"),
         ReadTimeoutError(endpoint_url="http://127.0.0.1:1"),
+        NoCredentialsError(),
     ],
 )
 async def test_throttling_and_outages_are_an_unavailable_store(error: Exception) -> None:
@@ -69,7 +70,7 @@ async def test_every_other_answer_goes_to_the_caller(code: str) -> None:
     assert aws.error_code(answered.value) == code
 
 
-@pytest.mark.parametrize("error", [ParamValidationError(report="bug"), NoCredentialsError()])
+@pytest.mark.parametrize("error", [ParamValidationError(report="bug")])
 async def test_a_mistake_of_ours_is_not_an_outage(error: BotoCoreError) -> None:
     with pytest.raises(type(error)):
         await aws.call(failing, error)
