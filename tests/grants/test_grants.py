@@ -39,6 +39,7 @@ NOT_EXERCISED: dict[tuple[str, str], str] = {
     ("LearningRole", "dynamodb:DeleteItem"): "Withdraws a procedure whose conversation was deleted meanwhile.",
     ("LearningRole", "s3:GetObject"): BODIES,
     ("LearningRole", "s3:ListBucket"): MISSING,
+    ("LearningRole", "states:StartExecution"): "Begins a capture that has waited for this one to end.",
     ("NotificationsRole", "dynamodb:DeleteItem"): "Removes the configuration of a receiver that answers 410.",
     ("NotificationsRole", "s3:GetObject"): BODIES,
     ("NotificationsRole", "s3:ListBucket"): MISSING,
