@@ -102,20 +102,22 @@ class Admission:
 
     async def _begin(self, run: PipelineRun) -> bool:
         """Begin a run if there is room; return False if there is none."""
-        for attempt in range(MAX_TRIES):
-            running = await self._running(run.pipeline)
-            place = running.places.get(run.subject)
-            if place is not None:
-                # Its worker may have ended before the execution began.
-                await self.executions.start(replace(run, name=place.name))
-                return True
-            if not running.have_room(run.tenant_id, self.limits):
-                return False
-            if await self.queue.save_running(run.pipeline, running.begun(run, self.clock.now())):
-                await self._execute(run)
-                return True
-            await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
-        raise StoreUnavailable
+
+        def begun(running: RunningRuns) -> RunningRuns | None:
+            if run.subject in running.places or not running.have_room(run.tenant_id, self.limits):
+                return None
+            return running.begun(run, self.clock.now())
+
+        before = await self._change(run.pipeline, begun)
+        place = before.places.get(run.subject)
+        if place is not None:
+            # Its worker may have ended before the execution began.
+            await self.executions.start(replace(run, name=place.name))
+            return True
+        if not before.have_room(run.tenant_id, self.limits):
+            return False
+        await self._execute(run)
+        return True
 
     async def _execute(self, run: PipelineRun) -> None:
         try:
@@ -127,12 +129,15 @@ class Admission:
             await self._leave(run.pipeline, run.subject)
 
     async def _leave(self, pipeline: Pipeline, subject: str) -> None:
+        await self._change(pipeline, lambda running: running.ended(subject) if subject in running.places else None)
+
+    async def _change(self, pipeline: Pipeline, change: Callable[[RunningRuns], RunningRuns | None]) -> RunningRuns:
+        """Store what ``change`` makes of the runs in progress, unless that is None; return the runs before it."""
         for attempt in range(MAX_TRIES):
             running = await self._running(pipeline)
-            if subject not in running.places:
-                return
-            if await self.queue.save_running(pipeline, running.ended(subject)):
-                return
+            changed = change(running)
+            if changed is None or await self.queue.save_running(pipeline, changed):
+                return running
             await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
         raise StoreUnavailable
 
