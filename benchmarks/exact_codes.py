@@ -75,7 +75,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a folder of its own")
+    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a temporary folder")
     asyncio.run(_run(parser.parse_args()))
 
 

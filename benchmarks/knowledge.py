@@ -217,7 +217,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a folder of its own")
+    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a temporary folder")
     parser.add_argument("--missed", action="store_true", help="list the questions that five items do not answer wholly")
     asyncio.run(_run(parser.parse_args()))
 

@@ -307,7 +307,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a folder of its own")
+    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a temporary folder")
     parser.add_argument("--users", type=int, default=USERS, help="users of the histories")
     parser.add_argument("--facts", action="store_true", help="index the told facts too, as a model would write them")
     parser.add_argument("--tenants", type=int, default=100)

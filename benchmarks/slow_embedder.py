@@ -46,7 +46,7 @@ async def embeddings(request: Request) -> JSONResponse:
     """Answer POST /v1/embeddings with vectors of the texts' words."""
     body = await request.json()
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-    # A task of its own goes on when the client has left.
+    # A separate task continues when the client has left.
     await asyncio.shield(asyncio.create_task(LANE.compute(len(texts))))
     if await request.is_disconnected():
         LANE.in_vain += len(texts)

@@ -217,8 +217,8 @@ export class ProcedureReview extends PageElement {
     let refusal: Problem | null = null;
     try {
       const { status } = await decide(this.context.api, this.agentId, shown, action, reason);
-      const told = say.decidedAs[status];
-      if (told) this.context.notify(told);
+      const notice = say.decidedAs[status];
+      if (notice) this.context.notify(notice);
     } catch (error) {
       refusal = problemOf(error);
     }
