@@ -39,8 +39,7 @@ SLEEPS = {
     "leases/acquiring.py: wait": "only the holder of the lease may go on, and a caller or a record has some seconds",
     "outbox/connection_sender.py: _pause": AGAIN,
     "outbox/follow.py: follow": STREAM,
-    "pipelines/admission.py: _begin": AGAIN,
-    "pipelines/admission.py: _leave": AGAIN,
+    "pipelines/admission.py: _change": AGAIN,
     "privacy/forgetting.py: _cancel": "a run is given some seconds to stop, before its lease is taken away",
     "turns/turns.py: _wait_until_free": CALLER,
 }
