@@ -25,11 +25,10 @@ from baton.domain.search import IndexName, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import chunks_of
 from baton.pipelines.admission import Admission
-from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.agents import AgentCatalog
 from baton.ports.clock import Clock
 from baton.ports.documents import DocumentStore
-from baton.ports.embedder import Embedder
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, SearchIndex
 from baton_local.root import ROOT
 from baton_local.vector_cache import VectorCache
 

@@ -10,11 +10,10 @@ from functools import cache
 from baton.adapters.token_counter import TiktokenCounter
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
-from baton.ports.agent_catalog import AgentCatalog
-from baton.ports.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.agents import AgentCatalog
+from baton.ports.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
 from baton.ports.files import ThreadFiles
-from baton.ports.thread_store import Lease
-from baton.ports.token_counter import TokenCounter
+from baton.ports.leases import Lease
 from baton.ports.tools import Tools
 from baton_local.root import TOKENIZER
 from baton_testing.fakes.audit import FakeAuditLog

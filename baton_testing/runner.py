@@ -11,7 +11,7 @@ from pathlib import Path
 from baton.adapters.agent_files import AgentFiles
 from baton.domain.errors import ModelError
 from baton.domain.identity import Scope
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import TokenCounter
 from baton_testing.conversation import Conversation, Decision
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.conversation_test import ConversationFile, ConversationTest, Step

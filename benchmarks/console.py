@@ -24,7 +24,7 @@ from baton.domain.thread_search import ThreadQuery
 from baton.domain.times import to_millis
 from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock
-from baton.ports.thread_store import Commit, LeaseRequest
+from baton.ports.leases import Commit, LeaseRequest
 from baton_local.engines.clients import client
 from benchmarks.capacity import CapacityMeter
 from benchmarks.local_table import local_table

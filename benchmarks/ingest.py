@@ -29,7 +29,7 @@ from baton.domain.identity import Scope
 from baton.domain.search import Vector
 from baton.ports.clock import SystemClock
 from baton.ports.documents import ORIGINAL
-from baton.ports.embedder import Embedder
+from baton.ports.search import Embedder
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table

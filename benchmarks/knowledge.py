@@ -39,8 +39,7 @@ from baton.memory.recall.retrievals import knowledge_item
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Retrieval
 from baton.ports.documents import DocumentStore
-from baton.ports.embedder import Embedder
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.root import TOKENIZER
 from benchmarks.recall import LocalEmbedder

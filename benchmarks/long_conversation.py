@@ -25,8 +25,7 @@ from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, next_start
 from baton.memory.prompt.message_prompts import as_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
-from baton.ports.chat_model import Prompt, ToolSpec
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import Prompt, TokenCounter, ToolSpec
 from benchmarks.cache_rules import Call, Piece
 from benchmarks.workload import ANSWER, QUESTION
 

@@ -40,8 +40,7 @@ from baton.domain.search import (
 from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, rank_messages
 from baton.memory.episodes.episode_search import EpisodeSearch
-from baton.ports.embedder import Embedder, EmbeddingPurpose
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
 from benchmarks.chat_histories import BEGIN, History, history
 from benchmarks.report import machine, table

@@ -30,7 +30,8 @@ from baton.domain.identity import Scope
 from baton.domain.times import to_millis
 from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock
-from baton.ports.thread_store import Commit, LeaseRequest, ThreadStore
+from baton.ports.leases import Commit, LeaseRequest
+from baton.ports.threads import ThreadStore
 from baton_local.engines.clients import client
 from benchmarks.capacity import CapacityMeter, by_operation
 from benchmarks.local_table import local_table

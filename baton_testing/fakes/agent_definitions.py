@@ -9,7 +9,7 @@ from dataclasses import replace
 from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.agent_definitions import AgentsChanged
+from baton.ports.agents import AgentsChanged
 
 
 class FakeAgentDefinitions:

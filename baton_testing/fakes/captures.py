@@ -10,7 +10,7 @@ from baton.domain.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.announcements import PendingProcedure
+from baton.ports.procedures import PendingProcedure
 
 
 class FakeCaptureStore:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from baton.domain.search import Vector
-from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.search import EmbeddingPurpose
 
 DIMENSIONS = 64
 

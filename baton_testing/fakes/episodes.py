@@ -11,7 +11,7 @@ from baton.domain.episode import Episode, EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 _Session = tuple[str, str, int]
 """Tenant, thread and number."""

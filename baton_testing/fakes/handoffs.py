@@ -11,7 +11,7 @@ from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.audit import Once
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton_testing.fakes.audit import FakeAuditLog
 
 _Place = tuple[int, int]

@@ -10,7 +10,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.idle_threads import DueThread, IdleThread
+from baton.ports.threads import DueThread, IdleThread
 from baton_testing.fakes.thread_store import FakeThreadStore
 
 

@@ -18,7 +18,8 @@ from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage, by_model
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
+from baton.ports.leases import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.messages import TurnRecord
 
 LEASE = timedelta(seconds=30)
 CLOSING = timedelta(minutes=5)

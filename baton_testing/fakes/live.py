@@ -9,7 +9,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.live import Live
+from baton.ports.connections import Live
 
 KEPT = timedelta(hours=2, minutes=10)
 CANCEL_KEPT = timedelta(hours=1)

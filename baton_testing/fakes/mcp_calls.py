@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton.adapters.dynamodb.mcp_calls import KEPT_SECONDS
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.mcp_calls import McpCall
+from baton.ports.run_records import McpCall
 
 
 class FakeMcpCalls:

@@ -18,50 +18,29 @@ from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.title_source import TitleSource
 from baton.memory.recall.recall import DEADLINE
 from baton.pipelines.admission import Admission
-from baton.ports.a2a_tasks import A2ATasks
-from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.a2a import A2ATasks, CardSigner, PushConfigs, PushQueue, SigningKey, Webhooks
 from baton.ports.agent_client import AgentClient
-from baton.ports.agent_definitions import AgentDefinitions
-from baton.ports.announcements import Announcements
+from baton.ports.agents import AgentCatalog, AgentDefinitions
 from baton.ports.audit import AuditLog
-from baton.ports.captures import Captures, CaptureStore
-from baton.ports.card_signer import CardSigner
-from baton.ports.chat_model import ChatModel
-from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.context_records import ContextRecords
+from baton.ports.chat_model import ChatModel, TokenCounter
+from baton.ports.clock import Clock, TimeZones
+from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.documents import DocumentFiles, DocumentStore, Ingestions, TextExtractor
-from baton.ports.embedder import Embedder
 from baton.ports.episodes import Closings, Episodes
-from baton.ports.erasure import Erasure, ObjectErasure
-from baton.ports.feedback import FeedbackStore
 from baton.ports.files import Files
-from baton.ports.forget_requests import ForgetRequests, Forgettings
-from baton.ports.handoffs import HandoffStore
-from baton.ports.idle_threads import IdleThreads
-from baton.ports.live import LiveRegistry
-from baton.ports.mcp_calls import McpCalls
-from baton.ports.pii_detector import PiiDetector
-from baton.ports.private_skills import PrivateSkills
-from baton.ports.procedures import ProcedureStore
-from baton.ports.push_configs import PushConfigs
-from baton.ports.push_queue import PushQueue
-from baton.ports.queue_records import QueueRecords
-from baton.ports.retentions import Retentions
-from baton.ports.run_records import RunRecords
-from baton.ports.search_index import SearchIndex
-from baton.ports.signing_key import SigningKey
+from baton.ports.handoffs import HandoffStore, WorkflowStore
+from baton.ports.identity import TokenVerifier
+from baton.ports.messages import FeedbackStore
+from baton.ports.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
+from baton.ports.procedures import Announcements, Captures, CaptureStore, PrivateSkills, ProcedureStore
+from baton.ports.run_records import ContextRecords, McpCalls, RunRecords
+from baton.ports.search import Embedder, SearchIndex
 from baton.ports.sources import SourceObjects, SourceStore, WebPages
 from baton.ports.stream_log import StreamLog
-from baton.ports.tenant_limits import TenantLimitStore
-from baton.ports.thread_store import ThreadStore
-from baton.ports.time_zones import TimeZones
-from baton.ports.token_counter import TokenCounter
-from baton.ports.token_verifier import TokenVerifier
+from baton.ports.tenants import Retentions, TenantLimitStore
+from baton.ports.threads import IdleThreads, ThreadStore
 from baton.ports.tools import Tools
-from baton.ports.turn_queue import TurnQueue
-from baton.ports.webhooks import Webhooks
-from baton.ports.workflows import WorkflowStore
+from baton.ports.turn_queue import QueueRecords, TurnQueue
 from baton_testing.fakes.a2a_tasks import FakeA2ATasks
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.agent_client import ScriptedAgentClient

@@ -14,7 +14,7 @@ from baton.domain.private_skill import IN_USE, SkillDecision, name_taken, shared
 from baton.domain.procedure import USER_PREFIX, Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.private_skills import SharedSkill
+from baton.ports.procedures import SharedSkill
 from baton_testing.fakes.procedures import FakeProcedures
 
 _Key = tuple[str, str, str, str]

@@ -12,8 +12,8 @@ from baton.domain.errors import InvalidRequest, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, PushConfig, PushNotice, TaskChange, room_for
 from baton.domain.times import from_millis, to_millis
+from baton.ports.a2a import WebhookRefused, WebhookUnreachable
 from baton.ports.clock import Clock, SystemClock
-from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
 
 
 class FakePushConfigs:

@@ -14,8 +14,8 @@ from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
+from baton.ports.leases import Lease
 from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
-from baton.ports.thread_store import Lease
 
 T = TypeVar("T", ToolCallRecord, Task)
 R = TypeVar("R", ToolCallRecord, Task, RemoteTask)

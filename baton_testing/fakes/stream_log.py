@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from baton.domain.errors import LeaseLost
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
+from baton.ports.leases import Lease
 from baton.ports.stream_log import LogPiece, LogRead, is_full
-from baton.ports.thread_store import Lease
 
 KEPT = timedelta(hours=24)
 

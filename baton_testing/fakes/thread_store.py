@@ -14,7 +14,8 @@ from baton.domain.thread import Thread
 from baton.domain.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Lease, Page
+from baton.ports.leases import Lease
+from baton.ports.messages import Page
 from baton_testing.fakes.leases import FakeLeases, Key, Row
 
 

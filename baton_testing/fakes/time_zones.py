@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
-from baton.ports.time_zones import LastTimeZone
+from baton.ports.clock import Clock, LastTimeZone
 
 
 class FakeTimeZones:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.token_verifier import Identity
+from baton.ports.identity import Identity
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Lease
-from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere
+from baton.ports.handoffs import UnfinishedWorkflow, WorkflowElsewhere
+from baton.ports.leases import Lease
 
 
 class FakeWorkflows:

@@ -9,9 +9,8 @@ from typing import Any
 
 from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
 from baton.domain.usage import Usage
-from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
 from baton.ports.files import ThreadFiles
-from baton.ports.token_counter import TokenCounter
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.engine import Engine
 from baton_local.demo_model.script import Script, ScriptError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
-from baton.ports.agent_definitions import AgentsChanged
+from baton.ports.agents import AgentsChanged
 from tests.contracts.stores import Stores
 
 VALUES: dict[str, Any] = {"id": "tutor", "name": "Tütor 😀", "description": "Helps.", "system_prompt": "Ask."}

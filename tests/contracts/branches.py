@@ -11,7 +11,7 @@ from baton.domain.conversation_state import ConversationState
 from baton.domain.errors import LeaseLost
 from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import Thread
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 
 

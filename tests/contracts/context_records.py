@@ -7,7 +7,7 @@ import json
 import pytest
 
 from baton.domain.identity import Scope
-from baton.ports.context_records import ContextRecords
+from baton.ports.run_records import ContextRecords
 
 ADA = Scope("acme", "ada")
 THREAD = "0d1f6a5e-93a5-4b52-8a0e-2f6f1f8a7b11"

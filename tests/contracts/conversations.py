@@ -13,7 +13,7 @@ from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace
 from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, WorkflowStatus
-from baton.ports.thread_store import Commit, Lease
+from baton.ports.leases import Commit, Lease
 from tests.contracts.endings import session
 from tests.contracts.handoffs import handoff
 from tests.contracts.stores import Stores, answered, new_thread_id, said

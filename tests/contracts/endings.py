@@ -11,9 +11,9 @@ from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import LeaseLost
 from baton.domain.thread import ThreadStatus
 from baton.domain.usage import Usage
-from baton.ports.idle_threads import DueThread
-from baton.ports.live import Live
-from baton.ports.thread_store import Commit, Lease
+from baton.ports.connections import Live
+from baton.ports.leases import Commit, Lease
+from baton.ports.threads import DueThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 IDLE = timedelta(seconds=1800)

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from baton.domain.forgetting import ThreadTrace
 from baton.domain.identity import Scope
-from baton.ports.erasure import Erasure, ObjectErasure
+from baton.ports.privacy import Erasure, ObjectErasure
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import new_thread_id
 

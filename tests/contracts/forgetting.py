@@ -9,8 +9,8 @@ from datetime import timedelta
 from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject
 from baton.domain.identity import Scope
 from baton.domain.retention import Retention
-from baton.ports.forget_requests import ForgetRequests
-from baton.ports.retentions import Retentions
+from baton.ports.privacy import ForgetRequests
+from baton.ports.tenants import Retentions
 from baton_testing.fakes.clock import FakeClock
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 

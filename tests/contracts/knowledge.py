@@ -21,7 +21,7 @@ from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import SearchIndex
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts

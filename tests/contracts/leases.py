@@ -11,8 +11,8 @@ from baton.domain.errors import LeaseLost
 from baton.domain.history_window import HistoryWindow
 from baton.domain.thread import LeaseMark, Run, RunStatus
 from baton.domain.usage import Usage
+from baton.ports.leases import Commit, LeaseBusy, NoSuchThread
 from baton.ports.stream_log import LogPiece
-from baton.ports.thread_store import Commit, LeaseBusy, NoSuchThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 
 PAGE = ClientOffer(

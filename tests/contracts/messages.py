@@ -10,7 +10,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
-from baton.ports.thread_store import Commit
+from baton.ports.leases import Commit
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 
 PARTS = (

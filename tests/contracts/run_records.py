@@ -14,7 +14,7 @@ from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))

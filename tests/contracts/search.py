@@ -30,7 +30,7 @@ from baton.domain.search import (
     SearchResult,
     Signal,
 )
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import SearchIndex
 from baton_testing.fakes.embedder import FakeEmbedder
 
 EPISODES, KNOWLEDGE, PROCEDURES = IndexName.EPISODES, IndexName.KNOWLEDGE, IndexName.PROCEDURES

@@ -12,24 +12,19 @@ from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessa
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
 from baton.domain.usage import ModelUsage, Usage
-from baton.ports.a2a_tasks import A2ATasks
-from baton.ports.agent_definitions import AgentDefinitions
+from baton.ports.a2a import A2ATasks, PushConfigs
+from baton.ports.agents import AgentDefinitions
 from baton.ports.audit import AuditLog
-from baton.ports.captures import CaptureStore
+from baton.ports.clock import TimeZones
+from baton.ports.connections import LiveRegistry
 from baton.ports.episodes import Episodes
-from baton.ports.feedback import FeedbackStore
-from baton.ports.handoffs import HandoffStore
-from baton.ports.idle_threads import IdleThreads
-from baton.ports.live import LiveRegistry
-from baton.ports.mcp_calls import McpCalls
-from baton.ports.private_skills import PrivateSkills
-from baton.ports.procedures import ProcedureStore
-from baton.ports.push_configs import PushConfigs
-from baton.ports.run_records import RunRecords
+from baton.ports.handoffs import HandoffStore, WorkflowStore
+from baton.ports.leases import Commit, Lease, LeaseRequest
+from baton.ports.messages import FeedbackStore, TurnRecord
+from baton.ports.procedures import CaptureStore, PrivateSkills, ProcedureStore
+from baton.ports.run_records import McpCalls, RunRecords
 from baton.ports.stream_log import StreamLog
-from baton.ports.thread_store import Commit, Lease, LeaseRequest, ThreadStore, TurnRecord
-from baton.ports.time_zones import TimeZones
-from baton.ports.workflows import WorkflowStore
+from baton.ports.threads import IdleThreads, ThreadStore
 from baton_testing.fakes.clock import FakeClock
 
 HELLO = "a" * 64

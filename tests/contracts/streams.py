@@ -9,7 +9,7 @@ import pytest
 
 from baton.domain.thread import LeaseMark
 from baton.ports.audit import Once
-from baton.ports.live import Live
+from baton.ports.connections import Live
 from baton.ports.stream_log import LogPiece
 from tests.contracts.stores import Stores, new_thread_id
 

@@ -9,7 +9,7 @@ import pytest
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, Run
-from baton.ports.thread_store import LeaseBusy, NoSuchThread
+from baton.ports.leases import LeaseBusy, NoSuchThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said, turn
 
 FIRST, SECOND = RecordDelivery("record-1", 1), RecordDelivery("record-1", 2)

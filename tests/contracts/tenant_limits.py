@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import TenantLimits
-from baton.ports.tenant_limits import TenantLimitStore
+from baton.ports.tenants import TenantLimitStore
 
 
 class TenantLimitContract:

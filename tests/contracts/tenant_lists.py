@@ -13,7 +13,7 @@ from baton.domain.prices import Price, Prices
 from baton.domain.thread import Thread
 from baton.domain.thread_search import ThreadQuery, ThreadState, thread_query
 from baton.domain.usage import ModelUsage, Usage
-from baton.ports.thread_store import LeaseRequest
+from baton.ports.leases import LeaseRequest
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 HOUR = 3_600

@@ -10,7 +10,7 @@ import pytest
 from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
-from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread
+from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 HOUR = 3600

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton.domain.times import from_millis, to_millis
-from baton.ports.time_zones import LastTimeZone
+from baton.ports.clock import LastTimeZone
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 

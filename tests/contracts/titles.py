@@ -12,7 +12,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.domain.thread_search import thread_query
 from baton.domain.usage import Usage
-from baton.ports.thread_store import Commit, Committed
+from baton.ports.leases import Commit, Committed
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 from tests.contracts.threads import HOUR
 

@@ -10,8 +10,8 @@ import pytest
 from baton.domain.errors import LeaseLost
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import Data
-from baton.ports.thread_store import Lease
-from baton.ports.workflows import WorkflowElsewhere
+from baton.ports.handoffs import WorkflowElsewhere
+from baton.ports.leases import Lease
 from tests.contracts.stores import Stores, new_thread_id
 
 

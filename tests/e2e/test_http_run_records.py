@@ -18,7 +18,7 @@ from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock
-from baton.ports.thread_store import Lease, LeaseRequest
+from baton.ports.leases import Lease, LeaseRequest
 from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser

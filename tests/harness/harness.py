@@ -13,7 +13,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.outbox.subscriber import Subscriber
-from baton.ports.captures import CaptureStore
+from baton.ports.procedures import CaptureStore
 from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.committing import FinishedRun

@@ -28,7 +28,7 @@ HEAVY = {
 }
 
 LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
-ADAPTERS = "import baton.adapters.secrets, baton.adapters.tokens, baton.ports.token_verifier"
+ADAPTERS = "import baton.adapters.secrets, baton.adapters.tokens, baton.ports.identity"
 FUNCTION = """
 import runpy
 import baton.composition

@@ -29,7 +29,7 @@ from baton.ports.chat_model import (
     TextDelta,
     ToolSpec,
 )
-from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.search import EmbeddingPurpose
 from baton_testing.fakes.thread_files import MemoryThreadFiles
 from baton_testing.fakes.token_counter import WordCounter
 from tests.models.standins import Fault, StandIns

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from baton.domain.search import Vector
-from baton.ports.embedder import Embedder, EmbeddingPurpose
+from baton.ports.search import Embedder, EmbeddingPurpose
 
 
 class DeferredEmbedder:

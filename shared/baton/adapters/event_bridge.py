@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 from baton.adapters.aws import call
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
-from baton.ports.announcements import PendingProcedure
+from baton.ports.procedures import PendingProcedure
 
 logger = Logger(child=True)
 

@@ -17,7 +17,7 @@ from baton.domain.errors import NotFound, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.secret import HeaderValue, SecretReference, TokenExchange
 from baton.gather_all import gather_all
-from baton.ports.secrets import Secrets
+from baton.ports.identity import Secrets
 
 HIDDEN = "[secret]"
 MAX_EXCHANGED = 32

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import Vector
-from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.search import EmbeddingPurpose
 
 
 class NoEmbedder:

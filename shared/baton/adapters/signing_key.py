@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from jwt.algorithms import ECAlgorithm
 
 from baton.domain.errors import BatonError, InternalError
-from baton.ports.secrets import Secrets
+from baton.ports.identity import Secrets
 
 ALGORITHM = "ES256"
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551

@@ -11,7 +11,7 @@ import httpx
 
 from baton import __version__
 from baton.adapters.egress import EgressPolicy, EgressRefused
-from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
+from baton.ports.a2a import WebhookRefused, WebhookUnreachable
 
 SECONDS = 10.0
 """The time limit of one request, until the answer's status."""

@@ -9,11 +9,10 @@ from baton.handoffs.agent_registry import AgentRegistry
 from baton.memory.recall.recall import Recall
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
-from baton.ports.chat_model import ChatModel
+from baton.ports.chat_model import ChatModel, TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.files import Files
 from baton.ports.run_records import RunRecords
-from baton.ports.token_counter import TokenCounter
 from baton.ports.tools import Tools
 
 

@@ -24,7 +24,7 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
 EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."

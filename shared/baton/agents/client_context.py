@@ -9,8 +9,7 @@ from baton.domain.client_offer import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.message import Role
 from baton.memory.prompt.quoting import quoted
 from baton.off_loop import off_loop
-from baton.ports.chat_model import Prompt
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import Prompt, TokenCounter
 
 SHARE = 4
 """The note takes at most this fraction of an agent's working memory: a quarter."""

@@ -56,7 +56,7 @@ from baton.ports.agent_client import (
     TaskLost,
 )
 from baton.ports.chat_model import MAX_ANSWER_BYTES, Prompt, TextDelta
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 logger = Logger(child=True)
 

@@ -12,9 +12,9 @@ from baton.agents.model_probes import PROBE_SECONDS, ModelProbes
 from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
 from baton.domain.model_providers import Provider, route
 from baton.domain.model_report import Ability, AbilityCheck, ConfiguredModel, ModelKind, ModelReport
-from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.agents import AgentCatalog
 from baton.ports.chat_model import ChatModel, LearningModel
-from baton.ports.embedder import Embedder
+from baton.ports.search import Embedder
 
 UNKNOWN = "The deployment and its agents use no model of this name. GET /v1/models lists those that can be checked."
 BUSY = "Another check of a model is running. Please try again in a minute."

@@ -24,7 +24,7 @@ from baton.gather_all import gather_all, stop_all
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 EmitAgentEvent = Callable[[BaseEvent], None]
 """A callback for events that occur while a run waits for tools or agents."""

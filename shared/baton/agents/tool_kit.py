@@ -18,8 +18,7 @@ from baton.domain.json_values import count_values
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_name
 from baton.memory.prompt.quoting import quoted
-from baton.ports.chat_model import ToolSpec
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import TokenCounter, ToolSpec
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
 
 MAX_COMPLAINT = 500

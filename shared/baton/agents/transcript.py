@@ -13,8 +13,8 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import CallEnd, ToolCall
 from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE
 from baton.memory.prompt.token_estimates import answer_tokens, message_tokens
+from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
-from baton.ports.token_counter import TokenCounter
 
 
 class Transcript:

@@ -13,8 +13,7 @@ from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.history_window import WindowedHistory
 from baton.memory.prompt.token_estimates import total_tokens
 from baton.off_loop import off_loop
-from baton.ports.chat_model import Prompt
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import Prompt, TokenCounter
 
 
 class TurnPrompt:

@@ -28,28 +28,20 @@ from baton.memory.inspection.inspector import Inspector
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.outbox.task_news import TaskNews
-from baton.ports.a2a_tasks import A2ATasks
-from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.a2a import A2ATasks, CardSigner, PushConfigs, SigningKey, Webhooks
+from baton.ports.agents import AgentCatalog
 from baton.ports.audit import AuditLog
-from baton.ports.card_signer import CardSigner
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
-from baton.ports.erasure import Erasure
-from baton.ports.feedback import FeedbackStore
 from baton.ports.files import Files
-from baton.ports.forget_requests import ForgetRequests
-from baton.ports.handoffs import HandoffStore
-from baton.ports.mcp_calls import McpCalls
-from baton.ports.push_configs import PushConfigs
-from baton.ports.retentions import Retentions
-from baton.ports.run_records import RunRecords
-from baton.ports.signing_key import SigningKey
-from baton.ports.tenant_limits import TenantLimitStore
-from baton.ports.thread_store import ThreadStore
-from baton.ports.token_verifier import TokenVerifier
+from baton.ports.handoffs import HandoffStore, WorkflowStore
+from baton.ports.identity import TokenVerifier
+from baton.ports.messages import FeedbackStore
+from baton.ports.privacy import Erasure, ForgetRequests
+from baton.ports.run_records import McpCalls, RunRecords
+from baton.ports.tenants import Retentions, TenantLimitStore
+from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
-from baton.ports.webhooks import Webhooks
-from baton.ports.workflows import WorkflowStore
 from baton.privacy.export import Exports
 from baton.privacy.readers import Readers
 from baton.procedures.administration import ProcedureAdministration

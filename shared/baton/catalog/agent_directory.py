@@ -9,7 +9,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
-from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.agents import AgentCatalog
 
 
 class AgentDirectory:

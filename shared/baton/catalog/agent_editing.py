@@ -31,8 +31,7 @@ from baton.domain.identity import Scope
 from baton.domain.model_providers import OfferedModels
 from baton.limits.current_limits import CurrentLimits
 from baton.off_loop import LARGE, off_loop
-from baton.ports.agent_catalog import AgentCatalog
-from baton.ports.agent_definitions import AgentDefinitions, AgentsChanged
+from baton.ports.agents import AgentCatalog, AgentDefinitions, AgentsChanged
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 

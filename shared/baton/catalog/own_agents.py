@@ -17,7 +17,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.model_providers import OfferedModels
 from baton.limits.aged_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
 from baton.off_loop import off_loop
-from baton.ports.agent_definitions import AgentDefinitions
+from baton.ports.agents import AgentDefinitions
 from baton.ports.clock import Clock
 
 logger = Logger(child=True)

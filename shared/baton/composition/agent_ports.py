@@ -8,12 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from baton.domain.model_providers import Provider
-    from baton.ports.agent_catalog import AgentCatalog
+    from baton.ports.a2a import CardSigner
     from baton.ports.agent_client import AgentClient
-    from baton.ports.card_signer import CardSigner
-    from baton.ports.chat_model import ChatModel
-    from baton.ports.token_counter import TokenCounter
-    from baton.ports.token_verifier import TokenVerifier
+    from baton.ports.agents import AgentCatalog
+    from baton.ports.chat_model import ChatModel, TokenCounter
+    from baton.ports.identity import TokenVerifier
     from baton.ports.tools import Tools
 
 

@@ -23,26 +23,16 @@ if TYPE_CHECKING:
     from baton.domain.source_rules import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.title_source import TitleSource
-    from baton.ports.announcements import Announcements
-    from baton.ports.captures import CaptureStore
+    from baton.ports.a2a import PushConfigs, PushQueue, SigningKey, Webhooks
     from baton.ports.connections import Connections
-    from baton.ports.context_records import ContextRecords
     from baton.ports.documents import TextExtractor
-    from baton.ports.embedder import Embedder
-    from baton.ports.erasure import Erasure, ObjectErasure
-    from baton.ports.forget_requests import ForgetRequests, Forgettings
-    from baton.ports.pii_detector import PiiDetector
-    from baton.ports.push_configs import PushConfigs
-    from baton.ports.push_queue import PushQueue
-    from baton.ports.queue_records import QueueRecords
-    from baton.ports.retentions import Retentions
-    from baton.ports.search_administration import Reindexing, SearchAdministration
-    from baton.ports.search_index import SearchIndex
-    from baton.ports.signing_key import SigningKey
+    from baton.ports.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
+    from baton.ports.procedures import Announcements, CaptureStore
+    from baton.ports.run_records import ContextRecords
+    from baton.ports.search import Embedder, Reindexing, SearchAdministration, SearchIndex
     from baton.ports.sources import WebPages
-    from baton.ports.tenant_limits import TenantLimitStore
-    from baton.ports.turn_queue import TurnQueue
-    from baton.ports.webhooks import Webhooks
+    from baton.ports.tenants import Retentions, TenantLimitStore
+    from baton.ports.turn_queue import QueueRecords, TurnQueue
 
 
 class AwsPorts(AwsAgentPorts, AwsPipelinePorts):

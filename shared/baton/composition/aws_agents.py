@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.composition.outside import Outside
     from baton.domain.model_providers import Provider
-    from baton.ports.agent_catalog import AgentCatalog
+    from baton.ports.a2a import CardSigner
     from baton.ports.agent_client import AgentClient
-    from baton.ports.card_signer import CardSigner
+    from baton.ports.agents import AgentCatalog
     from baton.ports.chat_model import ChatModel
     from baton.ports.tools import Tools
     from baton.settings.models import ModelSettings

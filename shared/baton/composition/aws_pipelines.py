@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from baton.pipelines.admission import Admission
-    from baton.ports.captures import Captures
     from baton.ports.documents import Ingestions
     from baton.ports.episodes import Closings
+    from baton.ports.procedures import Captures
 
 
 class AwsPipelinePorts(AwsStorePorts):

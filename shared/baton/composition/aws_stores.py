@@ -11,26 +11,21 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.s3_bodies import S3Bodies
     from baton.domain.lease_times import LeaseTimes
-    from baton.ports.a2a_tasks import A2ATasks
-    from baton.ports.agent_definitions import AgentDefinitions
+    from baton.ports.a2a import A2ATasks
+    from baton.ports.agents import AgentDefinitions
     from baton.ports.audit import AuditLog
-    from baton.ports.clock import Clock
+    from baton.ports.clock import Clock, TimeZones
+    from baton.ports.connections import LiveRegistry
     from baton.ports.documents import DocumentFiles, DocumentStore
     from baton.ports.episodes import Episodes
-    from baton.ports.feedback import FeedbackStore
     from baton.ports.files import Files
-    from baton.ports.handoffs import HandoffStore
-    from baton.ports.idle_threads import IdleThreads
-    from baton.ports.live import LiveRegistry
-    from baton.ports.mcp_calls import McpCalls
-    from baton.ports.private_skills import PrivateSkills
-    from baton.ports.procedures import ProcedureStore
-    from baton.ports.run_records import RunRecords
+    from baton.ports.handoffs import HandoffStore, WorkflowStore
+    from baton.ports.messages import FeedbackStore
+    from baton.ports.procedures import PrivateSkills, ProcedureStore
+    from baton.ports.run_records import McpCalls, RunRecords
     from baton.ports.sources import SourceObjects, SourceStore
     from baton.ports.stream_log import StreamLog
-    from baton.ports.thread_store import ThreadStore
-    from baton.ports.time_zones import TimeZones
-    from baton.ports.workflows import WorkflowStore
+    from baton.ports.threads import IdleThreads, ThreadStore
 
 
 class AwsStorePorts:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from baton.adapters.bedrock.request import Guardrail
     from baton.adapters.bedrock.sessions import NoSession
     from baton.domain.model_providers import Provider
-    from baton.ports.embedder import Embedder
-    from baton.ports.token_counter import TokenCounter
+    from baton.ports.chat_model import TokenCounter
+    from baton.ports.search import Embedder
     from baton.settings.models import ModelSettings
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from baton.adapters.tool_source import ToolSource
     from baton.adapters.toolbox import Toolbox
     from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-    from baton.ports.secrets import Secrets
+    from baton.ports.identity import Secrets
 
 
 class Outside:

@@ -16,25 +16,17 @@ if TYPE_CHECKING:
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.title_source import TitleSource
     from baton.pipelines.admission import Admission
-    from baton.ports.announcements import Announcements
-    from baton.ports.captures import Captures, CaptureStore
+    from baton.ports.a2a import PushQueue, SigningKey, Webhooks
     from baton.ports.connections import Connections
-    from baton.ports.context_records import ContextRecords
     from baton.ports.documents import Ingestions, TextExtractor
-    from baton.ports.embedder import Embedder
     from baton.ports.episodes import Closings
-    from baton.ports.erasure import Erasure, ObjectErasure
-    from baton.ports.forget_requests import ForgetRequests, Forgettings
-    from baton.ports.pii_detector import PiiDetector
-    from baton.ports.push_queue import PushQueue
-    from baton.ports.queue_records import QueueRecords
-    from baton.ports.retentions import Retentions
-    from baton.ports.search_index import SearchIndex
-    from baton.ports.signing_key import SigningKey
+    from baton.ports.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
+    from baton.ports.procedures import Announcements, Captures, CaptureStore
+    from baton.ports.run_records import ContextRecords
+    from baton.ports.search import Embedder, SearchIndex
     from baton.ports.sources import WebPages
-    from baton.ports.tenant_limits import TenantLimitStore
-    from baton.ports.turn_queue import TurnQueue
-    from baton.ports.webhooks import Webhooks
+    from baton.ports.tenants import Retentions, TenantLimitStore
+    from baton.ports.turn_queue import QueueRecords, TurnQueue
 
 
 class Ports(StorePorts, AgentPorts, Protocol):

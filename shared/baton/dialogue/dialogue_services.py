@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,8 @@ from baton.outbox.reader_events import ReaderEvents, beginning
 from baton.outbox.replay import Replays
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.live import LiveRegistry
-from baton.ports.thread_store import ThreadStore
+from baton.ports.connections import Connections, LiveRegistry
+from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.privacy.readers import Readers, sees_all
 from baton.requests.client_offers import client_offer

@@ -13,8 +13,8 @@ from baton.domain.times import to_millis
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.audit import AuditLog
-from baton.ports.live import LiveRegistry
-from baton.ports.thread_store import ThreadStore
+from baton.ports.connections import LiveRegistry
+from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.requests.parsing import continue_request, exit_request, named_workflow
 from baton.requests.thread_access import own_thread

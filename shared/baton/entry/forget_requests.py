@@ -11,8 +11,8 @@ from baton.domain.identity import ME, Permission, Scope
 from baton.handoffs.forks import is_led_by_parent
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.forget_requests import ForgetRequests, Forgettings
-from baton.ports.thread_store import ThreadStore
+from baton.ports.privacy import ForgetRequests, Forgettings
+from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import own_thread
 
 

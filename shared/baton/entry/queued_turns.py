@@ -30,11 +30,11 @@ from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.subscriber import Subscriber
 from baton.outbox.task_news import TaskNews
-from baton.ports.a2a_tasks import A2ATasks
+from baton.ports.a2a import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
-from baton.ports.forget_requests import ForgetRequests
-from baton.ports.queue_records import HeldRecord, QueueRecords
+from baton.ports.privacy import ForgetRequests
+from baton.ports.turn_queue import HeldRecord, QueueRecords
 from baton.requests.queue_mapping import from_queue
 from baton.sessions.made_titles import MadeTitles
 from baton.turns.closing import Closer

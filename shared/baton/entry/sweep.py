@@ -15,8 +15,7 @@ from baton.entry.controls import Controls
 from baton.gather_all import each_until
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
-from baton.ports.idle_threads import DueThread, IdleThread, IdleThreads
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import DueThread, IdleThread, IdleThreads, ThreadStore
 from baton.sessions.endings import Endings
 from baton.sessions.sessions import Sessions
 

@@ -8,7 +8,7 @@ from baton.catalog.agent_directory import AgentDirectory, missing_permissions
 from baton.catalog.own_agents import AGAIN, OwnAgents
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
-from baton.ports.agent_catalog import AgentCatalog
+from baton.ports.agents import AgentCatalog
 
 
 class AgentRegistry:

@@ -29,9 +29,8 @@ from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.skill_making import SkillMaking
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
-from baton.ports.handoffs import HandoffStore
-from baton.ports.thread_store import Lease
-from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
+from baton.ports.handoffs import HandoffStore, UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
+from baton.ports.leases import Lease
 
 logger = Logger(child=True)
 

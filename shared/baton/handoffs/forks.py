@@ -27,15 +27,11 @@ from baton.memory.prompt.handoff_context import said
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.audit import AuditLog
+from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
-from baton.ports.thread_store import (
-    Commit,
-    Lease,
-    LeaseRequest,
-    ThreadStore,
-    TurnRecord,
-)
-from baton.ports.token_counter import TokenCounter
+from baton.ports.leases import Commit, Lease, LeaseRequest
+from baton.ports.messages import TurnRecord
+from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import own_thread
 
 SPECIALIST = "specialist"

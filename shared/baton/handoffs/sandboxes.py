@@ -14,7 +14,7 @@ from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import MAX_COPIED, Forks
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 from baton.privacy.readers import Readers
 
 TITLE = "Sandbox: {title}"

@@ -25,8 +25,7 @@ from baton.domain.workflow_moves import IllegalTransition
 from baton.gather_all import gather_all
 from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
-from baton.ports.private_skills import PrivateSkills
-from baton.ports.procedures import ProcedureStore
+from baton.ports.procedures import PrivateSkills, ProcedureStore
 from baton.procedures.approved_procedures import ApprovedProcedures
 
 PRIVATE_NOTE = "Only the user can use it until it is shared."

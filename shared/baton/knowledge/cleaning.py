@@ -11,7 +11,7 @@ from baton.domain.search import IndexName, SearchFilter
 from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, scope_of
 from baton.ports.clock import Clock
 from baton.ports.documents import DocumentFiles
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import SearchIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,7 @@ from baton.knowledge.ingestion_files import (
 from baton.off_loop import LARGE, off_loop
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, TextExtractor
-from baton.ports.embedder import Embedder, EmbeddingPurpose
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
 logger = Logger(child=True)
 

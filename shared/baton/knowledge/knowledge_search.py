@@ -33,8 +33,7 @@ from baton.knowledge.exact_terms import has_term, lone_terms
 from baton.knowledge.near_duplicates import without_near_duplicates
 from baton.knowledge.passages import passages_of
 from baton.ports.documents import DocumentStore
-from baton.ports.embedder import Embedder, EmbeddingPurpose
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
 logger = Logger(child=True)
 

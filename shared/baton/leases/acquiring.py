@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from baton.domain.errors import ThreadBusy
 from baton.domain.identity import Scope
-from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, ThreadStore
+from baton.ports.leases import Lease, LeaseBusy, LeaseRequest
+from baton.ports.threads import ThreadStore
 
 POLL_SECONDS = 0.25
 """Seconds between two checks of a waiting worker whether the thread is free."""

@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from baton.domain.errors import BatonError, LeaseLost
-from baton.ports.thread_store import Lease, ThreadStore
+from baton.ports.leases import Lease
+from baton.ports.threads import ThreadStore
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import asyncio
 from baton.domain.identity import Scope
 from baton.domain.lease_times import LeaseTimes
 from baton.domain.thread import LeaseMark, Thread
-from baton.ports.live import LiveRegistry
+from baton.ports.connections import LiveRegistry
 
 
 class LeaseWatch:

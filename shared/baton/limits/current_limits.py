@@ -9,7 +9,7 @@ from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
 from baton.limits.aged_copies import AgedCopies
 from baton.ports.clock import Clock
-from baton.ports.tenant_limits import TenantLimitStore
+from baton.ports.tenants import TenantLimitStore
 
 MAX_TENANTS = 1_000
 """Tenants whose limits a worker keeps."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 PAGE = 100
 WINDOW = 20

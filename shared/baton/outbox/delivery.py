@@ -17,8 +17,7 @@ from baton.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
 from baton.outbox.frames import EncodedEvent, encoded
 from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
-from baton.ports.connections import ConnectionBusy, Connections
-from baton.ports.live import LiveRegistry
+from baton.ports.connections import ConnectionBusy, Connections, LiveRegistry
 
 DRAIN_SECONDS = WORKER_SECONDS
 """Seconds that an ended run waits for slow connections. Their clients notice the gap or the silence, and resume."""

@@ -12,8 +12,8 @@ from ag_ui.core import BaseEvent
 
 from baton.domain.events import Event, RunStamp, bare, run_input, without_stamp
 from baton.domain.message import StoredMessage
+from baton.ports.leases import Lease
 from baton.ports.stream_log import LogPiece, StreamLog
-from baton.ports.thread_store import Lease
 
 PIECE_SECONDS = 1.0
 MAX_SECONDS = 5.0

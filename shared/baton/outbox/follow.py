@@ -11,8 +11,8 @@ from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark, Thread
 from baton.leases.lease_watch import LeaseWatch
 from baton.outbox.replay import Replay, Replays
-from baton.ports.live import LiveRegistry
-from baton.ports.thread_store import ThreadStore
+from baton.ports.connections import LiveRegistry
+from baton.ports.threads import ThreadStore
 
 POLL_SECONDS = 0.5
 

@@ -23,7 +23,7 @@ from baton.domain.thread import Thread
 from baton.outbox.event_log import restored
 from baton.ports.clock import Clock
 from baton.ports.stream_log import LogPiece, StreamLog
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 LOG_KEPT = timedelta(hours=24)
 SNAPSHOT_MESSAGES = 50

@@ -12,8 +12,8 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.push_config import ChangeKind, TaskChange
-from baton.ports.push_queue import PushQueue
-from baton.ports.thread_store import Lease
+from baton.ports.a2a import PushQueue
+from baton.ports.leases import Lease
 
 SECONDS = 2.0
 """How long a turn waits for the queue at most."""

@@ -10,8 +10,7 @@ from baton.domain.identity import Scope
 from baton.gather_all import gather_all
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.live import LiveRegistry
+from baton.ports.connections import Connections, LiveRegistry
 
 
 async def tell_connections(

@@ -1,1 +1,1 @@
-"""Interfaces to everything outside the library, one Protocol a file."""
+"""Interfaces to everything outside the library, as Protocols."""

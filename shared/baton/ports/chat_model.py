@@ -1,4 +1,4 @@
-"""A language model that streams its answer."""
+"""A language model that streams its answer, and the counter of its tokens."""
 
 from __future__ import annotations
 
@@ -183,4 +183,15 @@ class LearningModel(Protocol):
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """Return what was learned of a model in this process, as facts for ``BATON_MODEL_PROFILES``; maybe nothing."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as the configured models do (``o200k_base``)."""
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of ``text``; special-token spellings count as ordinary text.
+
+        Takes some milliseconds at most: long texts may be estimated.
+        """
         ...

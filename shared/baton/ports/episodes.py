@@ -8,7 +8,7 @@ from typing import Protocol
 
 from baton.domain.episode import Episode, EpisodePart, EpisodeRef, Fact
 from baton.domain.identity import Scope
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 
 class Episodes(Protocol):

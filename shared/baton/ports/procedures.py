@@ -1,11 +1,15 @@
-"""Storage of procedures."""
+"""Procedures and private skills, the pipeline that captures them, and announcements of new ones."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple, Protocol
 
+from baton.domain.capture import Capture, CaptureRef
 from baton.domain.identity import Scope
+from baton.domain.private_skill import SkillDecision
 from baton.domain.procedure import Procedure, ProcedureDecision, ProcedureScope, ProcedureStatus
 
 
@@ -98,4 +102,135 @@ class ProcedureStore(Protocol):
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
         """Count that a run has followed a version. Returns whether it was counted: a run counts once."""
+        ...
+
+
+class SharedSkill(NamedTuple):
+    """The version that a private skill has become."""
+
+    version: Procedure
+    replaced: int | None
+    """The approved version that it has replaced."""
+
+
+class PrivateSkills(Protocol):
+    """The private skills of users. The scope is their maker's; the caller checks permissions.
+
+    A skill is identified by its agent and its id, which begins with ``USER_PREFIX``. Making it again under the same
+    name counts its version up, and only the newest content is kept. Methods raise ``StoreUnavailable`` if the table
+    does not answer.
+    """
+
+    async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
+        """Save a skill as private, and return it with its version.
+
+        ``made_of`` names what has made it. Nothing is saved if that has made a version before, or if the skill in use
+        has the same content: the skill is returned as it is.
+        """
+        ...
+
+    async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
+        """Return a skill of the user, in whichever status."""
+        ...
+
+    async def of_user(self, scope: Scope) -> Sequence[Procedure]:
+        """Return all skills of the user, by agent and id."""
+        ...
+
+    async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
+        """Return the skills that turns of the user with this agent use, by id."""
+        ...
+
+    async def offered(
+        self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Procedure], str | None]:
+        """Return a page of the skills that users of the tenant offer, the latest first, and the next page's cursor.
+
+        Raises ``InvalidRequest`` for a cursor that was not handed out.
+        """
+        ...
+
+    async def change(
+        self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
+    ) -> Procedure:
+        """Offer a skill, withdraw or decline the offer, and return the skill.
+
+        Repeating a decision changes nothing. Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is
+        not the newest, or in a status that the decision is not for.
+        """
+        ...
+
+    async def share(
+        self,
+        scope: Scope,
+        agent_id: str,
+        skill_id: str,
+        version: int,
+        decision: SkillDecision,
+        *,
+        replaces: int | None,
+    ) -> SharedSkill:
+        """Save the content of a skill as an approved version of its agent, made by the one who shares it.
+
+        ``replaces`` is the approved version of the same name, which is retired in the same write; None if there is
+        none. Repeating it changes nothing. Raises as ``change`` does, and ``ProcedureNameTaken`` if another version is
+        approved.
+        """
+        ...
+
+    async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
+        """Remove the content of a skill, and return it as retired. Its later versions count on.
+
+        Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is not the newest.
+        """
+        ...
+
+
+class CaptureStore(Protocol):
+    """The records of captures, kept with their thread. The thread's ownership must have been checked before.
+
+    Methods raise ``StoreUnavailable``.
+    """
+
+    async def get(self, scope: Scope, ref: CaptureRef) -> Capture | None:
+        """Return the record; None if no step has been carried out."""
+        ...
+
+    async def save(self, scope: Scope, capture: Capture) -> Capture:
+        """Store the result of a step, and return what is stored.
+
+        The first result of a step counts: a record that is further, or settled, stays as it is and is returned. A
+        failed one is replaced.
+        """
+        ...
+
+    async def take_allowance(self, scope: Scope, agent_id: str, day: date, limit: int) -> bool:
+        """Count one capture of the agent on this day; return False, without counting, if there were ``limit``."""
+        ...
+
+
+class Captures(Protocol):
+    """Starts the pipeline that captures procedures (Step Functions)."""
+
+    async def start(self, scope: Scope, ref: CaptureRef, *, attempt: int) -> None:
+        """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PendingProcedure:
+    """A procedure that waits for approval. It has ids only, because events reach systems of any kind."""
+
+    agent_id: str
+    procedure_id: str
+    version: int
+    thread_id: str
+    """The conversation that it was captured from."""
+
+
+class Announcements(Protocol):
+    """Announces events. A repeated announcement is delivered again: receivers compare procedure and version."""
+
+    async def procedure_pending(self, scope: Scope, procedure: PendingProcedure) -> None:
+        """Announce that a procedure waits for approval. Raises ``StoreUnavailable``."""
         ...

@@ -1,15 +1,16 @@
-"""Records of a thread's tool calls and sub-tasks."""
+"""Records of runs: tool calls, sub-tasks, prompts, and the calls over MCP that began them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from baton.domain.identity import Scope
 from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task
 from baton.domain.tool_call import ToolCallRecord
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 PAGE_SIZE = 1024 * 1024
 """Characters after which a page of records ends, whatever its limit."""
@@ -81,4 +82,43 @@ class RunRecords(Protocol):
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         """Return the tasks of remote agents that work on messages of the run whose first is at ``first_ordinal``."""
+        ...
+
+
+class ContextRecords(Protocol):
+    """One record a run, kept as long as its thread.
+
+    The callers have checked that the scope may read or write the thread. All methods raise ``StoreUnavailable``.
+    """
+
+    async def put(self, scope: Scope, thread_id: str, run_id: str, record: bytes) -> None:
+        """Store a run's record, a JSON object in UTF-8, in place of an earlier one."""
+        ...
+
+    async def get(self, scope: Scope, thread_id: str, run_id: str) -> bytes | None:
+        """Return a run's record; None if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class McpCall:
+    """A call in progress, by the ids that its client gave."""
+
+    session_id: str
+    """The session that ``initialize`` named. Only within it are request ids unique."""
+    request_id: str
+    """The id of the JSON-RPC request, as JSON: ``1`` and ``"1"`` are two."""
+    thread_id: str
+    run_id: str
+
+
+class McpCalls(Protocol):
+    """Calls of each user, kept for an hour. Both methods raise ``StoreUnavailable``."""
+
+    async def begun(self, scope: Scope, call: McpCall) -> None:
+        """Note ``call``. A later one of the same session and request id replaces it."""
+        ...
+
+    async def find(self, scope: Scope, session_id: str, request_id: str) -> McpCall | None:
+        """Return the scope's user's call; None if none is known."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from baton.domain.identity import Scope
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from baton.domain.identity import Scope
-from baton.domain.queued import Queued
+from baton.domain.queued import Queued, RecordDelivery
 
 
 class TurnQueue(Protocol):
@@ -13,4 +14,32 @@ class TurnQueue(Protocol):
 
     async def send(self, scope: Scope, message: Queued) -> None:
         """Queue the message. Once this returns, the message is accepted. Raises ``StoreUnavailable``."""
+        ...
+
+
+class HeldRecord(Protocol):
+    """A record that its worker hides from other workers, a few seconds at a time."""
+
+    @property
+    def delivery(self) -> RecordDelivery:
+        """The record's id and how often it was delivered."""
+        ...
+
+    def seconds_left(self) -> float:
+        """Return for how long the record stays hidden; negative if another worker may have it already."""
+        ...
+
+    def attempting(self, attempt: int) -> None:
+        """Report which attempt at the run this is. From the second on, the record is hidden for longer at a time.
+
+        A slow worker must not lose its record repeatedly.
+        """
+        ...
+
+
+class QueueRecords(Protocol):
+    """Visibility of queue records."""
+
+    def hidden(self, receipt_handle: str, delivery: RecordDelivery) -> AbstractAsyncContextManager[HeldRecord]:
+        """Hide the record while the block runs. It returns within seconds if the block fails or the worker dies."""
         ...

@@ -15,15 +15,13 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.text import utf8_size
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog
-from baton.ports.clock import Clock
+from baton.ports.clock import Clock, TimeZones
 from baton.ports.episodes import Episodes
-from baton.ports.feedback import FeedbackStore
-from baton.ports.handoffs import HandoffStore
-from baton.ports.private_skills import PrivateSkills
+from baton.ports.handoffs import HandoffStore, WorkflowStore
+from baton.ports.messages import FeedbackStore
+from baton.ports.procedures import PrivateSkills
 from baton.ports.run_records import RunRecords
-from baton.ports.thread_store import ThreadStore
-from baton.ports.time_zones import TimeZones
-from baton.ports.workflows import WorkflowStore
+from baton.ports.threads import ThreadStore
 
 THREADS = 20
 """Threads of a page. The export can be continued after each."""

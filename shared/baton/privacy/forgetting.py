@@ -29,11 +29,10 @@ from baton.domain.retention import Retention, kept_since
 from baton.domain.search import IndexName, SearchFilter
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
-from baton.ports.erasure import Erasure, ObjectErasure
-from baton.ports.forget_requests import ForgetRequests
-from baton.ports.live import LiveRegistry
-from baton.ports.retentions import Retentions
-from baton.ports.search_index import SearchIndex
+from baton.ports.connections import LiveRegistry
+from baton.ports.privacy import Erasure, ForgetRequests, ObjectErasure
+from baton.ports.search import SearchIndex
+from baton.ports.tenants import Retentions
 
 PATIENCE_SECONDS = 10.0
 """How long a running turn may take to notice that it is cancelled, before its lease is taken away."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from baton.domain.identity import Permission, Scope
-from baton.ports.pii_detector import PiiDetector
+from baton.ports.privacy import PiiDetector
 from baton.privacy.json_numbers import number_shown, number_texts
 from baton.privacy.redaction import Redactor
 

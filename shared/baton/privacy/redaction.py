@@ -8,7 +8,7 @@ from typing import Final
 
 from baton.domain.pii import PiiKind, PiiSpan
 from baton.gather_all import gather_all
-from baton.ports.pii_detector import PiiDetector
+from baton.ports.privacy import PiiDetector
 
 _CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID, PiiKind.NAME})
 _COMPACT: Final = frozenset({PiiKind.PHONE, PiiKind.CARD, PiiKind.IBAN, PiiKind.NATIONAL_ID})

@@ -9,8 +9,8 @@ from baton.domain.errors import BatonError
 from baton.domain.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.forget_requests import ForgetRequests, Forgettings
-from baton.ports.retentions import Retentions
+from baton.ports.privacy import ForgetRequests, Forgettings
+from baton.ports.tenants import Retentions
 
 SYSTEM = "baton"
 """The user in whose name an unnamed tenant setting is enforced."""

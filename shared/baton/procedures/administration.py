@@ -25,9 +25,9 @@ from baton.memory.recall.recall import Recall
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import RecalledBlock
 from baton.ports.audit import AuditLog, Once
+from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.procedures import ProcedureStore
-from baton.ports.token_counter import TokenCounter
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.limit import check_room
 

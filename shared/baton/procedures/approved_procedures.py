@@ -14,8 +14,7 @@ from baton.domain.procedure_set import ProcedureSet
 from baton.gather_all import gather_all
 from baton.off_loop import off_loop
 from baton.ports.clock import Clock
-from baton.ports.private_skills import PrivateSkills
-from baton.ports.procedures import ProcedureStore
+from baton.ports.procedures import PrivateSkills, ProcedureStore
 
 MAX_KNOWN = 1_000
 """Agents whose procedures a worker caches."""

@@ -11,7 +11,7 @@ from baton.domain.procedure import Procedure, ProcedureDraft
 from baton.domain.text import folded
 from baton.domain.triggers import matching
 from baton.memory.recall.relevance import content_words
-from baton.ports.embedder import Embedder, EmbeddingPurpose
+from baton.ports.search import Embedder, EmbeddingPurpose
 
 MAX_COMPARED: Final = 50
 """Procedures that are compared by meaning: those that have most words in common with the draft."""

@@ -31,10 +31,9 @@ from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.domain.tool_call import CallEnd
 from baton.memory.message_range import messages_between
-from baton.ports.captures import Captures, CaptureStore
 from baton.ports.episodes import Episodes
-from baton.ports.procedures import ProcedureStore
-from baton.ports.thread_store import ThreadStore
+from baton.ports.procedures import Captures, CaptureStore, ProcedureStore
+from baton.ports.threads import ThreadStore
 from baton.procedures.known_agents import AgentsOfTenants
 from baton.procedures.skill_administration import is_private_id
 

@@ -15,10 +15,9 @@ from baton.domain.procedure import ProcedureSource, ProcedureStatus
 from baton.domain.thread import Thread
 from baton.limits.current_limits import CurrentLimits
 from baton.memory.episodes.light_model import JunkAnswer
-from baton.ports.announcements import Announcements, PendingProcedure
-from baton.ports.captures import CaptureStore
 from baton.ports.clock import Clock
-from baton.ports.thread_store import ThreadStore
+from baton.ports.procedures import Announcements, CaptureStore, PendingProcedure
+from baton.ports.threads import ThreadStore
 from baton.procedures.drafting import Drafting, NoProcedure
 from baton.procedures.known_agents import AgentsOfTenants
 from baton.procedures.proposals import Proposals

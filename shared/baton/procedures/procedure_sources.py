@@ -15,7 +15,7 @@ from baton.domain.thread import Thread
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.memory.message_range import message_windows
 from baton.ports.audit import AuditLog
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 from baton.privacy.readers import Readers, sees_all
 
 MAX_TEXT = 10_000

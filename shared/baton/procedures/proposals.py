@@ -17,8 +17,8 @@ from baton.domain.procedure import (
     ProcedureStatus,
 )
 from baton.ports.clock import Clock
-from baton.ports.embedder import Embedder
 from baton.ports.procedures import ProcedureStore
+from baton.ports.search import Embedder
 from baton.procedures.comparison import is_same, most_alike
 
 CAPTURED_BY: Final = "capture"

@@ -13,8 +13,7 @@ from baton.domain.procedure import USER_PREFIX, Procedure, ProcedureStatus
 from baton.domain.times import to_millis
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
-from baton.ports.private_skills import PrivateSkills
-from baton.ports.procedures import ProcedureStore
+from baton.ports.procedures import PrivateSkills, ProcedureStore
 from baton.procedures.limit import check_room
 
 SHARE, DECLINE = "procedure.share", "procedure.decline"

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from baton.ports.pii_detector import PiiDetector
+from baton.ports.privacy import PiiDetector
 from baton.privacy.redaction import Redactor
 
 MIN_LITERAL: Final = 4

@@ -14,8 +14,8 @@ from baton.domain.thread import Thread
 from baton.domain.tool import BUILTIN_TOOLS, HttpTool, PythonTool
 from baton.domain.tool_call import CallEnd, is_shown
 from baton.memory.message_range import messages_between
-from baton.ports.pii_detector import PiiDetector
-from baton.ports.thread_store import ThreadStore
+from baton.ports.privacy import PiiDetector
+from baton.ports.threads import ThreadStore
 from baton.procedures.result_names import result_names
 from baton.procedures.specifics import Specifics
 

@@ -6,7 +6,8 @@ from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog, Once
-from baton.ports.thread_store import NoSuchThread, ThreadStore
+from baton.ports.leases import NoSuchThread
+from baton.ports.threads import ThreadStore
 
 
 async def own_thread(store: ThreadStore, scope: Scope, thread_id: str) -> Thread:

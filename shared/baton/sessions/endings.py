@@ -21,10 +21,10 @@ from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.subscriber import Subscriber
 from baton.outbox.task_news import TaskNews
 from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.live import LiveRegistry
+from baton.ports.connections import Connections, LiveRegistry
+from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
 from baton.ports.stream_log import StreamLog
-from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, ThreadStore
+from baton.ports.threads import ThreadStore
 from baton.sessions.sessions import Sessions
 
 

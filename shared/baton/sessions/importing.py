@@ -21,10 +21,11 @@ from baton.leases.holding import holding
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
-from baton.ports.feedback import FeedbackStore
-from baton.ports.thread_store import Commit, Lease, LeaseRequest, NoSuchThread, ThreadStore, TurnRecord
-from baton.ports.time_zones import TimeZones
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import TokenCounter
+from baton.ports.clock import TimeZones
+from baton.ports.leases import Commit, Lease, LeaseRequest, NoSuchThread
+from baton.ports.messages import FeedbackStore, TurnRecord
+from baton.ports.threads import ThreadStore
 from baton.sessions.sessions import Sessions
 
 PATIENCE_SECONDS = 10

@@ -19,8 +19,8 @@ from baton.domain.title_source import TitleSource
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
 from baton.ports.files import Files
-from baton.ports.pii_detector import PiiDetector
-from baton.ports.thread_store import ThreadStore
+from baton.ports.privacy import PiiDetector
+from baton.ports.threads import ThreadStore
 from baton.privacy.redaction import Redactor
 from baton.sessions.titles import Titles
 

@@ -16,7 +16,7 @@ from baton.domain.thread import Thread
 from baton.domain.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
 from baton.gather_all import gather_all
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 from baton.sessions.turn_listing import TurnSummary, turns_of
 
 PAGE_THREADS = 20

@@ -12,8 +12,8 @@ from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.feedback import FeedbackStore
-from baton.ports.thread_store import ThreadStore
+from baton.ports.messages import FeedbackStore
+from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import own_thread
 
 MAX_AUDITED = 256

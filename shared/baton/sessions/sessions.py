@@ -11,7 +11,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog, Once
 from baton.ports.episodes import Closings, Episodes
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 logger = Logger(child=True)
 

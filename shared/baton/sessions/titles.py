@@ -9,9 +9,8 @@ from baton.domain.thread import Thread
 from baton.outbox.thread_news import tell_connections
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.live import LiveRegistry
-from baton.ports.thread_store import ThreadStore
+from baton.ports.connections import Connections, LiveRegistry
+from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import own_thread
 
 

@@ -11,8 +11,8 @@ from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.domain.usage import ModelUsage, Usage
-from baton.ports.feedback import FeedbackStore
-from baton.ports.thread_store import ThreadStore
+from baton.ports.messages import FeedbackStore
+from baton.ports.threads import ThreadStore
 
 PAGE = 100
 """Messages of one read."""

@@ -28,7 +28,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Scope
 from baton.handoffs.forks import is_led_by_parent
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton.requests.turn_requests import (
     ActionRequest,
     AnswerRequest,

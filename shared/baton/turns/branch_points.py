@@ -15,7 +15,8 @@ from baton.domain.message import Content, Role, StoredMessage
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Thread
 from baton.handoffs.conversation_states import ConversationStates
-from baton.ports.thread_store import Page, ThreadStore
+from baton.ports.messages import Page
+from baton.ports.threads import ThreadStore
 
 PAGE = 20
 MAX_PAGES = 10

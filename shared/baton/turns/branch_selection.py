@@ -17,7 +17,7 @@ from baton.leases.holding import give_back, holding
 from baton.outbox.delivery import Delivery, announce
 from baton.outbox.event_log import EventLog, jump_from
 from baton.ports.audit import AuditLog
-from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
 from baton.requests.thread_access import distinguish_unavailable
 from baton.turns.admission import BRANCH_REFUSALS
 from baton.turns.branch_points import BranchPoints

@@ -12,8 +12,8 @@ from baton.leases.holding import holding
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
-from baton.ports.queue_records import HeldRecord
-from baton.ports.thread_store import Lease, LeaseRequest, NoSuchThread
+from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
+from baton.ports.turn_queue import HeldRecord
 from baton.requests.thread_access import distinguish_unavailable
 from baton.sessions.endings import Closed, Endings, last_episode
 from baton.turns.turn_call import delivery_of

@@ -33,7 +33,8 @@ from baton.gather_all import gather_all
 from baton.memory.inspection.inspection import Inspection
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox
-from baton.ports.thread_store import Commit, TurnRecord
+from baton.ports.leases import Commit
+from baton.ports.messages import TurnRecord
 from baton.requests.queue_mapping import queued_summary, queued_title
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.turn_services import TurnServices

@@ -25,7 +25,7 @@ from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentTask
 from baton.ports.audit import AuditRecord, Once
 from baton.ports.chat_model import TextDelta
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult, Tools
 
 NOT_EXECUTED = (

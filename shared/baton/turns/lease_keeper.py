@@ -15,8 +15,9 @@ from baton.domain.thread import LeaseMark
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.clock import Clock
-from baton.ports.queue_records import HeldRecord
-from baton.ports.thread_store import Lease, ThreadStore
+from baton.ports.leases import Lease
+from baton.ports.threads import ThreadStore
+from baton.ports.turn_queue import HeldRecord
 
 MIN_PAUSE_SECONDS = 0.01
 MAX_PAUSE_SECONDS = 0.5

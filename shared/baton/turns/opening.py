@@ -14,8 +14,10 @@ from baton.domain.thread import Run, Thread
 from baton.domain.tool_call import CallEnd, ToolCallRecord
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.memory.prompt.token_estimates import message_tokens
+from baton.ports.leases import Lease
+from baton.ports.messages import TurnRecord
 from baton.ports.run_records import RunRecords
-from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
+from baton.ports.threads import ThreadStore
 from baton.requests.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.turns.turn_services import TurnServices
 

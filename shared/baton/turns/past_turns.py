@@ -16,7 +16,8 @@ from baton.domain.thread import Thread
 from baton.domain.thread_state import Describe
 from baton.domain.workflow import Workflow
 from baton.handoffs.conversation_states import ConversationStates
-from baton.ports.thread_store import ThreadStore, TurnRecord
+from baton.ports.messages import TurnRecord
+from baton.ports.threads import ThreadStore
 from baton.turns.branch_points import BranchPoints
 
 PAGE = 100

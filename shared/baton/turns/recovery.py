@@ -8,7 +8,9 @@ from baton.domain.client_offer import ClientOffer
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
-from baton.ports.thread_store import Lease, ThreadStore, TurnRecord
+from baton.ports.leases import Lease
+from baton.ports.messages import TurnRecord
+from baton.ports.threads import ThreadStore
 from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest, TurnRequest
 
 

@@ -13,7 +13,7 @@ from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
-from baton.ports.thread_store import TurnRecord
+from baton.ports.messages import TurnRecord
 from baton.turns.committing import FinishedRun
 from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices

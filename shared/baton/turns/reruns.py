@@ -27,7 +27,7 @@ from baton.domain.usage import Usage
 from baton.gather_all import gather_all
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.dry_run_ports import (
     PastRecall,

@@ -32,7 +32,8 @@ from baton.memory.message_range import messages_between
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
-from baton.ports.thread_store import Lease, TurnRecord
+from baton.ports.leases import Lease
+from baton.ports.messages import TurnRecord
 from baton.requests.turn_requests import AnswerRequest
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import FinishedRun, RunCommit

@@ -12,7 +12,7 @@ from baton.domain.thread import Run
 from baton.gather_all import gather_all
 from baton.memory.prompt.history_reading import ReadHistory
 from baton.outbox.delivery import Delivery
-from baton.ports.thread_store import TurnRecord
+from baton.ports.messages import TurnRecord
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.opening import dated_as_before

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
-from baton.ports.time_zones import TimeZones
+from baton.ports.clock import TimeZones
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery
 from baton.outbox.outbox import Emit
 from baton.outbox.subscriber import Subscriber
-from baton.ports.queue_records import HeldRecord
+from baton.ports.turn_queue import HeldRecord
 from baton.requests.turn_requests import TurnRequest
 
 

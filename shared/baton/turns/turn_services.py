@@ -13,11 +13,10 @@ from baton.handoffs.forks import Forks
 from baton.limits.current_limits import CurrentLimits
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.task_news import TaskNews
-from baton.ports.connections import Connections
-from baton.ports.live import LiveRegistry
+from baton.ports.clock import TimeZones
+from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.stream_log import StreamLog
-from baton.ports.thread_store import ThreadStore
-from baton.ports.time_zones import TimeZones
+from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.learning import Learning

@@ -18,8 +18,9 @@ from baton.outbox.outbox import Emit
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
-from baton.ports.queue_records import HeldRecord
-from baton.ports.thread_store import Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
+from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.messages import TurnRecord
+from baton.ports.turn_queue import HeldRecord
 from baton.requests.thread_access import distinguish_unavailable
 from baton.requests.turn_requests import AnswerRequest, MessageRequest, TurnRequest
 from baton.turns.admission import BRANCH_REFUSALS, REFUSALS, Admission

@@ -23,15 +23,13 @@ from baton.adapters.dynamodb.workflows import DynamoWorkflows
 from baton.adapters.s3_bodies import S3Bodies
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
+from baton.ports.connections import LiveRegistry
 from baton.ports.episodes import Episodes
-from baton.ports.handoffs import HandoffStore
-from baton.ports.live import LiveRegistry
-from baton.ports.private_skills import PrivateSkills
-from baton.ports.procedures import ProcedureStore
+from baton.ports.handoffs import HandoffStore, WorkflowStore
+from baton.ports.procedures import PrivateSkills, ProcedureStore
 from baton.ports.run_records import RunRecords
 from baton.ports.stream_log import StreamLog
-from baton.ports.thread_store import ThreadStore
-from baton.ports.workflows import WorkflowStore
+from baton.ports.threads import ThreadStore
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_local.stack import Stack

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from baton.domain.errors import Interrupted
 from baton.domain.message import OutcomeType, Role, StoredMessage
-from baton.ports.thread_store import LeaseBusy, LeaseRequest
+from baton.ports.leases import LeaseBusy, LeaseRequest
 from tests.faults.screen import Screen, conversation_of, difference
 
 if TYPE_CHECKING:

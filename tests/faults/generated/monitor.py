@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.domain.identity import Scope
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton_testing.fakes.frames import events_in
 from tests.faults.generated.actors import Actor, current
 

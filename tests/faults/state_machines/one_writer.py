@@ -18,8 +18,9 @@ from baton.domain.message import StoredMessage
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.usage import Usage
+from baton.ports.leases import Commit, Committed, Lease, LeaseBusy
+from baton.ports.messages import TurnRecord
 from baton.ports.stream_log import LogPiece
-from baton.ports.thread_store import Commit, Committed, Lease, LeaseBusy, TurnRecord
 from tests.contracts.stores import Stores, new_thread_id, said, turn
 
 T = TypeVar("T")

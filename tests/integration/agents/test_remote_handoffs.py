@@ -16,15 +16,7 @@ from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.ports.agent_client import (
-    AgentChunk,
-    AgentDone,
-    AgentReport,
-    AgentTask,
-    Attachment,
-    HandedOver,
-    TaskLost,
-)
+from baton.ports.agent_client import AgentChunk, AgentDone, AgentReport, AgentTask, Attachment, HandedOver, TaskLost
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import defined, http, redacted, resolve
 from tests.integration.agents.remote_agent import URI, RemoteAgent

@@ -13,13 +13,7 @@ from baton.domain.errors import (
 )
 from baton.domain.message import Role
 from baton.domain.usage import Usage
-from baton.ports.chat_model import (
-    Finished,
-    FinishReason,
-    ModelSettings,
-    Prompt,
-    TextDelta,
-)
+from baton.ports.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
 from tests.integration.models.asking import FILES, HELLO, SETTINGS, MakeModel, ask, text_of

@@ -10,14 +10,7 @@ from baton.domain.errors import (
     ModelUnavailable,
 )
 from baton.domain.message import Role
-from baton.ports.chat_model import (
-    Finished,
-    FinishReason,
-    ModelChunk,
-    Prompt,
-    TextDelta,
-    ToolCall,
-)
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, Prompt, TextDelta, ToolCall
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
 from tests.integration.models.asking import ADD, FILES, HELLO, ONE_WORD, SETTINGS, ask, text_of

@@ -21,7 +21,7 @@ from baton.domain.retention import Retention
 from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.ports.thread_store import LeaseRequest
+from baton.ports.leases import LeaseRequest
 from baton_testing.fakes.chat_model import Answer
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.integration.privacy.conftest import World

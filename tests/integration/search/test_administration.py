@@ -14,7 +14,7 @@ from baton.adapters.opensearch.reindexing import Pace
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import IndexedText, IndexName, SearchFilter
 from baton.ports.clock import SystemClock
-from baton.ports.search_administration import IndexedSource
+from baton.ports.search import IndexedSource
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, MEANING, document, ids, listed, new_scope, query
 

@@ -9,8 +9,8 @@ import pytest
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.thread import Run
 from baton.domain.usage import Usage
+from baton.ports.leases import LeaseBusy
 from baton.ports.stream_log import LogPiece
-from baton.ports.thread_store import LeaseBusy
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 from tests.integration.store.conftest import Engine
 from tests.integration.store.lost_answers import lost_answers

@@ -15,7 +15,7 @@ from baton.adapters.dynamodb.shards import DUE_PAGE
 from baton.adapters.dynamodb.table import Table
 from baton.composition.app import build
 from baton.domain.episode import EpisodePart
-from baton.ports.idle_threads import DueThread
+from baton.ports.threads import DueThread
 from baton_testing.fakes.ports import FakePorts
 from tests.contracts.endings import session
 from tests.contracts.episodes import episode_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
-from baton.ports.tenant_limits import TenantLimitStore
+from baton.ports.tenants import TenantLimitStore
 from baton_testing.fakes.tenant_limits import FakeTenantLimits
 from tests.contracts.tenant_limits import TenantLimitContract
 from tests.integration.store.conftest import Engine

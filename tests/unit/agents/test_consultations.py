@@ -28,7 +28,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock

@@ -19,7 +19,8 @@ from baton.domain.source import Refresh, RefreshCounts, SourceError, SourceStatu
 from baton.domain.task import Task
 from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentFailed
-from baton.ports.thread_store import LeaseRequest, TurnRecord
+from baton.ports.leases import LeaseRequest
+from baton.ports.messages import TurnRecord
 from baton.ports.tools import ToolFailed, ToolResult
 from baton.procedures.administration import ReadVersion
 from baton_testing.fakes.agent_client import Reply

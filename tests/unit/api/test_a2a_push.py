@@ -19,7 +19,7 @@ from baton.domain.a2a_task import MarkStatus, TaskMark
 from baton.domain.metrics import Metric, counting
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_RECEIVES, PushNotice, TaskChange, pause_after
 from baton.domain.queued import QueuedMessage
-from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
+from baton.ports.a2a import WebhookRefused, WebhookUnreachable
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.push import FakePushQueue, FakeWebhooks, Posted
 from tests.a2a_schema import check_message

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import ModelUnavailable
-from baton.ports.thread_store import LeaseRequest
+from baton.ports.leases import LeaseRequest
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, transfer
 from tests.unit.api.served import Served

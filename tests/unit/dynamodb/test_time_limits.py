@@ -21,7 +21,7 @@ from baton.domain.events import RunStamp, text_content
 from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton_testing.fakes.connections import FakeConnections
 from tests.contracts.fake_stores import in_memory

@@ -12,7 +12,7 @@ from baton.adapters.egress import EgressPolicy, http_client
 from baton.adapters.signing_key import DerivedSigningKey
 from baton.adapters.webhooks import HttpWebhooks
 from baton.domain.errors import InternalError, NotFound
-from baton.ports.webhooks import WebhookRefused, WebhookUnreachable
+from baton.ports.a2a import WebhookRefused, WebhookUnreachable
 
 
 def webhooks(policy: EgressPolicy, *, resolves_to: str = "93.184.216.34") -> HttpWebhooks:

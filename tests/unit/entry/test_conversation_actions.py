@@ -13,7 +13,7 @@ from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadUnavailab
 from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.thread_state import thread_state
-from baton.ports.thread_store import LeaseRequest
+from baton.ports.leases import LeaseRequest
 from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.handoffs import HandoffHarness, advance, transfer

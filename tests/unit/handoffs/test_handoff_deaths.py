@@ -7,7 +7,7 @@ import pytest
 from baton.domain.episode import EndReason
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import StoredMessage
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.failing_store import failing_once

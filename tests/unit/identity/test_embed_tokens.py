@@ -15,7 +15,7 @@ import pytest
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.domain.errors import TokenExpired, Unauthorized
 from baton.domain.identity import Scope
-from baton.ports.token_verifier import Identity
+from baton.ports.identity import Identity
 from tests.unit.identity.signing import (
     SECRET,
     OneSecret,

@@ -13,7 +13,7 @@ from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.identity import Scope
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS
 from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
-from baton.ports.embedder import Embedder
+from baton.ports.search import Embedder
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex

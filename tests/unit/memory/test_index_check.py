@@ -11,7 +11,7 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexedText, IndexName
 from baton.domain.usage import Usage
 from baton.memory.episodes.index_check import IndexCheck, Place
-from baton.ports.search_administration import IndexedSource
+from baton.ports.search import IndexedSource
 from baton_testing.fakes.search_index import FakeSearchIndex
 from tests.contracts.search import MARCH, document, listed
 

@@ -13,7 +13,7 @@ import pytest
 from baton.adapters.bedrock.connection import BedrockConnection
 from baton.adapters.bedrock.embedder import BedrockEmbedder
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
-from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.search import EmbeddingPurpose
 from baton_testing.fakes.token_counter import WordCounter
 from tests.unit.models.scripted_bedrock import Body, Keys, ScriptedBedrock, refused
 

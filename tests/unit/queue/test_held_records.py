@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from baton.adapters.sqs import RETRY_SECONDS, SqsRecords
 from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.domain.queued import RecordDelivery
-from baton.ports.queue_records import HeldRecord
+from baton.ports.turn_queue import HeldRecord
 from tests.virtual_time import DeterministicLoop
 
 LOST = ClientError({"Error": {"Code": "ReceiptHandleIsInvalid"}}, "ChangeMessageVisibility")

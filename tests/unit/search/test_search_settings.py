@@ -14,7 +14,7 @@ from baton.adapters.sqlite_index import SqliteIndex
 from baton.composition.aws import AwsPorts
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import SearchFilter
-from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.search import EmbeddingPurpose
 from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
 

@@ -11,7 +11,7 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import InterruptUnavailable, StoreUnavailable
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
-from baton.ports.thread_store import LeaseRequest
+from baton.ports.leases import LeaseRequest
 from baton.requests.queue_mapping import queued_answer
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once

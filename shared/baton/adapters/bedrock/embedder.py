@@ -21,8 +21,8 @@ from baton.adapters.stream_limits import StreamLimits
 from baton.domain.errors import WrongEmbeddings
 from baton.domain.search import Vector
 from baton.off_loop import off_loop
-from baton.ports.embedder import EmbeddingPurpose
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import TokenCounter
+from baton.ports.search import EmbeddingPurpose
 
 LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 1024, event_values=300_000)
 """96 vectors of 1,536 numbers are 3 MB of text."""

@@ -9,7 +9,7 @@ from typing import Any
 from baton.adapters.models.embedding_calls import EmbeddingLimits, NoEmbeddings, unit_vectors
 from baton.adapters.models.profiles import without_place
 from baton.domain.search import Vector
-from baton.ports.embedder import EmbeddingPurpose
+from baton.ports.search import EmbeddingPurpose
 
 PARALLEL = 5
 """Requests at the same time. Models of one text a request are rate limited sooner than others."""

@@ -13,7 +13,7 @@ from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.gather_all import gather_all
-from baton.ports.agent_definitions import AgentsChanged
+from baton.ports.agents import AgentsChanged
 
 AT_ONCE = 10
 """Versions that are read at the same time. Each takes a thread of the AWS client's pool."""

@@ -24,7 +24,7 @@ from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
 from baton.off_loop import off_loop
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 _AT_ONCE = 100
 """DynamoDB's limit for BatchGetItem."""

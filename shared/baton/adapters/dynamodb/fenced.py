@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
 from baton.domain.errors import LeaseLost
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 CONDITION = "attribute_not_exists(PK) OR fence <= :fence"
 

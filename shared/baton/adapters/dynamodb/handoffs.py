@@ -17,7 +17,7 @@ from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, h
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis
 from baton.gather_all import gather_all
-from baton.ports.thread_store import Lease
+from baton.ports.leases import Lease
 
 AUDITED = "handoff"
 """The action of its audit record."""

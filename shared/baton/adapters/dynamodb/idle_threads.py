@@ -16,7 +16,7 @@ from baton.adapters.dynamodb.thread_item import thread_from_item
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.idle_threads import DueThread, IdleThread
+from baton.ports.threads import DueThread, IdleThread
 
 MAX_AT_ONCE = 100
 """DynamoDB's limit for BatchGetItem."""

@@ -20,7 +20,7 @@ from baton.domain.thread import ThreadStatus
 from baton.domain.times import to_millis
 from baton.domain.usage import by_model
 from baton.domain.workflow import Workflow
-from baton.ports.thread_store import Commit, Lease, LeaseRequest
+from baton.ports.leases import Commit, Lease, LeaseRequest
 
 RESERVED_SEQS = 10_000
 CLOSING_MS = 5 * 60 * 1000

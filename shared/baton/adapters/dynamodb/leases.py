@@ -37,7 +37,8 @@ from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
 from baton.gather_all import gather_all
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread, TurnRecord
+from baton.ports.leases import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.messages import TurnRecord
 
 LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""

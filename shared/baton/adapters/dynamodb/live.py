@@ -11,7 +11,7 @@ from baton.domain.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
 from baton.gather_all import gather_all
 from baton.ports.clock import Clock
-from baton.ports.live import Live
+from baton.ports.connections import Live
 
 KEPT_SECONDS = 2 * 3600 + 600
 """API Gateway ends every WebSocket after two hours."""

@@ -7,7 +7,7 @@ from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
-from baton.ports.mcp_calls import McpCall
+from baton.ports.run_records import McpCall
 
 KEPT_SECONDS = 3600
 """Longer than any run."""

@@ -24,7 +24,8 @@ from baton.domain.thread import Thread
 from baton.gather_all import gather_all
 from baton.off_loop import LARGE, off_loop
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Lease, Page
+from baton.ports.leases import Lease
+from baton.ports.messages import Page
 
 MAX_GROUP = 50
 """Messages that are written together. A transaction has up to 100 items."""

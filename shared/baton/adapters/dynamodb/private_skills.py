@@ -29,7 +29,7 @@ from baton.domain.procedure import (
 )
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
-from baton.ports.private_skills import SharedSkill
+from baton.ports.procedures import SharedSkill
 
 MAX_MADE_OF = 20
 """Workflows that are remembered of a skill as its makers, so that a repetition makes nothing."""

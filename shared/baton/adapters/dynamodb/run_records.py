@@ -22,8 +22,8 @@ from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.gather_all import gather_all
 from baton.off_loop import LARGE, off_loop
+from baton.ports.leases import Lease
 from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
-from baton.ports.thread_store import Lease
 
 _BEYOND = 10**12 - 1
 """Above every ordinal."""

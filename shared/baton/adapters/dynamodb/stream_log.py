@@ -13,8 +13,8 @@ from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton.off_loop import off_loop
 from baton.ports.clock import Clock
+from baton.ports.leases import Lease
 from baton.ports.stream_log import LogPiece, LogRead, is_full
-from baton.ports.thread_store import Lease
 
 KEPT_SECONDS = 24 * 3600
 

@@ -6,8 +6,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
-from baton.ports.time_zones import LastTimeZone
+from baton.ports.clock import Clock, LastTimeZone
 
 
 class DynamoTimeZones:

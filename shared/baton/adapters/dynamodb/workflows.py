@@ -15,8 +15,8 @@ from baton.domain.identity import Scope
 from baton.domain.times import to_millis
 from baton.domain.workflow import UNFINISHED, Workflow
 from baton.ports.clock import Clock
-from baton.ports.thread_store import Lease
-from baton.ports.workflows import UnfinishedWorkflow, WorkflowElsewhere
+from baton.ports.handoffs import UnfinishedWorkflow, WorkflowElsewhere
+from baton.ports.leases import Lease
 
 KEPT_AFTER_ITS_END = timedelta(days=1)
 """How long a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""

@@ -18,8 +18,8 @@ from baton.domain.errors import EmbedderUnavailable, ModelRateLimited, WrongEmbe
 from baton.domain.metrics import Metric, count
 from baton.domain.search import Vector
 from baton.off_loop import off_loop
-from baton.ports.embedder import EmbeddingPurpose
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import TokenCounter
+from baton.ports.search import EmbeddingPurpose
 
 MAX_CUTS = 4
 """The most halvings of a batch's texts if the endpoint says that they are too long."""

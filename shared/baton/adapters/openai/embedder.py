@@ -19,8 +19,8 @@ from baton.adapters.openai.errors import provider_failure
 from baton.adapters.openai.response_limits import EMBEDDING_LIMITS
 from baton.domain.search import Vector
 from baton.off_loop import off_loop
-from baton.ports.embedder import EmbeddingPurpose
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import TokenCounter
+from baton.ports.search import EmbeddingPurpose
 
 MAX_TEXT_TOKENS = 4_000
 """Tokens of a text that are embedded. OpenAI's models take 8,192 tokens of an older vocabulary, which needs up to twice

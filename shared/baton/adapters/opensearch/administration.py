@@ -11,8 +11,7 @@ from baton.adapters.opensearch.engine import Engine, EngineError
 from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
 from baton.domain.search import IndexName
-from baton.ports.embedder import Embedder
-from baton.ports.search_administration import IndexedSource, IndexState, Reindexed
+from baton.ports.search import Embedder, IndexedSource, IndexState, Reindexed
 
 logger = logging.getLogger(__name__)
 

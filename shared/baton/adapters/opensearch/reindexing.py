@@ -13,7 +13,7 @@ from baton.adapters.opensearch.definitions import view_mapping
 from baton.adapters.opensearch.documents import numbers
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.versions import Version
-from baton.ports.embedder import Embedder, EmbeddingPurpose
+from baton.ports.search import Embedder, EmbeddingPurpose
 
 BATCH = 100
 SECOND = 1_000_000

@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from baton.adapters.aws import call
 from baton.domain.errors import PiiDetectorUnavailable, StoreUnavailable
 from baton.domain.pii import PiiKind, PiiSpan
-from baton.ports.pii_detector import PiiDetector
+from baton.ports.privacy import PiiDetector
 
 if TYPE_CHECKING:
     from mypy_boto3_comprehend import ComprehendClient

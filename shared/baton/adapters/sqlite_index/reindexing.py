@@ -12,8 +12,7 @@ from baton.adapters.sqlite_index.index import FORMAT
 from baton.adapters.sqlite_index.owner_file import OwnerFile, Revision
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import IndexDocument, IndexedText, IndexName
-from baton.ports.embedder import Embedder, EmbeddingPurpose
-from baton.ports.search_administration import Reindexed
+from baton.ports.search import Embedder, EmbeddingPurpose, Reindexed
 
 BATCH = 50
 """Documents that are embedded and replaced together."""

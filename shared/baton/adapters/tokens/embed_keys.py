@@ -13,7 +13,7 @@ from baton.adapters.parsed_text import ParsedText
 from baton.domain.errors import NotFound
 from baton.domain.identity import TENANT_ID
 from baton.domain.metrics import Metric, count
-from baton.ports.secrets import Secrets
+from baton.ports.identity import Secrets
 
 EMBED_ISSUER = "baton-embed"
 ALGORITHMS = frozenset({"HS256", "EdDSA", "ES256", "RS256"})

@@ -21,7 +21,7 @@ from baton.domain.identity import Scope, is_reserved_user
 from baton.domain.metrics import Metric, count
 from baton.domain.token_issuer import OidcIssuer
 from baton.ports.clock import Clock, SystemClock
-from baton.ports.token_verifier import Identity
+from baton.ports.identity import Identity
 
 MAX_TOKEN = 8192
 MAX_PERMISSIONS = 64

@@ -35,11 +35,8 @@ from baton.domain.push_config import (
 )
 from baton.domain.thread import Thread
 from baton.handoffs.agent_registry import AgentRegistry
+from baton.ports.a2a import PushConfigs, PushQueue, SigningKey, WebhookRefused, Webhooks, WebhookUnreachable
 from baton.ports.clock import Clock
-from baton.ports.push_configs import PushConfigs
-from baton.ports.push_queue import PushQueue
-from baton.ports.signing_key import SigningKey
-from baton.ports.webhooks import WebhookRefused, Webhooks, WebhookUnreachable
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
 SIGNATURE_HEADER = "X-A2A-Notification-Signature"

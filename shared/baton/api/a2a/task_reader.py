@@ -13,9 +13,9 @@ from baton.domain.identity import Permission, Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
-from baton.ports.a2a_tasks import A2ATasks
+from baton.ports.a2a import A2ATasks
 from baton.ports.audit import AuditLog
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import audit_read
 
 MAX_HISTORY = 200

@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 from baton.api.mcp.caller import McpCaller
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
-from baton.ports.mcp_calls import McpCall
+from baton.ports.run_records import McpCall
 from baton.requests.turn_requests import TurnRequest
 
 MAX_REQUEST_ID = 256

@@ -12,7 +12,7 @@ from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessag
 from baton.domain.text import folded
 from baton.memory.episodes.episode_messages import is_remembered
 from baton.memory.episodes.light_model import LightModel, whole_sentences
-from baton.ports.pii_detector import PiiDetector
+from baton.ports.privacy import PiiDetector
 from baton.privacy.redaction import Redactor
 
 CHUNK = 48_000

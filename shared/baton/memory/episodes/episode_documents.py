@@ -10,7 +10,7 @@ from typing import Any
 
 from baton.domain.episode import Episode, EpisodeMessage, Fact
 from baton.domain.search import IndexDocument, IndexedText, Vector
-from baton.ports.embedder import Embedder, EmbeddingPurpose
+from baton.ports.search import Embedder, EmbeddingPurpose
 
 MESSAGE, SUMMARY, FACT = "message", "summary", "fact"
 """The kinds of documents."""

@@ -12,8 +12,7 @@ from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.thread import Thread
 from baton.memory.episodes.episode_documents import AROUND, FACT, MESSAGE, embedded, episode_documents
 from baton.memory.episodes.episode_messages import EpisodeMessages, is_remembered
-from baton.ports.embedder import Embedder
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, SearchIndex
 
 BATCH = 8
 """Messages whose documents are made, embedded and written at once. Vectors take tens of kilobytes a message."""

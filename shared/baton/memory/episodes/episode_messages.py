@@ -11,7 +11,7 @@ from baton.domain.message import Role, StoredMessage, filtered_runs
 from baton.domain.thread import Thread
 from baton.memory.message_range import message_windows
 from baton.ports.episodes import Episodes
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 MAX_HELD = 500
 """Messages of one run that are held in memory. A run has fewer, but an imported session is one run."""

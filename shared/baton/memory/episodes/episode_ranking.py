@@ -10,7 +10,7 @@ from baton.domain.fusion import Ranked, by_score, clause_weights, fused_scores, 
 from baton.domain.identity import Scope
 from baton.domain.search import Candidates, IndexName, SearchClause, SearchFilter, SearchQuery, SearchResult, Vector
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import SearchIndex
 
 MAX_QUERY = 8_000
 """Characters of a query that are searched."""

@@ -22,8 +22,7 @@ from baton.memory.episodes.episode_ranking import (
     EpisodeWeights,
     rank_episodes,
 )
-from baton.ports.embedder import Embedder, EmbeddingPurpose
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
 MAX_MATCHES = 20
 """Messages of an episode that are shown."""

@@ -11,8 +11,8 @@ from baton.domain.usage import Usage
 from baton.memory.episodes.episode_messages import is_part_of_episode
 from baton.memory.message_range import message_windows
 from baton.ports.episodes import Episodes
-from baton.ports.pii_detector import PiiDetector
-from baton.ports.thread_store import ThreadStore
+from baton.ports.privacy import PiiDetector
+from baton.ports.threads import ThreadStore
 from baton.privacy.redaction import Redactor
 
 

@@ -14,9 +14,8 @@ from baton.domain.text import folded
 from baton.memory.episodes.episode_documents import DIGEST, FACT, embedded, episode_documents
 from baton.memory.episodes.episode_index import EpisodeIndex
 from baton.memory.episodes.light_model import LightModel
-from baton.ports.embedder import Embedder
 from baton.ports.episodes import Episodes
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, SearchIndex
 
 SIMILAR = 5
 """Facts that each ranking finds for a fact."""

@@ -9,8 +9,7 @@ from typing import Protocol
 from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter
-from baton.ports.search_administration import IndexedSource, SearchAdministration
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import IndexedSource, SearchAdministration, SearchIndex
 
 OPERATOR = "operator"
 """The user of scopes that are about a whole tenant."""

@@ -18,7 +18,7 @@ from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_writing import EpisodeWriter
 from baton.memory.episodes.fact_changes import FactChanges
 from baton.ports.episodes import Episodes
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 logger = Logger(child=True)
 

@@ -18,8 +18,7 @@ from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from baton.memory.recalled import BlockKind, ItemSource, Recalled, RecalledBlock, RecalledItem
-from baton.ports.chat_model import QUOTED_CONTEXT, Prompt, ToolSpec
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
 
 MAX_CALLS = 200
 """Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""

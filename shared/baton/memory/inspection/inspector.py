@@ -18,10 +18,10 @@ from baton.memory.inspection.inspection import Inspection, context_record
 from baton.memory.inspection.record_redaction import redacted
 from baton.memory.inspection.record_size import bounded
 from baton.off_loop import LARGE, off_loop
+from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
-from baton.ports.context_records import ContextRecords
-from baton.ports.pii_detector import PiiDetector
-from baton.ports.token_counter import TokenCounter
+from baton.ports.privacy import PiiDetector
+from baton.ports.run_records import ContextRecords
 from baton.privacy.redaction import Redactor
 
 logger = Logger(child=True)

@@ -9,8 +9,7 @@ from baton.domain.message import Role
 from baton.memory.prompt.history_window import KEPT_SHARE
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
-from baton.ports.chat_model import Prompt
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import Prompt, TokenCounter
 
 SHORTENED_TO = 0.7
 """The share of the budget that remains when results are shortened, so that not every further call shortens again."""

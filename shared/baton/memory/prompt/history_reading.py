@@ -10,7 +10,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.gather_all import gather_all
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 
 @dataclass(frozen=True, slots=True)

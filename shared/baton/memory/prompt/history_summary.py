@@ -18,7 +18,7 @@ from baton.memory.prompt.history_reading import stored_summary
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
 from baton.ports.files import Files
-from baton.ports.thread_store import ThreadStore
+from baton.ports.threads import ThreadStore
 
 logger = Logger(child=True)
 

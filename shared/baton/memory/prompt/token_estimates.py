@@ -8,8 +8,7 @@ from ag_ui.core import TextPart
 
 from baton.domain.message import Content, Role
 from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import Prompt
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import Prompt, TokenCounter
 
 MESSAGE_FRAME_TOKENS = 4
 """Tokens added to each message: three of framing and one for the role (OpenAI's cookbook, "counting tokens")."""

@@ -11,7 +11,7 @@ from baton.memory.prompt.context import AssembledContext, Blocks
 from baton.memory.prompt.token_estimates import total_tokens
 from baton.memory.recall.selecting import SentHistory
 from baton.memory.recalled import Recalled
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import TokenCounter
 
 
 class Assemble(Protocol):

@@ -19,7 +19,7 @@ from baton.domain.search import Vector
 from baton.domain.triggers import is_phrase
 from baton.memory.recalled import ProcedureMatch
 from baton.off_loop import off_loop
-from baton.ports.embedder import Embedder, EmbeddingPurpose
+from baton.ports.search import Embedder, EmbeddingPurpose
 
 MAX_KNOWN = 4_000
 """Procedures whose vectors a worker keeps: about 40 MB at 1,536 dimensions and three texts each."""

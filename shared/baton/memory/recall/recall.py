@@ -21,8 +21,7 @@ from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes, find_knowledge
 from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
 from baton.off_loop import off_loop
-from baton.ports.embedder import Embedder, EmbeddingPurpose
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
 logger = Logger(child=True)
 

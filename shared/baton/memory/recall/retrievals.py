@@ -15,7 +15,7 @@ from baton.knowledge.knowledge_search import FoundChunk, KnowledgeSearch
 from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
 from baton.memory.episodes.episode_ranking import rank_episodes
 from baton.memory.recalled import FoundItem
-from baton.ports.search_index import SearchIndex
+from baton.ports.search import SearchIndex
 
 MAX_FOUND = 40
 """Messages, or facts with summaries, from which a prompt's items are chosen. The inspector shows them all."""

@@ -45,8 +45,7 @@ from baton.memory.recalled import (
     RecalledItem,
     Retrieval,
 )
-from baton.ports.chat_model import Prompt
-from baton.ports.token_counter import TokenCounter
+from baton.ports.chat_model import Prompt, TokenCounter
 
 MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""

@@ -1,12 +1,29 @@
-"""The agents that tenants have made themselves."""
+"""The agents of the deployment, and those that tenants have made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from baton.domain.agent import AgentDefinition
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.identity import Scope
+
+
+class AgentCatalog(Protocol):
+    """Agent definitions by id."""
+
+    def get(self, agent_id: str) -> AgentDefinition | None:
+        """Return the definition, or None if there is no such agent."""
+        ...
+
+    def all(self) -> list[AgentDefinition]:
+        """Return every definition, sorted by id."""
+        ...
+
+    def default_main(self) -> AgentDefinition:
+        """Return the main agent of conversations whose first message names none."""
+        ...
 
 
 class AgentsChanged(Exception):

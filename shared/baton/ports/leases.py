@@ -1,4 +1,4 @@
-"""Threads and their messages: one writer at a time, committed by moving a pointer."""
+"""Leases: the right of one writer at a time to a thread."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from baton.domain.client_offer import ClientOffer
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import StoredMessage
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark, Run, Thread
-from baton.domain.thread_search import ThreadQuery
 from baton.domain.usage import ModelUsage, Usage
 from baton.domain.workflow import Workflow
 
@@ -94,23 +91,6 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRecord:
-    """The record of an accepted message id, and where its run's messages are."""
-
-    message_id: str
-    run_id: str
-    digest: str
-    """SHA-256 of the message's content."""
-    first_ordinal: int
-    fence: int
-    """The fence of the latest attempt at the message."""
-    permissions: tuple[str, ...] = ()
-    """The permissions of the message's token, for a worker that takes the run over."""
-    client: ClientOffer | None = None
-    """What the user's application offered with the request, for that worker and for the run that continues this one."""
-
-
-@dataclass(frozen=True, slots=True)
 class Committed:
     """Attributes of the thread at the commit. Others, who need no lease, may have changed them during the run."""
 
@@ -144,24 +124,10 @@ class Commit:
     """The user's new time zone; None if it has not changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of messages, in order. ``next_before`` is the ``before`` of the next page, None on the last one."""
+class Leases(Protocol):
+    """Leases of threads, and the changes of a thread that need its lease.
 
-    messages: tuple[StoredMessage, ...]
-    next_before: int | None
-
-
-class ThreadStore(Protocol):
-    """Threads and their messages.
-
-    Every method acts inside a ``Scope`` (a ``Lease`` carries the scope it was issued for) and raises
-    ``ThreadUnavailable`` for a thread of another tenant or user, ``StoreUnavailable`` if the table does not
-    answer. Methods that take a lease raise ``LeaseLost`` if a worker with a higher fence has taken over.
-    A write that a retrying client repeats recognises its own earlier success and returns normally.
-
-    Methods that read messages of a ``thread`` return those of its selected branch (``Thread.path``). With
-    ``thread.unbranched`` they return the messages of all branches, with ``thread.continued_from`` those of another one.
+    Methods that take a lease raise ``LeaseLost`` if a worker with a higher fence has taken over. See ``ThreadStore``.
     """
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
@@ -195,38 +161,10 @@ class ThreadStore(Protocol):
         """Count another attempt at the run that the lease was found with, if the lease was not acquired for a run."""
         ...
 
-    async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
-        """Record that the message id is being answered. Return the existing record, if there is one."""
-        ...
-
-    async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
-        """Replace the record of a message id whose attempt died."""
-        ...
-
-    async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
-        """Return the record of a message id. ``get_thread`` or a lease must have checked the thread's ownership."""
-        ...
-
-    async def put_message(self, lease: Lease, message: StoredMessage) -> None:
-        """Write a message at its ordinal. Readers see it once the pointer has passed it."""
-        ...
-
-    async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
-        """Write many messages, as ``put_message`` writes one, in fewer requests. Some may be written if it raises."""
-        ...
-
     async def commit(self, lease: Lease, commit: Commit) -> Committed:
         """Make the run's messages part of the thread, end the run and release the lease, in one write.
 
         They continue from where ``lease.thread.segments`` say.
-        """
-        ...
-
-    async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
-        """Remember that clients want to be notified of tasks of the thread, and return the thread.
-
-        It needs no lease: the run in progress finds out when it commits. Raises ``ThreadUnavailable`` for a thread
-        that is not the caller's own; ``is_unused`` says that it has not begun.
         """
         ...
 
@@ -258,93 +196,4 @@ class ThreadStore(Protocol):
         windows: tuple[HistoryWindow, ...],
     ) -> None:
         """Make the branch of ``lease.thread.segments`` the one that goes on, and release the lease, in one write."""
-        ...
-
-    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
-        """Remove a closed thread from the idle index if ``episode`` is still its last session."""
-        ...
-
-    async def check_writable(self, scope: Scope, thread_id: str) -> None:
-        """Raise ``ThreadUnavailable`` unless the thread is the caller's own or does not exist yet."""
-        ...
-
-    async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
-        """Return the thread. Its owner, or a holder of ``thread:read_all``, may read it.
-
-        Every refusal makes the same requests, so that their number shows no reason. ``is_unused`` gives the reason.
-        """
-        ...
-
-    async def list_threads(
-        self,
-        scope: Scope,
-        *,
-        limit: int,
-        cursor: str | None,
-        whole_tenant: bool = False,
-        parent_thread_id: str | None = None,
-        of_user: str | None = None,
-        query: ThreadQuery | None = None,
-    ) -> tuple[Sequence[Thread], str | None]:
-        """Return the caller's threads, or the tenant's, latest activity first, and the cursor of the next page.
-
-        Of the tenant's threads only those ``of_user`` are returned, if one is given. The order of the whole tenant's
-        is coarse: what was active in the same hour may be in another order on different pages, but is shown once.
-
-        Forks are listed only with their ``parent_thread_id``. With a ``query`` only threads that match are returned: a
-        page may then have fewer than ``limit``, or none, and still have a next one, because a call looks at a limited
-        number of threads.
-
-        Raises ``InvalidRequest`` for a cursor that this list did not hand out, and ``Forbidden`` for the tenant's
-        without ``thread:read_all``.
-        """
-        ...
-
-    async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
-        """Give the caller's own thread a title, and return the thread as it is now. It needs no lease.
-
-        Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
-        """
-        ...
-
-    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
-        """Store the preview, if there is one, and the title unless the thread has one. Return the thread as it is now.
-
-        It needs no lease. Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
-        """
-        ...
-
-    async def find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage | None:
-        """Return the committed message of any branch by its id; None if it is not among the newest 20 MB of messages.
-
-        ``get_thread`` must have checked the thread's ownership.
-        """
-        ...
-
-    async def recent_messages(
-        self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
-    ) -> Sequence[StoredMessage]:
-        """Return the newest messages below the pointer (or ``before``) whose tokens fit the budget, in order.
-
-        None is older than ``first_ordinal``. One more message that does not fit is included, which shows that there are
-        more.
-        """
-        ...
-
-    async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
-        """Store an agent's summary of everything before a committed message, with that message.
-
-        Messages are read with it. It needs no lease, because it changes nothing that a turn has written. Does nothing
-        if the message is gone, or has a summary for the agent: a prompt that holds it must not change.
-        """
-        ...
-
-    async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
-        """Return the page of messages before ``before``, or of the newest. Pages of long messages are shorter."""
-        ...
-
-    async def run_messages(
-        self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None
-    ) -> Sequence[StoredMessage]:
-        """Return the messages of the run that begins at ``first_ordinal``; with ``below`` None, all of them."""
         ...

@@ -1,4 +1,4 @@
-"""Verification of tokens."""
+"""Verification of tokens, and secrets of the operator."""
 
 from __future__ import annotations
 
@@ -28,4 +28,20 @@ class TokenVerifier(Protocol):
         one, and ``StoreUnavailable`` if the keys cannot be read. Thread-safe. It may block for some seconds to fetch
         keys, so asynchronous code calls it in a thread (FastAPI does so for a plain ``def`` dependency).
         """
+        ...
+
+
+class Secrets(Protocol):
+    """Secrets by name. Thread-safe; blocks for a network call when the value is not cached.
+
+    Every method raises ``NotFound`` for a secret without a value, and ``StoreUnavailable`` if the store does not
+    answer and no recent value is cached.
+    """
+
+    def get(self, name: str) -> str:
+        """Return the value, at most some minutes old."""
+        ...
+
+    def renewed(self, name: str) -> str:
+        """Return the value, at most some seconds old, for a caller whose value stopped working (rotation)."""
         ...

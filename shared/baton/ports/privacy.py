@@ -1,4 +1,4 @@
-"""Removal of everything that the stores hold of threads and users."""
+"""Removal of everything that the stores hold of threads and users, and detection of personal data."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from baton.domain.forgetting import EpisodeTrace, ThreadTrace
+from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ThreadTrace
 from baton.domain.identity import Scope
+from baton.domain.pii import PiiSpan
 
 
 class Erasure(Protocol):
@@ -108,4 +109,52 @@ class ObjectErasure(Protocol):
 
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
         """Remove the tenant's uploads from ``before``."""
+        ...
+
+
+class ForgetRequests(Protocol):
+    """The requests of tenants. They hold ids and counts only, and stay."""
+
+    async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
+        """Store the request. While another one for the same subject is running, return that one instead."""
+        ...
+
+    async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
+        """Return a request of the tenant."""
+        ...
+
+    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+        """Return the latest request for the thread, if one was made in the last weeks."""
+        ...
+
+    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+        """Return the latest request that enforced the tenant's retention, if there was one in the last weeks."""
+        ...
+
+    async def save(self, scope: Scope, request: ForgetRequest) -> None:
+        """Store the progress of a request, and its cut-off where queued turns look for it."""
+        ...
+
+    async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
+        """Return the latest cut-off of the scope's user or of the thread, if one of them was forgotten lately."""
+        ...
+
+
+class Forgettings(Protocol):
+    """The pipeline that carries requests out."""
+
+    async def start(self, request: ForgetRequest) -> None:
+        """Start the pipeline; a repetition changes nothing. Raises ``StoreUnavailable``."""
+        ...
+
+
+class PiiDetector(Protocol):
+    """Finds personal data in texts."""
+
+    async def detect(self, text: str) -> Sequence[PiiSpan]:
+        """Return what was found, in any order; spans may overlap, and lie within the text.
+
+        Takes time in proportion to the text's length, and does not block the event loop. Raises
+        ``PiiDetectorUnavailable`` if a detector outside does not answer.
+        """
         ...
