@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.gather_all import stop_all
+from baton.concurrency import stop_all
 from baton_local.apis import SocketApi
 from baton_local.functions import Function
 from baton_local.gateway.authorizer import Refused, authorize

@@ -13,10 +13,10 @@ from cachetools import LRUCache
 
 from baton.adapters.tokens.exchange import TokenExchanges
 from baton.adapters.tokens.subject_tokens import ABSENT
+from baton.concurrency import gather_all
 from baton.domain.errors import NotFound, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.secret import HeaderValue, SecretReference, TokenExchange
-from baton.gather_all import gather_all
 from baton.ports.identity import Secrets
 
 HIDDEN = "[secret]"

@@ -12,11 +12,11 @@ import httpx
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.tool_source import GRACE_SECONDS, Unreachable
+from baton.concurrency import off_loop
 from baton.domain.identity import Scope
 from baton.domain.media_type import MediaType
 from baton.domain.secret import HeaderValue
 from baton.domain.text_encoding import GUESSING, decode_text
-from baton.off_loop import off_loop
 from baton.ports.tools import ToolFailed, ToolResult
 
 MAX_REDIRECTS = 5

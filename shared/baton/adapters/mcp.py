@@ -21,9 +21,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
+from baton.concurrency import LARGE, off_loop
 from baton.domain.metrics import Metric, count
 from baton.domain.tool import IDEMPOTENCY_KEY, McpServer
-from baton.off_loop import LARGE, off_loop
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 300.0

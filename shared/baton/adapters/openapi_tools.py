@@ -19,9 +19,9 @@ from baton.adapters.http_requests import HttpCall, HttpRequests, text_of
 from baton.adapters.http_tools import filled, query_of
 from baton.adapters.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation, UnusableDocument
 from baton.adapters.tool_source import SourceTool, Unreachable
+from baton.concurrency import off_loop
 from baton.domain.text_encoding import GUESSING
 from baton.domain.tool import OpenApiTool
-from baton.off_loop import off_loop
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 600.0

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call, error_code
+from baton.concurrency import off_loop
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
-from baton.off_loop import off_loop
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -12,8 +12,8 @@ from cachetools import LRUCache
 
 from baton.adapters.tool_source import SourceTool
 from baton.background import in_background
+from baton.concurrency import gather_all
 from baton.domain.tool import ToolDefinition
-from baton.gather_all import gather_all
 from baton.ports.tools import MissingTools
 
 RETRY_SECONDS = 30.0

@@ -21,12 +21,12 @@ from baton.adapters.python_tools import CannotLoad
 from baton.adapters.tool_listings import Listings
 from baton.adapters.tool_names import assigned, prefixed
 from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable
+from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.tool import McpServer, ToolDefinition
-from baton.gather_all import gather_all
 from baton.ports.chat_model import ToolSpec
 from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
 

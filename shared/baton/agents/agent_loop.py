@@ -25,6 +25,7 @@ from baton.agents.tool_calls import Consult, ToolCalls, call_events
 from baton.agents.tool_kit import ToolKit
 from baton.agents.transcript import Transcript
 from baton.agents.turn_prompt import TurnPrompt, length
+from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role
@@ -38,7 +39,6 @@ from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
-from baton.off_loop import off_loop
 from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.message import Role
 from baton.memory.prompt.quoting import quoted
-from baton.off_loop import off_loop
 from baton.ports.chat_model import Prompt, TokenCounter
 
 SHARE = 4

@@ -25,6 +25,7 @@ from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
 from baton.background import in_background
 from baton.catalog.agent_directory import AgentDirectory
+from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.identity import Scope
@@ -37,7 +38,6 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
-from baton.gather_all import gather_all
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.memory.prompt.system_prompt import system_prompt

@@ -21,6 +21,7 @@ from baton.agents.model_advice import (
     advice_on_error,
 )
 from baton.agents.plain_image import plain_png
+from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
 from baton.domain.answer_schema import violations
 from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout, NotFound
@@ -29,7 +30,6 @@ from baton.domain.message import Role
 from baton.domain.metrics import Metric, count
 from baton.domain.model_report import Ability, AbilityCheck
 from baton.domain.tool_call import ToolCall
-from baton.gather_all import gather_all
 from baton.ports.chat_model import (
     ChatModel,
     Finished,

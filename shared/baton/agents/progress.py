@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from baton.agents.run_context import EmitAgentEvent
+from baton.concurrency import stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import sentence
 from baton.domain.task import TaskStatus
 from baton.domain.tool_events import activity, activity_change
-from baton.gather_all import stop_all
 
 KIND = "research"
 BEAT_SECONDS = 8.0

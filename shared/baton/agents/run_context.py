@@ -12,6 +12,7 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.agent_services import AgentServices
 from baton.catalog.agent_directory import AgentDirectory
+from baton.concurrency import gather_all, stop_all
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
@@ -20,7 +21,6 @@ from baton.domain.thread import Run
 from baton.domain.time_zone import Today
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import ModelUsage, Usage
-from baton.gather_all import gather_all, stop_all
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles

@@ -11,6 +11,7 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.run_context import Budget
 from baton.agents.tool_calls import VALUE_WEIGHT
+from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.answer_schema import violations
 from baton.domain.errors import AnswerInvalid
@@ -19,7 +20,6 @@ from baton.domain.json_values import count_values
 from baton.domain.message import Role
 from baton.domain.text import encodable
 from baton.domain.tool_call import MAX_VALUES
-from baton.off_loop import off_loop
 from baton.ports.chat_model import Finished, Prompt
 
 logger = Logger(child=True)

@@ -19,6 +19,7 @@ from baton.agents.call_outcome import CallOutcome
 from baton.agents.progress import ProgressIndicator
 from baton.agents.run_context import Budget, EmitAgentEvent, RunContext
 from baton.agents.tool_kit import BadCall, Offer, OutOfReach, ToolKit
+from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.json_values import count_values
@@ -27,8 +28,6 @@ from baton.domain.task import TaskStatus
 from baton.domain.text import encodable, first_bytes
 from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
 from baton.domain.tool_events import tool_call, tool_result
-from baton.gather_all import stop_all
-from baton.off_loop import off_loop
 from baton.ports.tools import CallContext, ToolFailed
 
 logger = Logger(child=True)

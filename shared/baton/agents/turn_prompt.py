@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from operator import is_not
 
+from baton.concurrency import off_loop
 from baton.domain.message import Role
 from baton.domain.provider_parts import Replay
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.history_window import WindowedHistory
 from baton.memory.prompt.token_estimates import total_tokens
-from baton.off_loop import off_loop
 from baton.ports.chat_model import Prompt, TokenCounter
 
 

@@ -13,9 +13,9 @@ import yaml
 from fastapi import Request
 
 from baton.catalog.agent_editing import Expected
+from baton.concurrency import LARGE, off_loop
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
 from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
-from baton.off_loop import LARGE, off_loop
 
 MAX_BODY = 256 * 1024
 """Bytes of a request. A definition may be a quarter of it; the rest is room for how it is written."""

@@ -17,6 +17,7 @@ from baton.api.schemas import Agent, Listing
 from baton.api.services import ApiServices, Services
 from baton.catalog.agent_changes import wire
 from baton.catalog.agent_editing import AgentChange as EditedAgent
+from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked
 from baton.domain.agent_version import MAX_COMMENT
@@ -40,7 +41,6 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.identity import Permission, Scope, is_printable
-from baton.off_loop import LARGE, off_loop
 
 router = APIRouter(prefix="/agents", tags=["agents"])
 

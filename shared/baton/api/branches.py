@@ -13,6 +13,7 @@ from baton.api.schemas import Branch, Listing, SelectedBranch
 from baton.api.services import Services
 from baton.api.threads import Cursor, Limit
 from baton.api.threads_access import readable_thread
+from baton.concurrency import gather_all
 from baton.domain.branches import Alternative, alternatives
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -31,7 +32,6 @@ from baton.domain.errors import (
 from baton.domain.identity import thread_ref
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
-from baton.gather_all import gather_all
 
 MAX_TEXT = 200
 """Characters of a message that a list of branches shows."""

@@ -23,6 +23,7 @@ from baton.api.record_schemas import ToolCall
 from baton.api.schemas import Listing
 from baton.api.services import Services
 from baton.api.threads import MAX_READS, PAGE_CHARACTERS, Cursor, Limit
+from baton.concurrency import gather_all
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.episode import EpisodeMessage as MessageOfEpisode
 from baton.domain.errors import (
@@ -39,7 +40,6 @@ from baton.domain.errors import (
     Unauthorized,
     UnknownAgent,
 )
-from baton.gather_all import gather_all
 from baton.requests.parsing import moment
 from baton.requests.session_import import imported_session
 

@@ -16,6 +16,7 @@ from baton.api.problems import responses
 from baton.api.schemas import Asked
 from baton.api.services import ApiServices, Services
 from baton.api.threads import Cursor
+from baton.concurrency import gather_all
 from baton.domain.errors import (
     Forbidden,
     InvalidRequest,
@@ -33,7 +34,6 @@ from baton.domain.identity import ME, Permission, Scope, thread_ref
 from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.entry.forget_requests import named_user
-from baton.gather_all import gather_all
 from baton.privacy.readers import sees_all
 
 router = APIRouter(tags=["personal data"])

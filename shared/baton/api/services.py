@@ -21,7 +21,6 @@ from baton.handoffs.sandboxes import Sandboxes
 from baton.knowledge.documents import Documents
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.knowledge.sources import Sources
-from baton.limits.current_limits import CurrentLimits
 from baton.memory.episodes.episode_messages import EpisodeMessages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.memory.inspection.inspector import Inspector
@@ -51,6 +50,7 @@ from baton.sessions.importing import Importer
 from baton.sessions.overviews import Overviews
 from baton.sessions.ratings import Ratings
 from baton.sessions.titles import Titles
+from baton.tenant_copies import CurrentLimits
 from baton.turns.branch_selection import BranchSelection
 from baton.turns.reruns import Reruns
 from baton.turns.turns import Turns

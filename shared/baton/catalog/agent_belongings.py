@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from baton.concurrency import gather_all
 from baton.domain.identity import Scope
 from baton.domain.procedure import ProcedureScope, ProcedureStatus
-from baton.gather_all import gather_all
 from baton.ports.documents import DocumentStore
 from baton.ports.procedures import ProcedureStore
 from baton.ports.sources import SourceStore

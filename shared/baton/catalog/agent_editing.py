@@ -16,6 +16,7 @@ from baton.catalog.agent_directory import AgentDirectory
 from baton.catalog.agent_drafts import AgentDraft, drafted
 from baton.catalog.own_agents import OwnAgents
 from baton.catalog.tenant_agents import TenantAgents, check_permissions
+from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import (
@@ -29,11 +30,10 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Scope
 from baton.domain.model_providers import OfferedModels
-from baton.limits.current_limits import CurrentLimits
-from baton.off_loop import LARGE, off_loop
 from baton.ports.agents import AgentCatalog, AgentDefinitions, AgentsChanged
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
+from baton.tenant_copies import CurrentLimits
 
 MAX_TRIES = 24
 """Attempts at a change while others change the tenant's agents too: one of them succeeds at each time."""

@@ -9,16 +9,16 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 from cachetools import LRUCache
 
+from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked, tenant_problems
 from baton.domain.agent_version import AgentVersion
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.model_providers import OfferedModels
-from baton.limits.aged_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
-from baton.off_loop import off_loop
 from baton.ports.agents import AgentDefinitions
 from baton.ports.clock import Clock
+from baton.tenant_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
 
 logger = Logger(child=True)
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.handoffs.sandboxes import Sandboxes
-    from baton.limits.current_limits import CurrentLimits
     from baton.outbox.replay import Replays
     from baton.outbox.task_news import TaskNews
+    from baton.tenant_copies import CurrentLimits
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
     from baton.turns.reruns import Reruns
@@ -191,7 +191,7 @@ class App:
     @cached_property
     def current_limits(self) -> CurrentLimits:
         """Tells what holds for a tenant."""
-        from baton.limits.current_limits import CurrentLimits
+        from baton.tenant_copies import CurrentLimits
 
         ports = self.ports
         return CurrentLimits(ports.tenant_limits, ports.deployment_limits, ports.clock)

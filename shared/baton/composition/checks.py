@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from baton.composition import deployed_ports
+from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.model_providers import route
-from baton.gather_all import gather_all
 
 EMBEDDER_SECONDS = 5.0
 """Time limit of the embedding model."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from baton.knowledge.knowledge_search import KnowledgeSearch
     from baton.knowledge.source_refresh import SourceRefreshes
     from baton.knowledge.sources import Sources
-    from baton.limits.current_limits import CurrentLimits
+    from baton.tenant_copies import CurrentLimits
 
 
 class KnowledgeUseCases:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from baton.composition.privacy import PrivacyUseCases
     from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.skill_making import SkillMaking
-    from baton.limits.current_limits import CurrentLimits
     from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
     from baton.procedures.learning import Learning, SessionLearning
     from baton.procedures.procedure_capture import ProcedureCapture
     from baton.procedures.procedure_sources import ProcedureSources
     from baton.procedures.skill_administration import SkillAdministration
+    from baton.tenant_copies import CurrentLimits
 
 
 class ProcedureUseCases:

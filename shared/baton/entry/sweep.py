@@ -8,11 +8,11 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency import each_until
 from baton.domain.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.entry.controls import Controls
-from baton.gather_all import each_until
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.threads import DueThread, IdleThread, IdleThreads, ThreadStore

@@ -9,6 +9,7 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.catalog.agent_directory import AgentDirectory, gone, missing_permissions
+from baton.concurrency import gather_all
 from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
@@ -24,7 +25,6 @@ from baton.domain.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
-from baton.gather_all import gather_all
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.skill_making import SkillMaking
 from baton.ports.audit import AuditLog, Once

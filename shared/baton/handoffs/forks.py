@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ag_ui.core import FileSource, TextPart
 
+from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.content import content_digest
 from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, ThreadUnavailable, UnknownAgent
@@ -18,10 +19,8 @@ from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
-from baton.gather_all import gather_all
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.leases.acquiring import acquire_when_free, waiting
-from baton.leases.holding import holding
+from baton.leases import acquire_when_free, holding, waiting
 from baton.memory.message_range import messages_between
 from baton.memory.prompt.handoff_context import said
 from baton.memory.prompt.history_reading import ReadHistory, read_history

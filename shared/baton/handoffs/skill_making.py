@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from baton.concurrency import gather_all, off_loop
 from baton.domain.identity import Permission, Scope, derived_record_id
 from baton.domain.private_skill import MAX_PRIVATE
 from baton.domain.procedure import (
@@ -22,8 +23,6 @@ from baton.domain.procedure_set import ProcedureSet
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import IllegalTransition
-from baton.gather_all import gather_all
-from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
 from baton.ports.procedures import PrivateSkills, ProcedureStore
 from baton.procedures.approved_procedures import ApprovedProcedures

@@ -16,11 +16,11 @@ from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVe
 from baton.domain.errors import DocumentBusy, DocumentOfSource, LimitReached, UnknownDocument
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.limits.current_limits import CurrentLimits
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore, Ingestions
 from baton.ports.files import Upload
+from baton.tenant_copies import CurrentLimits
 
 MAX_TRIES = 5
 """Attempts to change a record that others change too."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency import LARGE, off_loop
 from baton.domain.document import (
     MAX_DOCUMENT_BYTES,
     MAX_PAGE_ERRORS,
@@ -49,7 +50,6 @@ from baton.knowledge.ingestion_files import (
     unpacked_chunks,
     unpacked_text,
 )
-from baton.off_loop import LARGE, off_loop
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, TextExtractor
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from baton.concurrency import off_loop
 from baton.domain.document import MAX_DOCUMENT_BYTES, VersionStatus
 from baton.domain.document_types import type_of
 from baton.domain.errors import BatonError, UnknownDocument
@@ -17,7 +18,6 @@ from baton.domain.text_encoding import GUESSING
 from baton.knowledge.documents import DocumentRequest, Documents
 from baton.knowledge.page_listing import ListedPage
 from baton.knowledge.page_titles import name_of, path_of, title_of
-from baton.off_loop import off_loop
 from baton.ports.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
 
 MAX_MESSAGE = 300

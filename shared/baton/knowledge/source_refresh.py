@@ -13,10 +13,10 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency import each_until
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourcePage, SourceStatus
-from baton.gather_all import each_until
 from baton.knowledge.page_listing import PageListing, PageListings
 from baton.knowledge.page_refresh import PageOutcome, PageRefreshes, PageResult
 from baton.ports.clock import Clock

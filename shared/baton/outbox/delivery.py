@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from baton.concurrency import gather_all
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark
-from baton.gather_all import gather_all
 from baton.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
 from baton.outbox.frames import EncodedEvent, encoded
 from baton.outbox.subscriber import Subscriber

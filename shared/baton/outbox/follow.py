@@ -9,7 +9,7 @@ from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.thread import LeaseMark, Thread
-from baton.leases.lease_watch import LeaseWatch
+from baton.leases import LeaseWatch
 from baton.outbox.replay import Replay, Replays
 from baton.ports.connections import LiveRegistry
 from baton.ports.threads import ThreadStore

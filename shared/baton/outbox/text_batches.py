@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
+from baton.concurrency import stop_all
 from baton.domain.errors import TurnTimeout
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.text import encodable, slices
-from baton.gather_all import stop_all
 from baton.outbox.answer_limit import AnswerLimit
 from baton.ports.chat_model import AnsweredBy, ModelChunk, ReasoningDelta, TextDelta, TextTakenBack
 

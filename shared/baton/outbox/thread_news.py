@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
+from baton.concurrency import gather_all
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.gather_all import gather_all
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections, LiveRegistry

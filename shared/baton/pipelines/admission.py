@@ -17,10 +17,10 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency import gather_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns, WaitingRun
-from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 from baton.ports.pipelines import Executions, PipelineQueue
 

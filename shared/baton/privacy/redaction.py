@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from baton.concurrency import gather_all
 from baton.domain.pii import PiiKind, PiiSpan
-from baton.gather_all import gather_all
 from baton.ports.privacy import PiiDetector
 
 _CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID, PiiKind.NAME})

@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 
 from cachetools import LRUCache
 
+from baton.concurrency import gather_all, off_loop
 from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureScope
 from baton.domain.procedure_set import ProcedureSet
-from baton.gather_all import gather_all
-from baton.off_loop import off_loop
 from baton.ports.clock import Clock
 from baton.ports.procedures import PrivateSkills, ProcedureStore
 

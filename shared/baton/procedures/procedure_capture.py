@@ -13,7 +13,6 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure import ProcedureSource, ProcedureStatus
 from baton.domain.thread import Thread
-from baton.limits.current_limits import CurrentLimits
 from baton.memory.episodes.light_model import JunkAnswer
 from baton.ports.clock import Clock
 from baton.ports.procedures import Announcements, CaptureStore, PendingProcedure
@@ -22,6 +21,7 @@ from baton.procedures.drafting import Drafting, NoProcedure
 from baton.procedures.known_agents import AgentsOfTenants
 from baton.procedures.proposals import Proposals
 from baton.procedures.task_record import TaskRecord, TaskRecords
+from baton.tenant_copies import CurrentLimits
 
 logger = Logger(child=True)
 

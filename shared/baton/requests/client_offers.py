@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton.concurrency import off_loop
 from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.content import is_within
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.json_schema import checked_client_schema
 from baton.domain.json_values import count_values
 from baton.domain.tool import BUILTIN_TOOLS, TOOL_NAME
-from baton.off_loop import off_loop
 
 MAX_TOOLS = 64
 MAX_TOOLS_BYTES = 64 * 1024

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
 
+from baton.concurrency import gather_all
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EndReason, ended_session, episode_id
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread, ThreadStatus
-from baton.gather_all import gather_all
 from baton.handoffs.conversation_states import ConversationStates
-from baton.leases.holding import holding
+from baton.leases import holding
 from baton.outbox.delivery import Delivery, announce
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.subscriber import Subscriber

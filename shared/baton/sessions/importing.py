@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from baton.concurrency import gather_all, off_loop
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import ImportConflict, ThreadUnavailable
 from baton.domain.feedback import Feedback
@@ -14,12 +15,9 @@ from baton.domain.identity import Scope, derived_record_id, derived_run_id
 from baton.domain.imported import IMPORT_TURN, ImportedSession
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.usage import Usage
-from baton.gather_all import gather_all
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.leases.acquiring import acquire_when_free, waiting
-from baton.leases.holding import holding
+from baton.leases import acquire_when_free, holding, waiting
 from baton.memory.prompt.token_estimates import message_tokens
-from baton.off_loop import off_loop
 from baton.ports.audit import AuditLog, Once
 from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import TimeZones

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from baton.concurrency import gather_all
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Scope
@@ -15,7 +16,6 @@ from baton.domain.prices import Prices
 from baton.domain.thread import Thread
 from baton.domain.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
-from baton.gather_all import gather_all
 from baton.ports.threads import ThreadStore
 from baton.sessions.turn_listing import TurnSummary, turns_of
 

@@ -13,7 +13,7 @@ from baton.domain.events import Event, RunStamp, branch_selected
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.handoffs.forks import is_led_by_parent
-from baton.leases.holding import give_back, holding
+from baton.leases import give_back, holding
 from baton.outbox.delivery import Delivery, announce
 from baton.outbox.event_log import EventLog, jump_from
 from baton.ports.audit import AuditLog

@@ -7,8 +7,7 @@ from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
-from baton.leases.acquiring import acquire_when_free, waiting
-from baton.leases.holding import holding
+from baton.leases import acquire_when_free, holding, waiting
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog

@@ -13,6 +13,7 @@ from baton.agents.approvals import interrupts_of, pending_interrupts
 from baton.agents.consult import settle_tasks, stop_remote_tasks
 from baton.agents.run_context import RemoteTasks, Writes
 from baton.catalog.agent_directory import AgentDirectory
+from baton.concurrency import gather_all
 from baton.dialogue.dialogue import DialogueResult, count_failure, end_events
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
@@ -29,7 +30,6 @@ from baton.domain.state_events import state_changes
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
-from baton.gather_all import gather_all
 from baton.memory.inspection.inspection import Inspection
 from baton.outbox.event_log import restored
 from baton.outbox.outbox import Outbox

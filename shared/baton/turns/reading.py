@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import session_of, window_of
 from baton.domain.identity import Scope
@@ -14,7 +15,6 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Thread
-from baton.gather_all import gather_all
 from baton.memory.prompt.context import history_budget, reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.recalled import NOTHING_FOUND, Found

@@ -12,6 +12,7 @@ from baton.agents.transcript import Transcript
 from baton.catalog.agent_directory import AgentDirectory
 from baton.catalog.agent_editing import AgentEditing
 from baton.catalog.own_agents import OwnAgents
+from baton.concurrency import gather_all
 from baton.dialogue.dialogue import Dialogue, DialogueResult
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.agent import AgentDefinition
@@ -24,7 +25,6 @@ from baton.domain.thread import Run, Thread
 from baton.domain.time_zone import Today
 from baton.domain.tool_call import ToolCallRecord, is_shown
 from baton.domain.usage import Usage
-from baton.gather_all import gather_all
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.leases import Lease

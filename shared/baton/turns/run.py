@@ -14,6 +14,7 @@ from aws_lambda_powertools import Logger
 from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RemoteTasks, RunContext, Writes
 from baton.agents.transcript import Transcript
 from baton.catalog.agent_directory import AgentDirectory
+from baton.concurrency import gather_all, stop_all
 from baton.dialogue.dialogue import Dialogue, DialogueResult
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
@@ -25,7 +26,6 @@ from baton.domain.thread import Run
 from baton.domain.time_zone import Today
 from baton.domain.times import to_millis
 from baton.domain.tool_call import ToolCallRecord
-from baton.gather_all import gather_all, stop_all
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.message_range import messages_between

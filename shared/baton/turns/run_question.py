@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from baton.concurrency import gather_all
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Run
-from baton.gather_all import gather_all
 from baton.memory.prompt.history_reading import ReadHistory
 from baton.outbox.delivery import Delivery
 from baton.ports.messages import TurnRecord

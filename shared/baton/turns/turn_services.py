@@ -10,7 +10,6 @@ from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.lease_times import LeaseTimes
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
-from baton.limits.current_limits import CurrentLimits
 from baton.memory.inspection.inspector import Inspector
 from baton.outbox.task_news import TaskNews
 from baton.ports.clock import TimeZones
@@ -21,6 +20,7 @@ from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.learning import Learning
 from baton.sessions.sessions import Sessions
+from baton.tenant_copies import CurrentLimits
 
 
 @dataclass(frozen=True, slots=True)

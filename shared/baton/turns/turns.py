@@ -10,9 +10,7 @@ from baton.domain.errors import LeaseLost, ThreadBusy, ThreadUnavailable, Unknow
 from baton.domain.identity import Scope
 from baton.domain.thread import LeaseMark, RunStatus
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.leases.acquiring import POLL_SECONDS, acquire_when_free, waiting
-from baton.leases.holding import give_back, holding
-from baton.leases.lease_watch import LeaseWatch
+from baton.leases import POLL_SECONDS, LeaseWatch, acquire_when_free, give_back, holding, waiting
 from baton.outbox.follow import Follower
 from baton.outbox.outbox import Emit
 from baton.outbox.replay import Replays

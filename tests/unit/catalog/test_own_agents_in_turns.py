@@ -16,7 +16,7 @@ from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import StoreUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
-from baton.limits.aged_copies import FRESH, GRACE
+from baton.tenant_copies import FRESH, GRACE
 from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock

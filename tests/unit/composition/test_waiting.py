@@ -36,7 +36,7 @@ SLEEPS = {
     "api/a2a/push.py: _let_thread_notify": CALLER,
     "api/a2a/sending.py: _until_begun": CALLER,
     "catalog/agent_editing.py: _pause": AGAIN,
-    "leases/acquiring.py: wait": "only the holder of the lease may go on, and a caller or a record has some seconds",
+    "leases.py: wait": "only the holder of the lease may go on, and a caller or a record has some seconds",
     "outbox/connection_sender.py: _pause": AGAIN,
     "outbox/follow.py: follow": STREAM,
     "pipelines/admission.py: _change": AGAIN,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 BACKGROUND = "shared/baton/background.py"
 AWAITED = {
-    "shared/baton/gather_all.py": "waits for the steps that it begins",
+    "shared/baton/concurrency.py": "waits for the steps that it begins",
     "shared/baton/adapters/sqs.py": "SqsRecords.hidden waits for the end of the extensions",
     "shared/baton/adapters/models/embedding_calls.py": "a TaskGroup",
     "shared/baton/agents/progress.py": "ProgressIndicator.__aexit__",

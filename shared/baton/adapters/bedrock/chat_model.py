@@ -28,8 +28,8 @@ from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.profiles import MAX_PROFILES, Profiles
 from baton.adapters.models.prompt_layout import Layout, lay_out, with_calls_as_text
 from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
+from baton.concurrency import off_loop
 from baton.domain.message import Role
-from baton.off_loop import off_loop
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles

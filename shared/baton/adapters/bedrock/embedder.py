@@ -18,9 +18,9 @@ from baton.adapters.models.embedding_calls import EmbeddingCalls, EmbeddingLimit
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.failure import Backoff
 from baton.adapters.stream_limits import StreamLimits
+from baton.concurrency import off_loop
 from baton.domain.errors import WrongEmbeddings
 from baton.domain.search import Vector
-from baton.off_loop import off_loop
 from baton.ports.chat_model import TokenCounter
 from baton.ports.search import EmbeddingPurpose
 

@@ -13,7 +13,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import BotoCoreError
 
 from baton.adapters.aws import start
-from baton.off_loop import off_loop
+from baton.concurrency import off_loop
 
 SERVICE = "bedrock"
 """The name in the signature. The host's is ``bedrock-runtime``."""

@@ -9,10 +9,10 @@ from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.codec import pack, unpack
 from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.concurrency import gather_all
 from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.gather_all import gather_all
 from baton.ports.agents import AgentsChanged
 
 AT_ONCE = 10

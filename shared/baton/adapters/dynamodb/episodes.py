@@ -18,12 +18,12 @@ from baton.adapters.dynamodb.shapes import FACT
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_bodies import S3Bodies
+from baton.concurrency import off_loop
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.episode import MAX_ATTEMPTS, EndReason, Episode, EpisodePart, EpisodeRef, EpisodeStatus, Fact
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
-from baton.off_loop import off_loop
 from baton.ports.leases import Lease
 
 _AT_ONCE = 100

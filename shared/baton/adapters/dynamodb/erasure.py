@@ -21,12 +21,12 @@ from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversatio
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import listed_at
+from baton.concurrency import gather_each
 from baton.domain.episode import episode_id
 from baton.domain.errors import StoreUnavailable
 from baton.domain.forgetting import EpisodeTrace, ThreadTrace, without_content
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.gather_all import gather_each
 from baton.ports.clock import Clock
 
 TRIES = 5

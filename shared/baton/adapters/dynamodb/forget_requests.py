@@ -8,10 +8,10 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.concurrency import gather_all
 from baton.domain.forgetting import GIVEN_UP_AFTER, MARK_KEPT, ForgetRequest, ForgetStatus, ForgetSubject
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 
 

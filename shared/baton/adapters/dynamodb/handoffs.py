@@ -12,11 +12,11 @@ from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.shapes import HANDOFF
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
+from baton.concurrency import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis
-from baton.gather_all import gather_all
 from baton.ports.leases import Lease
 
 AUDITED = "handoff"

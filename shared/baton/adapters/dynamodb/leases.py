@@ -25,6 +25,7 @@ from baton.adapters.dynamodb.own_thread import update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import lease_mark, tenant_listed_at, thread_from_item
+from baton.concurrency import gather_all
 from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
@@ -35,7 +36,6 @@ from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
-from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 from baton.ports.leases import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread
 from baton.ports.messages import TurnRecord

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.table import Table
+from baton.concurrency import gather_all
 from baton.domain.identity import Scope
 from baton.domain.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
-from baton.gather_all import gather_all
 from baton.ports.clock import Clock
 from baton.ports.connections import Live
 

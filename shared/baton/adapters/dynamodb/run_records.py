@@ -13,6 +13,7 @@ from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_bodies import S3Bodies
+from baton.concurrency import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
@@ -20,8 +21,6 @@ from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
-from baton.gather_all import gather_all
-from baton.off_loop import LARGE, off_loop
 from baton.ports.leases import Lease
 from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
 

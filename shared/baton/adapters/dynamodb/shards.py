@@ -10,8 +10,8 @@ from datetime import datetime
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
+from baton.concurrency import gather_all
 from baton.domain.times import to_millis
-from baton.gather_all import gather_all
 
 LISTING = ("listing", "listing", "listed_at")
 """The index of lists: its name, its hash and its range key."""

@@ -10,8 +10,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.codec import pack, unpack_sized
 from baton.adapters.dynamodb.fenced import put_fenced
 from baton.adapters.dynamodb.table import Table
+from baton.concurrency import off_loop
 from baton.domain.identity import Scope
-from baton.off_loop import off_loop
 from baton.ports.clock import Clock
 from baton.ports.leases import Lease
 from baton.ports.stream_log import LogPiece, LogRead, is_full

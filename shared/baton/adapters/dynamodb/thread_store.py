@@ -12,13 +12,13 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.messages import Messages
 from baton.adapters.dynamodb.shards import LISTING, batches, newest_first
 from baton.adapters.dynamodb.thread_item import listed_at, tenant_listed_at, thread_from_item
+from baton.concurrency import gather_all
 from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.thread import Thread
 from baton.domain.thread_search import MAX_SEARCHED, ThreadQuery
 from baton.domain.times import from_millis, to_millis
-from baton.gather_all import gather_all
 
 SEARCHED_AT_ONCE = 100
 """Threads that a search loads with one request, if they are not of one hour."""

@@ -14,6 +14,7 @@ from baton.adapters.models.attached_file import AttachedFile, TextRoom, linked, 
 from baton.adapters.models.content import Media, Piece
 from baton.adapters.models.file_types import FileKind, file_type
 from baton.adapters.models.profile import ModelProfile
+from baton.concurrency import gather_all, off_loop
 from baton.domain.content import part_name
 from baton.domain.document import DocumentFormat
 from baton.domain.document_types import DOCX, PDF, PPTX, XLSX
@@ -21,8 +22,6 @@ from baton.domain.errors import DocumentUnreadable, NotFound
 from baton.domain.extracted import DocumentText
 from baton.domain.message import Content
 from baton.domain.text_encoding import GUESSING
-from baton.gather_all import gather_all
-from baton.off_loop import off_loop
 from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
 

@@ -14,10 +14,10 @@ from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.models.embedding_pace import MAX_PAUSE_SECONDS, EmbeddingPace, EmbeddingPaces
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.stream_limits import StreamTooLong
+from baton.concurrency import off_loop
 from baton.domain.errors import EmbedderUnavailable, ModelRateLimited, WrongEmbeddings
 from baton.domain.metrics import Metric, count
 from baton.domain.search import Vector
-from baton.off_loop import off_loop
 from baton.ports.chat_model import TokenCounter
 from baton.ports.search import EmbeddingPurpose
 

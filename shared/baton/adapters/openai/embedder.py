@@ -17,8 +17,8 @@ from baton.adapters.models.failure import Backoff
 from baton.adapters.openai.clients import OpenAIClients
 from baton.adapters.openai.errors import provider_failure
 from baton.adapters.openai.response_limits import EMBEDDING_LIMITS
+from baton.concurrency import off_loop
 from baton.domain.search import Vector
-from baton.off_loop import off_loop
 from baton.ports.chat_model import TokenCounter
 from baton.ports.search import EmbeddingPurpose
 

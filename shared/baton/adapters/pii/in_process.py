@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from baton.adapters.pii.emails import emails
 from baton.adapters.pii.numbers import account_numbers, card_numbers, national_ids
 from baton.adapters.pii.phones import DEFAULT_REGIONS, phone_numbers
+from baton.concurrency import off_loop
 from baton.domain.pii import PiiSpan
-from baton.off_loop import off_loop
 
 _WORK = 64
 """How much more work than a common text a text with personal data may be, for ``off_loop``."""

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from baton.api.a2a.tasks import A2ATask, assembled, queued, with_state
+from baton.concurrency import gather_all
 from baton.domain.a2a_task import MarkStatus, TaskId
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
-from baton.gather_all import gather_all
 from baton.ports.a2a import A2ATasks
 from baton.ports.audit import AuditLog
 from baton.ports.threads import ThreadStore

@@ -16,6 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 
 from baton.api.a2a.incoming import DATA
 from baton.api.a2a.tasks import A2ATask, is_interrupted
+from baton.concurrency import off_loop
 from baton.domain.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.a2a_task import TaskState as State
 from baton.domain.content import part_name
@@ -24,7 +25,6 @@ from baton.domain.interrupt import shown_interrupts
 from baton.domain.message import OutcomeType, StoredMessage
 from baton.domain.message import Role as StoredRole
 from baton.domain.thread_state import Describe, thread_state
-from baton.off_loop import off_loop
 
 STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
 """Each state by its number in protobuf."""

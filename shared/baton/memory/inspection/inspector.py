@@ -9,6 +9,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency import LARGE, off_loop
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
 from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
@@ -17,7 +18,6 @@ from baton.domain.times import iso
 from baton.memory.inspection.inspection import Inspection, context_record
 from baton.memory.inspection.record_redaction import redacted
 from baton.memory.inspection.record_size import bounded
-from baton.off_loop import LARGE, off_loop
 from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.privacy import PiiDetector

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from baton.concurrency import gather_all
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
-from baton.gather_all import gather_all
 from baton.ports.threads import ThreadStore
 
 

@@ -12,13 +12,13 @@ from operator import mul
 
 from cachetools import LRUCache
 
+from baton.concurrency import off_loop
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.procedure import Procedure, ProcedureScope
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.domain.triggers import is_phrase
 from baton.memory.recalled import ProcedureMatch
-from baton.off_loop import off_loop
 from baton.ports.search import Embedder, EmbeddingPurpose
 
 MAX_KNOWN = 4_000

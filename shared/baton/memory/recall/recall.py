@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.identity import Scope
@@ -20,7 +21,6 @@ from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes, find_knowledge
 from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
-from baton.off_loop import off_loop
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
 logger = Logger(child=True)

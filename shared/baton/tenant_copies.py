@@ -11,9 +11,11 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from baton.background import in_background
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, StoreUnavailable
 from baton.domain.identity import Scope
+from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
 from baton.ports.clock import Clock
+from baton.ports.tenants import TenantLimitStore
 
 FRESH = timedelta(minutes=1)
 """The age up to which a copy is used without a read."""
@@ -24,6 +26,8 @@ GRACE = timedelta(hours=1)
 PATIENCE_SECONDS = 0.2
 READING_SECONDS = 20.0
 """Age of a read that is not waited for any more: its event loop may have ended, or its worker was frozen."""
+MAX_TENANTS = 1_000
+"""Tenants whose limits a worker keeps."""
 
 V = TypeVar("V")
 
@@ -125,3 +129,38 @@ class AgedCopies(Generic[V]):
         copy.read_at = now
         if self._kept.get(scope.tenant_id) is copy:
             self._kept[scope.tenant_id] = copy  # by its new size
+
+
+class CurrentLimits:
+    """The limits that a tenant has now: its own, and never more than the deployment's."""
+
+    def __init__(self, store: TenantLimitStore, deployment: DeploymentLimits, clock: Clock) -> None:
+        self._store = store
+        self._copies = AgedCopies(self._read, clock, LRUCache(MAX_TENANTS), "a tenant's limits")
+        self.deployment = deployment
+
+    def begin(self, scope: Scope) -> None:
+        """Begin to read the tenant's limits if the copy is old, so that ``of`` need not wait."""
+        self._copies.begin(scope)
+
+    async def of(self, scope: Scope) -> DeploymentLimits:
+        """Return the tenant's limits, at most a minute old.
+
+        If they cannot be read, those of the last copy hold, or the deployment's: a limit is not worth an answer.
+        """
+        try:
+            limits: TenantLimits | None = await self._copies.of(scope)
+        except StoreUnavailable:  # whatever else a turn needs of the table tells of the outage
+            limits = self._copies.last(scope)
+        return (limits or TenantLimits()).within(self.deployment)
+
+    async def current(self, scope: Scope) -> DeploymentLimits:
+        """Return the limits as they are stored now, for what is done rarely. Raises ``StoreUnavailable``."""
+        return (await self._store.get(scope)).within(self.deployment)
+
+    def forget(self, scope: Scope) -> None:
+        """Read the tenant's limits again when they are next needed, because they have changed."""
+        self._copies.forget(scope)
+
+    async def _read(self, scope: Scope, _: TenantLimits | None) -> TenantLimits:
+        return await self._store.get(scope)

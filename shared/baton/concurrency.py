@@ -1,13 +1,23 @@
-"""Waiting for several steps at once without leaving one behind."""
+"""Steps that run at the same time: waiting for all of them without leaving one behind, and computations in threads."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
-T = TypeVar("T")
+P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+
+LARGE = 64 * 1024
+"""Size of the input (bytes, characters or values) from which a thread is used. A thread costs a tenth of a ms."""
+
+_threads = ThreadPoolExecutor(4, thread_name_prefix="work")
+"""A separate pool, so that calls that hang in another pool do not block it."""
 
 
 async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
@@ -109,3 +119,17 @@ def _notice_failures(steps: Iterable[asyncio.Future[Any]]) -> None:
     for step in steps:
         if not step.cancelled():
             step.exception()
+
+
+async def off_loop(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run ``work`` and return its result: in a thread if ``size``, that of its input, is large, otherwise directly.
+
+    This helps for Python code, which releases the interpreter's lock every few milliseconds, and for zlib, hashing and
+    tiktoken, which release it while they work. It does not help for code that holds the lock until it is done, such as
+    JSON parsing: limit that by ``domain.json_values`` or by bytes instead. Cancelling the caller does not stop the
+    thread.
+    """
+    if size < LARGE:
+        return work(*args, **kwargs)
+    in_context = partial(copy_context().run, partial(work, *args, **kwargs))
+    return await asyncio.get_running_loop().run_in_executor(_threads, in_context)

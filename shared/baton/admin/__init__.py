@@ -1,1 +1,0 @@
-"""Commands for operators: `python -m baton.admin`."""
