@@ -218,11 +218,11 @@ class LocalCloud:
     def _read_agents(self) -> None:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
         from baton.adapters.agent_files import AgentFileError
-        from baton.composition import reloading
+        from baton_local import shared_agents
 
         functions = self.stack.functions.values()
         try:
-            reloading.share(each.name for each in functions if AGENTS_LAYER in each.layers)
+            shared_agents.share(each.name for each in functions if AGENTS_LAYER in each.layers)
         except AgentFileError as problem:
             raise LocalCloudError(str(problem)) from problem
 
@@ -240,15 +240,17 @@ class LocalCloud:
 
     def _report_unusable(self) -> None:
         """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
-        from baton.composition import checks, event_loop
+        from baton.composition import event_loop
+        from baton_local import checks
 
         for problem in event_loop.run(checks.problems(with_embedder=not environment.embeds_by_itself())):
             logger.warning("%s", problem)
 
     def _make_indices(self) -> None:
         """Make the search indices as a deployment does. Raises ``LocalCloudError``."""
-        from baton.composition import checks, event_loop
+        from baton.composition import event_loop
         from baton.domain.errors import SearchUnavailable
+        from baton_local import checks
 
         try:
             for line in event_loop.run(checks.make_indices()):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from baton.composition import reloading
+from baton_local import shared_agents
 from baton_local.document_folder import DocumentFolder
 from baton_local.folder_documents import FolderDocuments
 from baton_local.reloading import Reloader
@@ -65,4 +65,4 @@ class FollowedFiles:
 
 
 def _agents() -> list[str]:
-    return [agent.id for agent in reloading.shared_agents().all()]
+    return [agent.id for agent in shared_agents.shared_agents().all()]

@@ -15,9 +15,10 @@ from typing import Any
 
 from baton.adapters.agent_files import AgentFileError
 from baton.adapters.python_tools import CannotLoad
-from baton.composition import checks, event_loop, reloading
-from baton.composition.reloading import UnusableFunction
+from baton.composition import event_loop
+from baton_local import checks, shared_agents
 from baton_local.project_tools import ToolsDoNotImport, imported_anew, packages_in, told
+from baton_local.shared_agents import UnusableFunction
 
 logger = logging.getLogger("baton_local")
 
@@ -37,7 +38,7 @@ class Reloader:
         self._tools = tools
         self._all_packages = os.environ.get(PACKAGES, "") == ",".join(packages_in(tools))
         """Whether tools may come from all packages, and not from some that the developer has chosen."""
-        self._files = reloading.shared_agents()
+        self._files = shared_agents.shared_agents()
         self._progress = progress
         self._tools_changed = False
         self._unusable: frozenset[str] = frozenset()
@@ -47,15 +48,15 @@ class Reloader:
 
     def begin(self) -> None:
         """Note what does not work at the start: it hinders no edit."""
-        self._unusable = frozenset(each.entry_point for each in reloading.unusable_functions(self._files))
+        self._unusable = frozenset(each.entry_point for each in shared_agents.unusable_functions(self._files))
 
     def reload(self, changed: Iterable[Path]) -> None:
         """Take over the files as they are now, if all of them can be used."""
         self._tools_changed |= any(path.is_relative_to(self._tools) for path in changed)
         try:
-            newer = reloading.read_agents()
+            newer = shared_agents.read_agents()
             with self._packages_now(), self._tools_anew():
-                unusable = reloading.unusable_functions(newer)
+                unusable = shared_agents.unusable_functions(newer)
                 if any(each.entry_point not in self._unusable for each in unusable):
                     raise NotUsable("\n".join(map(self._told, unusable)))
         except (AgentFileError, ToolsDoNotImport, NotUsable) as problem:

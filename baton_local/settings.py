@@ -3,7 +3,9 @@
 import os
 import textwrap
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Literal
 
 import platformdirs
@@ -11,6 +13,8 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from baton import settings as families
+from baton.settings.base import Settings
 from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
 from baton_local.root import ROOT
@@ -91,8 +95,6 @@ def check_function_settings() -> None:
 
     What is missing is not judged here: each function needs some of the variables only.
     """
-    from baton.settings.families import all_families
-
     for family in all_families():
         try:
             family()
@@ -103,6 +105,13 @@ def check_function_settings() -> None:
             if wrong:
                 raise LocalCloudError(_told(wrong)) from (problem if is_shown else None)
     _check_profiles()
+
+
+def all_families() -> list[type[Settings]]:
+    """Return the functions' families of settings, also of modules that nobody has imported yet."""
+    for module in iter_modules(families.__path__):
+        import_module(f"{families.__name__}.{module.name}")
+    return Settings.__subclasses__()
 
 
 def model_endpoint() -> str:

@@ -59,23 +59,25 @@ def report(folder: Path, tell: Callable[[str], None], *, as_json: bool) -> None:
 
 def examined(project: Project) -> tuple[list[str], list[Problem]]:
     """Return the ids of the project's agents, and what is wrong with them. Every server is called once."""
-    from baton.composition import checks, event_loop, reloading
+    from baton.composition import event_loop
+    from baton_local import checks
+    from baton_local.shared_agents import read_agents
 
     if problems := unreadable(project):
         return [], problems
     with _settings_of(project):
-        agents = [agent.id for agent in reloading.read_agents().all()]
+        agents = [agent.id for agent in read_agents().all()]
         return agents, _within(project, event_loop.run(checks.problems()))
 
 
 def unreadable(project: Project) -> list[Problem]:
     """Return what is wrong in the agents' files themselves."""
     from baton.adapters.agent_files import AgentFileError
-    from baton.composition import reloading
+    from baton_local.shared_agents import read_agents
 
     with _settings_of(project):
         try:
-            reloading.read_agents()
+            read_agents()
         except AgentFileError as problem:
             return _within(project, str(problem).splitlines())
     return []

@@ -59,7 +59,7 @@ class AgentPlace:
 
 def check_functions(files: AgentFiles) -> None:
     """Import the functions that agents have as tools. Raises ``CannotRun`` with those that cannot be used."""
-    from baton.composition.reloading import unusable_functions
+    from baton_local.shared_agents import unusable_functions
 
     problems = [
         f"{each.place}: {each.entry_point} cannot be used: {_told(each.problem)}" for each in unusable_functions(files)

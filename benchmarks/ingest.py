@@ -21,7 +21,6 @@ from typing import Any, cast
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_documents import S3Documents
-from baton.adapters.sqlite_index import SqliteIndex
 from baton.composition.app import App, build
 from baton.composition.aws import AwsPorts
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentFormat, DocumentRef, DocumentVersion, VersionStatus
@@ -35,6 +34,7 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
+from baton_local.sqlite_index import SqliteIndex
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.document_set import Made, document_set, pdf

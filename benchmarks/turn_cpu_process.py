@@ -84,9 +84,9 @@ async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
 
     import numpy as np
 
-    from baton.adapters.sqlite_index import SqliteIndex
     from baton.domain.search import IndexName
     from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME
+    from baton_local.sqlite_index import SqliteIndex
     from benchmarks.recall import made_up
 
     chance = np.random.default_rng(1)

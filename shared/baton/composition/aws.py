@@ -60,24 +60,22 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
         from baton.settings.models import EmbeddingSettings
         from baton.settings.resources import SearchSettings
 
-        url, dimensions = SearchSettings().url, EmbeddingSettings().dimensions
+        url = SearchSettings().url
         if not url:
             from baton.adapters.no_search import NoSearch
 
             return NoSearch()
-        if url.startswith("sqlite:"):
-            from pathlib import Path
+        if self.search_administration is None:
+            from baton.composition.search_engines import engine_of
 
-            from baton.adapters.sqlite_index import SqliteIndex
-
-            return SqliteIndex(Path(url.removeprefix("sqlite:///")), dimensions)
+            return engine_of(url).index(url, EmbeddingSettings().dimensions)
         from baton.adapters.opensearch.index import OpenSearchIndex
 
         return OpenSearchIndex(self.opensearch, self.clock, self.search_layout, EmbeddingSettings().model)
 
     @cached_property
     def search_administration(self) -> SearchAdministration | None:
-        """What makes and rebuilds the search indices; None for an engine that needs no such thing."""
+        """The making and rebuilding of OpenSearch's indices; None for another engine."""
         from baton.settings.resources import SearchSettings
 
         if not SearchSettings().url.startswith("http"):
@@ -88,17 +86,15 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def search_reindexing(self) -> Reindexing | None:
-        """What rebuilds the search indices; None if search is off."""
+        """The rebuilding of the search indices; None if search is off."""
         from baton.settings.resources import SearchSettings
 
         url = SearchSettings().url
-        if not url.startswith("sqlite:"):
+        if not url or self.search_administration is not None:
             return self.search_administration
-        from pathlib import Path
+        from baton.composition.search_engines import engine_of
 
-        from baton.adapters.sqlite_index.reindexing import SqliteReindexing
-
-        return SqliteReindexing(Path(url.removeprefix("sqlite:///")))
+        return engine_of(url).reindexing(url)
 
     @cached_property
     def opensearch(self) -> Engine:

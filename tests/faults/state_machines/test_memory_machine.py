@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from baton.adapters.sqlite_index import SqliteIndex
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
+from baton_local.sqlite_index import SqliteIndex
 from baton_testing.fakes.embedder import DIMENSIONS
 from tests.engines import TableAt
 from tests.faults import counts

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters.sqlite_index import SqliteIndex
-from baton.adapters.sqlite_index.owner_file import OwnerFile
-from baton.adapters.sqlite_index.vectors import VectorCache
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import SearchFilter
+from baton_local.sqlite_index import SqliteIndex
+from baton_local.sqlite_index.owner_file import OwnerFile
+from baton_local.sqlite_index.vectors import VectorCache
 from baton_testing.fakes.embedder import DIMENSIONS
 from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
@@ -150,7 +150,7 @@ async def test_a_file_that_stays_locked_is_no_answer(
     ada = new_scope()
     await index.put(ada, EPISODES, [document("a", "green")])
     [file] = (tmp_path / "search" / "v1" / ada.tenant_id).glob("*.sqlite")
-    monkeypatch.setattr("baton.adapters.sqlite_index.owner_file.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("baton_local.sqlite_index.owner_file.BUSY_SECONDS", 0.1)
     other = SqliteIndex(tmp_path / "search", DIMENSIONS)
     with closing(sqlite3.connect(file)) as holder:
         holder.execute("BEGIN IMMEDIATE")

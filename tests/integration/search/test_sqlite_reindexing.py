@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters.sqlite_index import SqliteIndex
-from baton.adapters.sqlite_index.reindexing import SqliteReindexing
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import IndexDocument, IndexedText, SearchFilter, Vector
+from baton_local.sqlite_index import SqliteIndex
+from baton_local.sqlite_index.reindexing import SqliteReindexing
 from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import (
     EMBEDDER,

@@ -12,8 +12,8 @@ import pytest
 
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.s3_documents import S3Documents
-from baton.adapters.sqlite_index import SqliteIndex
 from baton.domain.search import IndexName, SearchFilter
+from baton_local.sqlite_index import SqliteIndex
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.embedder import DIMENSIONS
 from tests.integration.store.conftest import BUCKET, Engine

@@ -28,10 +28,9 @@ from baton.domain.secret import SecretReference
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
-from baton.settings.families import all_families
 from baton.settings.models import ModelSettings
 from baton_local.environment import DEVELOPERS_CHOICE
-from baton_local.settings import LocalSettings
+from baton_local.settings import LocalSettings, all_families
 from tests.unit.docs.pages import ROOT, block, blocks, table
 
 REFERENCE = ROOT / "docs" / "reference"

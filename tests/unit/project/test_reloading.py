@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from baton.adapters.python_tools import PythonTools
-from baton.composition import event_loop, reloading
+from baton.composition import event_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool import PythonTool
 from baton.settings.agents import OutsideSettings
+from baton_local import shared_agents
 from baton_local.environment import applied
 from baton_local.project_tools import importable
 from baton_local.reloading import Reloader
@@ -30,7 +31,7 @@ class Developer:
 
     @property
     def orders(self) -> AgentDefinition:
-        found = reloading.shared_agents().get("orders")
+        found = shared_agents.shared_agents().get("orders")
         assert found is not None
         return found
 

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from baton.adapters.deferred_embedder import DeferredEmbedder
 from baton.adapters.no_embedder import NoEmbedder
 from baton.adapters.no_search import NoSearch
-from baton.adapters.sqlite_index import SqliteIndex
 from baton.composition.aws import AwsPorts
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import SearchFilter
 from baton.ports.search import EmbeddingPurpose
+from baton_local.sqlite_index import SqliteIndex
 from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
 

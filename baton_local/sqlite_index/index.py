@@ -17,9 +17,6 @@ import numpy as np
 from aws_lambda_powertools import Logger
 from numpy.typing import NDArray
 
-from baton.adapters.sqlite_index.owner_file import DocumentName, OwnerFile, where
-from baton.adapters.sqlite_index.vectors import VectorCache
-from baton.adapters.sqlite_index.words import match_expression
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
@@ -36,6 +33,9 @@ from baton.domain.search import (
     missing_scores,
     with_added,
 )
+from baton_local.sqlite_index.owner_file import DocumentName, OwnerFile, where
+from baton_local.sqlite_index.vectors import VectorCache
+from baton_local.sqlite_index.words import match_expression
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from baton.adapters.sqlite_index.index import FORMAT
-from baton.adapters.sqlite_index.owner_file import OwnerFile, Revision
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import IndexDocument, IndexedText, IndexName
 from baton.ports.search import Embedder, EmbeddingPurpose, Reindexed
+from baton_local.sqlite_index.index import FORMAT
+from baton_local.sqlite_index.owner_file import OwnerFile, Revision
 
 BATCH = 50
 """Documents that are embedded and replaced together."""

@@ -1,6 +1,6 @@
 """Checks which of a deployment's definitions cannot be used at present, for the start of the local cloud.
 
-It also makes what a deployment makes: the search indices.
+It also makes the search indices, which a deployment makes by itself.
 
 Deployed functions do not run these checks, because a cold start must not wait for other servers. There the first turn
 finds the problem, and logs the same line.

@@ -10,7 +10,7 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from baton.adapters.sqlite_index.owner_file import OwnerFile
+from baton_local.sqlite_index.owner_file import OwnerFile
 
 MAX_BYTES = 256 * 1024 * 1024
 """Memory for vectors. Those that were not searched for the longest time go first."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from baton.adapters.sqlite_index.words import TOKENIZER, indexed_words
 from baton.domain.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.times import from_millis, to_millis
+from baton_local.sqlite_index.words import TOKENIZER, indexed_words
 
 BUSY_SECONDS = 5.0
 """How long a write waits for another one, of this process or another. Opening a file waits as long."""

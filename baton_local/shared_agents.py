@@ -1,4 +1,4 @@
-"""One state of the agents' files for all functions of a process, for the local cloud, which exchanges it.
+"""The agents' files in one state for all functions of the local cloud, so that hot reload can exchange them.
 
 Deployed functions read their files once.
 """
@@ -37,7 +37,7 @@ def share(functions: Iterable[str]) -> None:
 
 
 def shared_agents() -> AgentFiles:
-    """Return the agents of this process. What they ``take``, all functions have that share them."""
+    """Return the agents of this process. All functions that share them use what they ``take``."""
     return deployed_ports().agent_files
 
 

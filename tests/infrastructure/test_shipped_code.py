@@ -1,0 +1,96 @@
+"""Layers have code that deployed functions and operators run, and nothing that only the local cloud needs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from importlib.metadata import packages_distributions, requires
+
+import grimp
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.infrastructure.stack import ROOT
+
+COMMANDS = {
+    "baton.admin.__main__": "operators start it",
+    "baton.adapters.extraction.child": "the extractor starts it as a process",
+}
+"""Modules of the library that are programs."""
+LOADED_BY_NAME = {
+    "tzdata": "zoneinfo reads its files",
+    "uvicorn": "the web adapter starts it as a process",
+}
+"""Packages that no module imports."""
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("baton", "functions", include_external_packages=True)
+
+
+@pytest.fixture(scope="module")
+def loaded(graph: grimp.ImportGraph) -> frozenset[str]:
+    """Every module that a function or a command imports, at its start or later."""
+    found: set[str] = set()
+    waiting = [*COMMANDS, *(name for name in graph.modules if name.startswith("functions."))]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += graph.find_modules_directly_imported_by(module)
+            parent = module.rpartition(".")[0]
+            waiting += [parent] if parent in graph.modules else []
+    return frozenset(found)
+
+
+def test_every_module_of_the_library_is_used_by_a_function_or_a_command(
+    graph: grimp.ImportGraph, loaded: frozenset[str]
+) -> None:
+    library = {name for name in graph.modules if name.split(".")[0] == "baton"}
+    assert library - loaded == set()
+
+
+def test_every_package_of_the_layers_is_imported_by_the_library(loaded: frozenset[str]) -> None:
+    named = {canonicalize_name(each.name) for each in required()}
+    assert named - distributions(loaded) == LOADED_BY_NAME.keys()
+
+
+def test_the_library_imports_packages_of_the_layers_alone(loaded: frozenset[str]) -> None:
+    assert distributions(loaded) - with_dependencies(required()) == set()
+
+
+def required() -> list[Requirement]:
+    """What the layers are declared to have."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    return [Requirement(each) for name in ("functions", "extraction") for each in groups[name]]
+
+
+def distributions(modules: Iterable[str]) -> set[str]:
+    """The packages that have one of the modules. The library and stubs for type checkers are none."""
+    owners = packages_distributions()
+    found = {canonicalize_name(owner) for name in modules for owner in owners.get(name.split(".")[0], ())}
+    return {name for name in found if name != "baton-conversations" and not name.startswith("mypy-boto3-")}
+
+
+def with_dependencies(requirements: Iterable[Requirement]) -> set[str]:
+    """The names of packages and of all that they need, as far as the lock file keeps it."""
+    found: set[tuple[str, str]] = set()
+    waiting = [(canonicalize_name(each.name), extra) for each in requirements for extra in ("", *each.extras)]
+    while waiting:
+        package = waiting.pop()
+        if package not in found:
+            found.add(package)
+            for line in _requires(package[0]):
+                needed = Requirement(line)
+                if needed.marker is None or needed.marker.evaluate({"extra": package[1]}):
+                    waiting += [(canonicalize_name(needed.name), extra) for extra in ("", *needed.extras)]
+    return {name for name, _ in found}
+
+
+def _requires(name: str) -> list[str]:
+    try:
+        return requires(name) or []
+    except ModuleNotFoundError:
+        return []
