@@ -1,0 +1,191 @@
+"""The countable rules of Baton's prose: ``python -m tests.prose [path ...]`` prints each place that breaks one.
+
+Docstrings and descriptions are no subordinate clauses, and prose and names avoid some words and American spelling.
+CONTRIBUTING.md has the rules that no program can count.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+GENERATED = ("clients/python/baton_client/synchronous/", "clients/python/baton_client/models/served.py")
+THIS_MODULE = ("tests/prose.py", "tests/unit/test_prose.py")
+
+CLAUSE_WORDS = frozenset({"as", "how", "if", "that", "what", "when", "where", "which", "who", "whoever", "whose", "why"})
+AVOIDED_WORDS = {
+    "told": "say, notify, send",
+    "tell": "say, notify, send",
+    "tells": "says, notifies, sends",
+    "news": "events, notification",
+    "wish": "request, option",
+    "wishes": "requests, options",
+    "wished": "requested",
+    "kit": "set, tools",
+    "brought": "given, passed",
+    "whoever": "the user who, the caller",
+    "anew": "again",
+}
+AVOIDED_PHRASES = {"of its own": "its own, separate", "of their own": "their own, separate", "of one's own": "your own"}
+DESCRIPTIONS = frozenset({"description", "help", "summary"})
+
+# Terms of protocols and libraries keep their spelling.
+AMERICAN = re.compile(
+    r"\b(?:behavior\w*|colors?|colored|favor\w*|honor(?:s|ed|ing)?|neighbor\w*|labor|center(?:s|ed|ing)?|canceled|canceling"
+    r"|labeled|labeling|modeled|modeling|traveled|traveling|signaled|signaling|fulfill(?!ed|ing)s?|analyz\w+|catalogs?"
+    r"|gray|skeptical|judgment|\w+?iz(?:e|es|ed|ing|ation|ations|er|ers))\b",
+    re.IGNORECASE,
+)
+SPELT_WITH_Z = re.compile(r"(?i)\b(?:(?:re|over)?siz(?:e|es|ed|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers)|priz\w+|seiz\w+|baton-?\w+)\b")
+CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\"[^\"\n]*\"|“[^”\n]*”|\S*[_/=@{}<>.:]\w\S*")
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One place that breaks a rule."""
+
+    path: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+def find_flaws(path: str, text: str) -> Iterator[Flaw]:
+    """Yield each flaw of a Python module or a Markdown page."""
+    if path.endswith(".md"):
+        yield from _page_flaws(path, text)
+        return
+    tree = ast.parse(text)
+    for line, docstring, is_boolean in _texts(tree):
+        yield from (Flaw(path, line, reason) for reason in _opening_flaws(docstring, is_boolean=is_boolean))
+        yield from (Flaw(path, line, reason) for reason in word_flaws(docstring))
+    for line, comment in _comments(text):
+        yield from (Flaw(path, line, reason) for reason in word_flaws(comment))
+    for line, name in _names(tree):
+        words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ")
+        yield from (Flaw(path, line, f"name `{name}`: {reason}") for reason in _avoided(words))
+
+
+def word_flaws(prose: str) -> Iterator[str]:
+    """Yield what is wrong with single words of a text, whose code and quotations are left out."""
+    plain = CODE.sub(" ", prose)
+    yield from _avoided(plain)
+    for phrase, better in AVOIDED_PHRASES.items():
+        if re.search(rf"\b{phrase}\b", plain, re.IGNORECASE):
+            yield f'"{phrase}": write {better}'
+    for found in AMERICAN.finditer(SPELT_WITH_Z.sub(" ", plain)):
+        yield f'"{found[0]}" is American spelling'
+
+
+def _avoided(words: str) -> Iterator[str]:
+    for word in re.findall(r"[a-z]+", words.lower()):
+        if word in AVOIDED_WORDS:
+            yield f'"{word}": write {AVOIDED_WORDS[word]}'
+
+
+def _opening_flaws(text: str, *, is_boolean: bool) -> Iterator[str]:
+    first = re.match(r"\W*([A-Za-z]+)", text)
+    word = first[1].lower() if first else ""
+    if word in CLAUSE_WORDS or (word == "whether" and not is_boolean):
+        yield f'a text that begins with "{word}" is a clause: name the thing, or what the function does'
+
+
+def _texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
+    """Yield line, text, and whether it describes something true or false, of docstrings and descriptions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and (text := _string(first.value)) is not None:
+                yield first.lineno, text, isinstance(node, ast.FunctionDef) and _is_boolean(node.returns)
+            for before, after in zip(node.body, node.body[1:], strict=False):
+                if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr):
+                    text = _string(after.value)
+                    if text is not None:
+                        yield after.lineno, text, isinstance(before, ast.AnnAssign) and _is_boolean(before.annotation)
+        if isinstance(node, ast.AnnAssign):
+            for keyword in _descriptions(node):
+                yield keyword.lineno, _string(keyword.value) or "", _is_boolean(node.annotation)
+        elif isinstance(node, ast.keyword) and node.arg in DESCRIPTIONS and (text := _string(node.value)):
+            yield node.value.lineno, text, True
+
+
+def _descriptions(field: ast.AnnAssign) -> Iterator[ast.keyword]:
+    for node in ast.walk(field):
+        if isinstance(node, ast.keyword) and node.arg in DESCRIPTIONS:
+            yield node
+
+
+def _string(node: ast.AST) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _is_boolean(annotation: ast.AST | None) -> bool:
+    return annotation is not None and "bool" in ast.unparse(annotation)
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], re.sub(r"#\s*(?:type|noqa|pragma|fmt).*", "", token.string)
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the names that a module defines: classes, functions, parameters, variables and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def _page_flaws(path: str, text: str) -> Iterator[Flaw]:
+    in_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            in_code = not in_code
+        elif not in_code:
+            reasons = list(word_flaws(re.sub(r"\]\([^)]*\)", "]", line)))
+            if line.startswith("#"):
+                reasons += _opening_flaws(line, is_boolean=False)
+            yield from (Flaw(path, number, reason) for reason in reasons)
+
+
+def read_paths(arguments: Sequence[str]) -> list[str]:
+    """Return the modules and pages below these paths that belong to the project, without what is generated."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *arguments],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    return [
+        path
+        for path in listed
+        if path.endswith((".py", ".md")) and not path.startswith(GENERATED) and path not in THIS_MODULE and (ROOT / path).exists()
+    ]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the flaws below the given paths, or of the whole project, and return the number to exit with."""
+    flaws = [flaw for path in read_paths(arguments) for flaw in find_flaws(path, (ROOT / path).read_text())]
+    print(*flaws, sep="\n", end="\n" if flaws else "")  # noqa: T201
+    return 1 if flaws else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
