@@ -1,1 +1,1 @@
-"""A project of one's own: made, run with hot reload, checked and deployed."""
+"""Your own project: made, run with hot reload, checked and deployed."""

@@ -15,7 +15,7 @@ NOT_COPIED = shutil.ignore_patterns("__pycache__", ".*")
 
 
 def assemble(project: Project, folder: Path) -> None:
-    """Fill ``folder`` anew. What was in it is removed."""
+    """Replace the contents of ``folder``."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in FILES:

@@ -1,4 +1,4 @@
-"""What of a project cannot be used, found without starting anything."""
+"""Checks of a project that start nothing."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class Problem:
         return ": ".join(part for part in (place, self.field, self.message) if part)
 
 
-def report(folder: Path, tell: Callable[[str], None], *, as_json: bool) -> None:
-    """Tell what is wrong. Raises ``CheckFailed`` if something is, and ``ProjectProblem`` if there is no project."""
+def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None:
+    """Print the problems. Raises ``CheckFailed`` if there is one, and ``ProjectProblem`` if there is no project."""
     agents, problems = examined(Project.found(folder))
     if as_json:
-        tell(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(each) for each in problems]}))
+        write(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(each) for each in problems]}))
     else:
         for each in problems:
-            tell(str(each))
+            write(str(each))
         found = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
-        tell(f"{len(agents)} agents, {found}.")
+        write(f"{len(agents)} agents, {found}.")
     if problems:
         raise CheckFailed
 

@@ -1,7 +1,7 @@
-"""What this distribution adds to the command ``baton``.
+"""Commands that this distribution adds to ``baton``.
 
 What a command needs is imported when it runs, since every start of ``baton`` imports this module.
-Exit codes: 0; 1, something is wrong and has been told; 2, wrong usage, such as no project here; 130, Ctrl-C.
+Exit codes: 0; 1, something is wrong and is printed; 2, wrong usage, such as no project here; 130, Ctrl-C.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Folder = Annotated[Path, typer.Option(help="The project's folder, or one in it."
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Tell what the developer can mend without a traceback, and end with its exit code."""
+def _problems_printed() -> Iterator[None]:
+    """Print a problem that the developer can mend without a traceback, and end with its exit code."""
     try:
         yield
     except ProjectProblem as problem:
@@ -39,7 +39,7 @@ def _told() -> Iterator[None]:
 
 def new(name: Annotated[str, typer.Argument(help="The folder's name, and the project's: my-assistant")]) -> None:
     """Make a project: agents, a tool, and what editors and deployments need."""
-    with _told():
+    with _problems_printed():
         from baton_project.new import make
 
         version = make(Path(name))
@@ -51,7 +51,7 @@ def dev(
     folder: Folder = Path(),
 ) -> None:
     """Run the project on this machine. Edits of agents and tools are used by the next turn."""
-    with _told():
+    with _problems_printed():
         from baton_project.dev import run
 
         run(folder, port)
@@ -62,7 +62,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what agents, tools, servers and remote agents lack. Exit code 1: something is missing."""
-    with _told():
+    with _problems_printed():
         from baton_project.check import report
 
         report(folder, typer.echo, as_json=as_json)
@@ -75,7 +75,7 @@ def deploy(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands, and run none.")] = False,
 ) -> None:
     """Build the project with the product's template and deploy it to AWS by SAM."""
-    with _told():
+    with _problems_printed():
         from baton_project.deploy import carry_out, shown
 
         if dry_run:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class AnsweredBy(StrEnum):
-    """What answers in place of, or as, the model."""
+    """The source of the model's answers: a model, or a stand-in."""
 
     SCRIPTED = "scripted"
     RECORDED = "recorded"
@@ -36,7 +36,7 @@ class AnsweredBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     paths: Sequence[Path]
     folder: Path
@@ -53,7 +53,7 @@ class Options:
 
 def run_tests(
     paths: Annotated[list[Path] | None, typer.Argument(help="Files, or folders of them. Default: tests/.")] = None,
-    model: Annotated[AnsweredBy | None, typer.Option(help="What answers. Default: as the files say.")] = None,
+    model: Annotated[AnsweredBy | None, typer.Option(help="The source of answers. Default: as the files say.")] = None,
     record: Annotated[bool, typer.Option("--record", help="Write what the model answers into cassettes.")] = False,
     runs: Annotated[int | None, typer.Option(min=1, max=100, help="Hold each conversation so often.")] = None,
     name: Annotated[str | None, typer.Option("-k", help="Only conversations with this in their names.")] = None,
@@ -61,7 +61,9 @@ def run_tests(
     thread_id: Annotated[
         str | None, typer.Option("--from", help="Write a test, and its cassette, of this stored conversation.")
     ] = None,
-    url: Annotated[str | None, typer.Option(help="Where it is stored, as for other commands; so is the token.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="The server that stores it. It and the token are as for other commands.")
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the files, for editors.")] = False,
@@ -95,13 +97,13 @@ def _run(options: Options) -> int:
         if options.thread_id is not None:
             return _written(place, options.thread_id, options)
         agents = place.load()
-        paths = options.paths or [_as_told(project.folder / "tests")]
+        paths = options.paths or [_as_given(project.folder / "tests")]
         files = read_files(find_files(paths), KnownNames.of(agents))
         check_functions(agents)
         return _reported(_batch(place, files, options), options)
 
 
-def _as_told(path: Path) -> Path:
+def _as_given(path: Path) -> Path:
     """Return a path as a person in this folder names it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
@@ -158,7 +160,7 @@ def _reported(batch: Batch, options: Options) -> int:
 
 
 def _written(place: AgentPlace, thread_id: str, options: Options) -> int:
-    """Write a test of a stored conversation, tell what came of it, and return the exit code."""
+    """Write a test of a stored conversation, print the result, and return the exit code."""
     import asyncio
 
     import httpx
@@ -182,7 +184,7 @@ def _written(place: AgentPlace, thread_id: str, options: Options) -> int:
         async with httpx.AsyncClient(base_url=profile.url, headers=headers, timeout=SECONDS) as client:
             return await (await read_thread(client, thread_id)).redacted()
 
-    chosen = options.paths[0] if options.paths else _as_told(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
+    chosen = options.paths[0] if options.paths else _as_given(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
     written = write_test(asyncio.run(stored()), place, chosen)
     Terminal().result(written.result)
     typer.echo(f"written: {written.test}, {written.cassette}", err=True)

@@ -38,7 +38,7 @@ def shown(folder: Path, stage: str) -> str:
     return "\n".join(f"{within} {shlex.join(command)}" for command in (planned.build, planned.deploy))
 
 
-def carry_out(folder: Path, stage: str, tell: Callable[[str], None], *, build_only: bool) -> None:
+def carry_out(folder: Path, stage: str, write: Callable[[str], None], *, build_only: bool) -> None:
     """Build the stage, and deploy it unless ``build_only``. Raises ``ProjectProblem`` and ``LocalCloudError``."""
     project = Project.found(folder)
     planned = plan(project, stage)
@@ -47,12 +47,12 @@ def carry_out(folder: Path, stage: str, tell: Callable[[str], None], *, build_on
     program, variables = sam(), _variables()
     assemble(project, planned.folder)
     for command in (planned.build,) if build_only else (planned.build, planned.deploy):
-        tell(f"$ {shlex.join(command)}")
+        write(f"$ {shlex.join(command)}")
         _run(program, command, planned.folder, variables)
     if not build_only:
         from baton_local import publishing
 
-        tell(publishing.main(stage, project.folder / PARAMETERS))
+        write(publishing.main(stage, project.folder / PARAMETERS))
 
 
 def plan(project: Project, stage: str) -> Deployment:

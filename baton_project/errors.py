@@ -6,4 +6,4 @@ class ProjectProblem(Exception):
 
 
 class CheckFailed(Exception):
-    """Something of the project cannot be used; it has been told."""
+    """A part of the project cannot be used; the problem is printed already."""

@@ -1,4 +1,4 @@
-"""A project of one's own: a folder with agents, tools and documents, and what its ``pyproject.toml`` says of them."""
+"""A project: a folder with agents, tools and documents, and the settings for them in its ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Project:
     name: str
     settings: ProjectSettings
     requirements: tuple[str, ...] = ()
-    """What its tools need besides Baton, as requirements of packages."""
+    """Requirements of its tools besides Baton, as package requirements."""
 
     @classmethod
     def found(cls, start: Path) -> Project:

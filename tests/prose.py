@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 GENERATED = ("clients/python/baton_client/synchronous/", "clients/python/baton_client/models/served.py")
 THIS_MODULE = ("tests/prose.py", "tests/unit/test_prose.py")
 
-CLAUSE_WORDS = frozenset({"as", "how", "if", "that", "what", "when", "where", "which", "who", "whoever", "whose", "why"})
+CLAUSE_WORDS = frozenset(
+    {"as", "how", "if", "that", "what", "when", "where", "which", "who", "whoever", "whose", "why"}
+)
 AVOIDED_WORDS = {
     "told": "say, notify, send",
     "tell": "say, notify, send",
@@ -44,7 +46,7 @@ AMERICAN = re.compile(
     r"|gray|skeptical|judgment|\w+?iz(?:e|es|ed|ing|ation|ations|er|ers))\b",
     re.IGNORECASE,
 )
-SPELT_WITH_Z = re.compile(r"(?i)\b(?:(?:re|over)?siz(?:e|es|ed|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers)|priz\w+|seiz\w+|baton-?\w+)\b")
+SPELT_WITH_Z = re.compile(r"(?i)\b(?:(?:re|over)?siz(?:e[ds]?|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers|ation)|seize)\b")
 CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\"[^\"\n]*\"|“[^”\n]*”|\S*[_/=@{}<>.:]\w\S*")
 
 
@@ -111,7 +113,7 @@ def _texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
                 if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr):
                     text = _string(after.value)
                     if text is not None:
-                        yield after.lineno, text, isinstance(before, ast.AnnAssign) and _is_boolean(before.annotation)
+                        yield after.lineno, text, _may_be_boolean(before)
         if isinstance(node, ast.AnnAssign):
             for keyword in _descriptions(node):
                 yield keyword.lineno, _string(keyword.value) or "", _is_boolean(node.annotation)
@@ -131,6 +133,10 @@ def _string(node: ast.AST) -> str | None:
 
 def _is_boolean(annotation: ast.AST | None) -> bool:
     return annotation is not None and "bool" in ast.unparse(annotation)
+
+
+def _may_be_boolean(assignment: ast.Assign | ast.AnnAssign) -> bool:
+    return isinstance(assignment, ast.Assign) or _is_boolean(assignment.annotation)
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
@@ -176,7 +182,10 @@ def read_paths(arguments: Sequence[str]) -> list[str]:
     return [
         path
         for path in listed
-        if path.endswith((".py", ".md")) and not path.startswith(GENERATED) and path not in THIS_MODULE and (ROOT / path).exists()
+        if path.endswith((".py", ".md"))
+        and not path.startswith(GENERATED)
+        and path not in THIS_MODULE
+        and (ROOT / path).exists()
     ]
 
 

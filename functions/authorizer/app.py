@@ -1,4 +1,4 @@
-"""Decides who may open a WebSocket: the REQUEST authorizer of ``$connect``.
+"""The REQUEST authorizer of ``$connect``, which decides if a user may open a WebSocket.
 
 Browsers cannot send an Authorization header with a WebSocket, so the token comes as its second subprotocol:
 ``Sec-WebSocket-Protocol: baton.v1, <jwt>``.

@@ -23,7 +23,7 @@ composition.prepare_store()
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Tell clients of changes of their tasks. A record that fails returns to the queue for later."""
+    """Notify clients of changes of their tasks. A record that fails returns to the queue for later."""
 
     def run(record: SQSRecord) -> None:
         receives = int(record.attributes.approximate_receive_count)

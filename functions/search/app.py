@@ -41,14 +41,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Make the indices and tell CloudFormation. Deleting the resource leaves them: they hold data."""
+    """Make the indices and answer CloudFormation. Deleting the resource leaves them: they hold data."""
     answer = {"Status": "SUCCESS", "Reason": ""}
     try:
         if event["RequestType"] != "Delete":
             states = event_loop.run(search_commands.migrate(event["ResourceProperties"].get("Roles", ())))
             logger.info("The search indices are there", extra={"indices": states})
     except Exception as problem:
-        # CloudFormation waits until it is told, and then rolls back.
+        # CloudFormation waits for an answer, and then rolls back.
         count(Metric.SEARCHES_FAILED)
         logger.exception("The search indices could not be made")
         answer = {"Status": "FAILED", "Reason": f"{type(problem).__name__}: {problem}; see {context.log_stream_name}"}

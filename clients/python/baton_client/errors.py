@@ -1,4 +1,4 @@
-"""What this package raises. ``baton_client.conditions`` has a class for each code of the server's table.
+"""Errors of this package. ``baton_client.conditions`` has a class for each code of the server's table.
 
 Catch as finely as needed: ``ThreadBusyError`` for one code, ``ConflictError`` for a kind, ``APIStatusError`` for every
 answer that is an error, ``BatonError`` for everything.
@@ -55,7 +55,7 @@ class StreamInterruptedError(APIConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """What is wrong with one field of what was sent."""
+    """A problem of one field of a request."""
 
     field: str
     message: str
@@ -82,7 +82,7 @@ class APIStatusError(BatonError):
     ) -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
         self.detail = detail
-        """What is wrong, and what the caller can do."""
+        """The problem, and what the caller can do."""
         self.code = code
         """The server's stable name of the condition."""
         self.status = status
@@ -91,9 +91,9 @@ class APIStatusError(BatonError):
         """Whether the same request may succeed later."""
         self.title = title
         self.request_id = request_id
-        """What the server's log has the request under."""
+        """The id of the request in the server's log."""
         self.problems = tuple(problems)
-        """What is wrong with which fields."""
+        """The problems of single fields."""
         self.retry_after = retry_after
         """In how many seconds to come again, if the server said so."""
         self.run_id = run_id

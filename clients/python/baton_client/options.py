@@ -1,4 +1,4 @@
-"""How requests are made: what a client is made with, and ``with_options`` changes."""
+"""Options of a client's requests, given to the client or to ``with_options``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from baton_client.time_zones import machine_time_zone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What every request of a client has in common."""
+    """The options that all requests of a client share."""
 
     base_url: str
     timeout: httpx.Timeout
     """Seconds to connect, to send, and to wait for (the next part of) an answer."""
     max_retries: int
-    """How often a request is sent again that may be: after a lost connection, 429, 502, 503 and 504."""
+    """Largest number of repeats of a repeatable request: after a lost connection, 429, 502, 503 and 504."""
     headers: Mapping[str, str] = field(default_factory=dict)
     resume_seconds: float = 120.0
-    """How long a stream whose connection is lost is tried to be taken up again, without any new event in between."""
+    """Seconds for which a stream whose connection is lost is taken up again, without any new event in between."""
     silence_seconds: float = 25.0
     """After how long without a byte the connection of a stream counts as lost. The server writes every ten seconds."""
     time_zone: str | None = None

@@ -1,4 +1,4 @@
-"""When a request is sent again, and after how long."""
+"""Rules for sending a request again, and the pauses before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is asked with: AG-UI's run input."""
+"""The input of a run, as AG-UI defines it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Answer:
 
     @classmethod
     def approval(cls, interrupt_id: str, approved: bool, *, comment: str | None = None) -> Answer:
-        """Agree to a call, or refuse it; the model is told the ``comment``."""
+        """Agree to a call, or refuse it; the model reads the ``comment``."""
         payload = {"approved": approved} | ({"comment": comment} if comment else {})
         return cls(interrupt_id, "resolved", payload)
 

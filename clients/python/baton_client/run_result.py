@@ -1,4 +1,4 @@
-"""What became of a run."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Interrupt:
     reason: str
     """``tool_approval``, ``client_tool``, or what a later server has."""
     message: str | None = None
-    """What to ask the person."""
+    """The question for the person."""
     tool_name: str | None = None
     tool_call_id: str | None = None
     arguments: str = ""
     """The call's arguments, as JSON; empty if this client did not see the call."""
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """As it was sent."""
+    """The interrupt as it was sent."""
 
 
 @dataclass(slots=True)
@@ -37,13 +37,13 @@ class SaidMessage:
     agent_name: str | None = None
     text: str = ""
     sources: list[dict[str, Any]] = field(default_factory=list)
-    """What it rests on: agents that were consulted, passages of documents, files."""
+    """Its sources: consulted agents, passages of documents, files."""
     is_complete: bool = False
 
 
 @dataclass(slots=True)
 class SubTask:
-    """What was asked of one other agent in the run. ``client.threads.tasks.get`` has its messages and result."""
+    """A question to another agent in the run. ``client.threads.tasks.get`` has its messages and result."""
 
     task_id: str
     agent_id: str | None
@@ -51,7 +51,7 @@ class SubTask:
     status: str = "working"
     """``working``, ``completed``, or what went wrong: ``failed``, ``timed_out``, ``cancelled``."""
     error: str | None = None
-    """What went wrong, in the server's words."""
+    """The failure, in the server's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class RunResult:
     messages: list[SaidMessage]
     tasks: list[SubTask]
     interrupts: list[Interrupt]
-    """What it waits for; answer them by ``client.runs.stream(thread_id=..., answers=[...])``."""
+    """The interrupts that it waits for; answer them by ``client.runs.stream(thread_id=..., answers=[...])``."""
     usage: list[dict[str, Any]]
     """Tokens by model."""
     last_seq: int
@@ -81,10 +81,10 @@ class RunResult:
 
     @property
     def text(self) -> str:
-        """What was said, whole."""
+        """The whole text."""
         return "\n\n".join(message.text for message in self.messages if message.text)
 
     @property
     def sources(self) -> list[dict[str, Any]]:
-        """What the messages rest on, each once."""
+        """The sources of the messages, each once."""
         return list({(s.get("kind"), s.get("id")): s for m in self.messages for s in m.sources}.values())

@@ -1,4 +1,4 @@
-"""A run as its events tell it: what was said so far, who was asked, how it ended."""
+"""The state of a run, collected from its events: text so far, consulted agents, end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_ARGUMENTS = 1024 * 1024
 
 
 class RunState:
-    """Collects what the events of a run, and of those that go on with it, have told."""
+    """Collects the state of a run, and of those that continue it, from their events."""
 
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
@@ -49,7 +49,7 @@ class RunState:
         self._arguments: dict[str, str] = {}
         self._attempt = 0
         self._begin = (0, 0)
-        """How many messages and tasks were there before the run that is read now."""
+        """The numbers of messages and tasks before the current run."""
 
     def continues(self) -> None:
         """Another run follows, which goes on with this one."""
@@ -57,7 +57,7 @@ class RunState:
         self._begin = (len(self.messages), len(self.tasks))
 
     def take(self, event: AnyEvent) -> None:
-        """Add what one event tells. Events of other types change nothing."""
+        """Apply one event. Events of other types change nothing."""
         self.last_seq = seq_of(event) or self.last_seq
         self.run_id = self.run_id or metadata_of(event).get("runId")
         match event:

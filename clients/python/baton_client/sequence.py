@@ -8,7 +8,7 @@ from baton_client.events import AnyEvent, EventType, metadata_of, seq_of
 
 
 class Place(enum.Enum):
-    """Where an event stands among those that were read."""
+    """The place of an event among those that were read."""
 
     NEXT = "next"
     REPEATED = "repeated"
@@ -22,13 +22,13 @@ class Sequence:
     def __init__(self, after: int | None = None) -> None:
         """``after``: the number of the last event that is known; without it the first one that comes is right."""
         self.last = after or 0
-        self._is_anew = after is None
+        self._is_restart = after is None
         self._gap_asked_at: int | None = None
 
     @property
     def has_begun(self) -> bool:
         """Whether there is a number to go on from."""
-        return not self._is_anew
+        return not self._is_restart
 
     def take(self, event: AnyEvent) -> Place:
         """Return an event's place. One that is behind a gap is not taken; the next time, it is taken as it is.
@@ -39,17 +39,17 @@ class Sequence:
         if seq is None:
             # The log does not reach back to the number asked for: messages stand for the events that are gone.
             if event.type == EventType.MESSAGES_SNAPSHOT and not metadata_of(event).get("replayed"):
-                self._is_anew = True
+                self._is_restart = True
             return Place.NEXT
-        if not self._is_anew and seq <= self.last:
+        if not self._is_restart and seq <= self.last:
             return Place.REPEATED
         if not self._is_next(event, seq) and self._gap_asked_at != self.last:
             self._gap_asked_at = self.last
             return Place.BEHIND_GAP
         self.last = seq
-        self._is_anew = False
+        self._is_restart = False
         return Place.NEXT
 
     def _is_next(self, event: AnyEvent, seq: int) -> bool:
         previous = metadata_of(event).get("previousSeq")
-        return self._is_anew or seq == self.last + 1 or (isinstance(previous, int) and previous <= self.last)
+        return self._is_restart or seq == self.last + 1 or (isinstance(previous, int) and previous <= self.last)

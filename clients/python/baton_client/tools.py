@@ -31,7 +31,7 @@ class ClientTool:
     """A JSON Schema of type object."""
     function: Callable[..., Any]
     arguments: type[BaseModel]
-    """What checks and converts the arguments that the model gives."""
+    """The model that checks and converts the arguments."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
@@ -42,7 +42,7 @@ class ClientTool:
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
     def prepared(self, arguments: str) -> dict[str, Any]:
-        """Return the function's arguments. Raises ``ValueError`` that tells the model what is wrong with them."""
+        """Return the function's arguments. Raises ``ValueError``, whose message explains the problem to the model."""
         try:
             given = self.arguments.model_validate_json(arguments or "{}")
         except ValidationError as problem:
@@ -73,9 +73,9 @@ def client_tool(
 
 def _tool(function: Callable[..., Any], name: str | None, description: str | None) -> ClientTool:
     known = name or function.__name__
-    told = description or inspect.getdoc(function)
-    if not told:
-        raise ConfigurationError(f"Give {known} a docstring: the model is told by it what the tool does.")
+    purpose = description or inspect.getdoc(function)
+    if not purpose:
+        raise ConfigurationError(f"Give {known} a docstring: the model learns from it what the tool does.")
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
@@ -86,7 +86,7 @@ def _tool(function: Callable[..., Any], name: str | None, description: str | Non
     arguments = create_model(known, __config__=ConfigDict(extra="forbid"), **fields)
     schema = arguments.model_json_schema()
     schema.pop("title", None)
-    return ClientTool(known, told, {"properties": {}, **schema}, function, arguments)
+    return ClientTool(known, purpose, {"properties": {}, **schema}, function, arguments)
 
 
 def as_payload(result: Any) -> Any:

@@ -23,11 +23,11 @@ TYPES = {
     ".xhtml": "application/xhtml+xml",
     ".xlsx": f"{OFFICE}.spreadsheetml.sheet",
 }
-"""What a system may know differently, or not at all."""
+"""Types that a system may define differently, or not at all."""
 
 
 def content_type_of(name: str) -> str | None:
-    """Return the type that a file's name tells. For the documents that agents read it is the same on every system."""
+    """Return the type that a file's name implies. For the documents that agents read it is the same on every system."""
     return TYPES.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0]
 
 
@@ -41,7 +41,7 @@ class Upload:
 
     @classmethod
     def of(cls, content: bytes | Path, name: str | None, content_type: str | None) -> Upload:
-        """Return the file; a path tells its name, and a name its type.
+        """Return the file; a path implies its name, and a name its type.
 
         Raises ``ConfigurationError`` where they are missing or the file is empty, and ``OSError``.
         """

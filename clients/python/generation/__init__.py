@@ -1,1 +1,1 @@
-"""What the Python client takes from the server's description, and its synchronous half: ``python -m generation``."""
+"""Generates the client's models and errors, and its synchronous half: ``python -m generation``."""

@@ -23,7 +23,7 @@ NAMES = {
     "AsyncClient": "Client",
 }
 WORDS = {"``async ": "``", "``aclose``": "``close``", "``aclosing``": "``closing``", "``AsyncBaton``": "``Baton``"}
-"""What docstrings say."""
+"""Words of docstrings and their synchronous forms."""
 
 
 def texts(package: Path) -> dict[Path, str]:

@@ -34,7 +34,7 @@ CONFIG = Config(
     read_timeout=5,
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=MAX_CONNECTIONS,
-    # The SDK's own is put together anew for every request: over a quarter of the CPU time it takes for one.
+    # The SDK's own is put together for every request: over a quarter of the CPU time it takes for one.
     user_agent=f"Boto3/{boto3.__version__} Baton",
 )
 """At most 21 s: three attempts, and pauses of up to 1 and 2 s between them."""

@@ -1,8 +1,8 @@
-"""Sending the requests of boto3's clients with the standard library's ``http.client``.
+"""Sends the requests of boto3's clients with the standard library's ``http.client``.
 
 botocore sends with urllib3, which is general: pools per proxy, redirects, retries, streams. That takes half of the CPU
 time of a small request. botocore lets a handler of its event ``before-send`` answer instead. Everything before and
-after stays botocore's: serialization, signing, retries, parsing and errors.
+after stays botocore's: serialisation, signing, retries, parsing and errors.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class _Circuit:
     failures: int = 0
     """Consecutive failures while the circuit is closed."""
     next_trial_at: float | None = None
-    """When one trial call is allowed; None if the circuit is closed."""
+    """The time of the next trial call; None if the circuit is closed."""
     era: int = 0
     """Increases with every opening and closing. Results of calls from an earlier era are ignored."""
 

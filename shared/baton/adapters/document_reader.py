@@ -1,4 +1,4 @@
-"""Attached documents as text, read in processes of their own."""
+"""Attached documents as text, read in separate processes."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ def _result(response: httpx.Response, call: HttpCall) -> ToolResult:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_page = kind in ("text/html", "application/xhtml+xml")
     if response.status_code >= 400:
-        told = "" if is_page or not _is_text(kind) else text_of(response).strip()[:EXCERPT]
-        message = f"The service answered {status}" + (f": {told}" if told else ".")
+        excerpt = "" if is_page or not _is_text(kind) else text_of(response).strip()[:EXCERPT]
+        message = f"The service answered {status}" + (f": {excerpt}" if excerpt else ".")
         if response.status_code == 429:
             raise ToolFailed(f"{message} It is called too often at the moment: try again later.")
         raise Unreachable(message) if response.status_code >= 500 else ToolFailed(message)

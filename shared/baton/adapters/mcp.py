@@ -27,7 +27,7 @@ from baton.domain.tool import IDEMPOTENCY_KEY, McpServer
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 300.0
-"""How long a server's list of tools is cached."""
+"""Seconds for which a server's list of tools is cached."""
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 """Bytes of one event in a stream. It is below the limit of a whole answer, whose excess the SDK does not report."""
 MAX_TOOLS = 200

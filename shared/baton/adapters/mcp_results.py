@@ -28,13 +28,13 @@ def as_result(answer: types.CallToolResult) -> ToolResult:
     texts: list[str] = []
     sources: list[Mapping[str, Any]] = []
     for block in answer.content:
-        text, source = _told(block)
+        text, source = _text_and_meta(block)
         if text:
             texts.append(text)
         if source is not None:
             sources.append(source)
     structured = answer.structured_content
-    if structured is not None and not _is_told(structured, texts):
+    if structured is not None and not _repeats(structured, texts):
         texts.append(json.dumps(structured, ensure_ascii=False))
     text = "\n".join(texts)
     if answer.is_error:
@@ -42,7 +42,7 @@ def as_result(answer: types.CallToolResult) -> ToolResult:
     return ToolResult(text, tuple(sources))
 
 
-def _told(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
+def _text_and_meta(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
     if isinstance(block, types.TextContent):
         return block.text, None
     if isinstance(block, types.ImageContent | types.AudioContent):
@@ -62,8 +62,8 @@ def _source(uri: str, title: str) -> Mapping[str, Any]:
     return {**source, "url": uri} if is_web_url(uri) else source
 
 
-def _is_told(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """Return whether the texts are the serialised structured content, which the protocol tells servers to add."""
+def _repeats(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """Return whether the texts are the serialised structured content, which the protocol asks servers to add."""
     if not texts:
         return False
     if set(structured) == {"result"}:  # how SDKs wrap what is no object; its text is the bare value

@@ -22,8 +22,8 @@ MAX_NODES = 20_000
 MAX_FETCHED_BYTES = 2 * 1024 * 1024
 """Of a document that is fetched. A tenant's agent may name it, and it is read again every ten minutes."""
 SHIP_IT = "A part of it with the operations in use is enough; the operator may also ship it with the agents' files."
-MAX_TOLD = 10
-"""How many operations an error names."""
+MAX_NAMED = 10
+"""The largest number of operations that an error names."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 _NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
 """Header parameters that OpenAPI says to ignore."""
@@ -31,7 +31,7 @@ _JSON = re.compile(r"application/(json|[\w.+-]+\+json)\s*(;.*)?")
 
 
 class UnusableDocument(Exception):
-    """The document, or the operation in it, cannot be used. The message tells the operator why."""
+    """The document, or the operation in it, cannot be used. The message gives the operator the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _found(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, di
         for method in METHODS
         if isinstance(found := item.get(method), dict) and "operationId" in found
     ]
-    there_are = f" It has: {', '.join(known[:MAX_TOLD])}{', ...' if len(known) > MAX_TOLD else '.'}" if known else ""
+    there_are = f" It has: {', '.join(known[:MAX_NAMED])}{', ...' if len(known) > MAX_NAMED else '.'}" if known else ""
     raise UnusableDocument(f"The document has no operation {operation_id}.{there_are}")
 
 

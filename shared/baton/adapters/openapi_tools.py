@@ -25,7 +25,7 @@ from baton.domain.tool import OpenApiTool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 600.0
-"""How long a fetched document is used before it is fetched again."""
+"""Seconds for which a fetched document is used before it is fetched again."""
 FETCH_SECONDS = 10.0
 MAX_DOCUMENTS = 50
 """Documents that are kept. One may take some megabytes."""

@@ -1,4 +1,4 @@
-"""What a text of a secret or setting means, parsed again only when the text has changed."""
+"""The parsed text of a secret or setting, parsed again only when the text has changed."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _Loaded:
 class PythonTools:
     """Tools that ``python`` definitions declare. Each is imported when it is first offered.
 
-    A definition keeps its function, also when its module is imported anew for later definitions.
+    A definition keeps its function, also when its module is imported again for later definitions.
     """
 
     def __init__(self, packages: Callable[[], Sequence[str]]) -> None:

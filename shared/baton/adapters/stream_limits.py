@@ -36,7 +36,7 @@ class StreamLimits:
 
 @runtime_checkable
 class AsyncClosable(Protocol):
-    """What can be closed, such as the body of a response."""
+    """An object that can be closed, such as the body of a response."""
 
     async def aclose(self) -> None:
         """Close it."""

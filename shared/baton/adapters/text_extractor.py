@@ -1,4 +1,4 @@
-"""Extraction of documents for ingestion, in processes of their own."""
+"""Extraction of documents for ingestion, in separate processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SITEMAP_SECONDS = 30.0
 class ChildProcessExtractor:
     """``ports.documents.TextExtractor``. Its libraries are never loaded into this process.
 
-    Each call has a process of its own, which never sees another document.
+    Each call has its own process, which never sees another document.
     """
 
     def __init__(self, limits: ChildLimits = INGESTION, *, module: str = CHILD) -> None:

@@ -26,7 +26,7 @@ PATTERN = "|".join(
         r"""\s+""",
     ]
 )
-"""How o200k_base splits text, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
+"""The pattern by which o200k_base splits text, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
 
 MAX_COUNTED = 32 * 1024
 """Characters that are counted exactly, which takes at most 12 ms for any text (on the machine of the benchmarks)."""
@@ -78,7 +78,7 @@ class TiktokenCounter:
 
 
 _reading = threading.Lock()
-"""Held by whoever reads: threads that miss the cache at the same time would each read the vocabulary."""
+"""Held while reading: threads that miss the cache at the same time would each read the vocabulary."""
 
 
 @cache  # the functions of a local cloud share a process, and one vocabulary of 20 MB

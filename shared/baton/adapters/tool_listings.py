@@ -78,7 +78,7 @@ class Listings:
     ) -> None:
         """``ask`` raises nothing; it returns ``MissingTools`` for a failure.
 
-        ``forget`` is told a definition that is kept no longer, because it has not been used for the longest time.
+        ``forget`` gets a definition that is dropped because it has not been used for the longest time.
         """
         self._ask = ask
         self._monotonic = monotonic

@@ -31,7 +31,7 @@ from baton.ports.chat_model import ToolSpec
 from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
 
 LISTING_SECONDS = 5.0
-"""How long a turn waits for a source's list of tools."""
+"""Seconds for which a turn waits for a source's list of tools."""
 
 MAX_LOGGED_REASON = 500
 """Characters of the reason in the log of a broken tool."""
@@ -83,7 +83,7 @@ class Toolbox:
         self._listings = Listings(self._listed, forget=self._forget, monotonic=monotonic)
         self._broken: dict[int, str] = {}
         """The logged reason of each unusable definition, so that it is logged once."""
-        self._told_otherwise: set[int] = set()
+        self._reported_otherwise: set[int] = set()
         """Definitions whose problems are returned to the caller and not logged."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
@@ -117,9 +117,9 @@ class Toolbox:
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
         """Ask the sources of ``definitions``. Returns a message with place and consequence for each unusable one."""
         found = list(definitions)
-        self._told_otherwise.update(id(definition) for definition in found)
+        self._reported_otherwise.update(id(definition) for definition in found)
         await self._entries(found)
-        self._told_otherwise.clear()
+        self._reported_otherwise.clear()
         return [self._broken[id(definition)] for definition in found if id(definition) in self._broken]
 
     async def settled(self) -> None:
@@ -209,10 +209,10 @@ class Toolbox:
         passes = self._source(definition).may_recover(definition)
         then = "it is tried again beside later turns" if passes else "it is not tried again until it is mended"
         why = self._headers.redacted(_for_the_file(error)).rstrip(".")
-        told = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
-        if id(definition) not in self._broken.keys() | self._told_otherwise:
-            _log.warning("%s", told)
-        self._broken[id(definition)] = told
+        reason = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
+        if id(definition) not in self._broken.keys() | self._reported_otherwise:
+            _log.warning("%s", reason)
+        self._broken[id(definition)] = reason
 
     def _forget(self, definition: ToolDefinition) -> None:
         self._broken.pop(id(definition), None)
@@ -278,12 +278,12 @@ def _message(error: Exception) -> str:
 def _for_the_file(error: Exception) -> str:
     """Return the problem of a definition on one line, for its author."""
     if isinstance(error, ImportError):
-        told = f"it cannot be imported: {error}"
+        reason = f"it cannot be imported: {error}"
     elif isinstance(error, ToolFailed | CannotLoad | CircuitOpen | BatonError):
-        told = error.message if isinstance(error, ToolFailed) else str(error)
+        reason = error.message if isinstance(error, ToolFailed) else str(error)
     else:
-        told = f"it failed with {_for_operators(error)}"
-    return "".join(char if char.isprintable() else " " for char in told)[:MAX_LOGGED_REASON]
+        reason = f"it failed with {_for_operators(error)}"
+    return "".join(char if char.isprintable() else " " for char in reason)[:MAX_LOGGED_REASON]
 
 
 def _for_operators(error: Exception) -> str:

@@ -33,7 +33,7 @@ SILENCE_SECONDS = 15.0
 MAX_PAUSE_SECONDS = 10.0
 """The longest ``Crawl-delay`` that is kept to."""
 ROBOTS_SECONDS = 600.0
-"""How long a ``robots.txt`` is kept, and that it could not be read."""
+"""Seconds for which a ``robots.txt``, or the failure to read it, is kept."""
 MAX_HOSTS = 500
 """Hosts that are remembered besides those that are being read. The one read longest ago is forgotten first."""
 _ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, */*;q=0.5"
@@ -44,15 +44,15 @@ MakeClient = Callable[[float, int], httpx.AsyncClient]
 
 @dataclass(slots=True, weakref_slot=True)
 class _Host:
-    """What is known of a scheme, host and port."""
+    """The known facts about a scheme, host and port."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     robots: RobotFileParser | None = None
     failure: str | None = None
-    """Why its ``robots.txt`` could not be read."""
+    """The reason for an unreadable ``robots.txt``."""
     known_until: float = 0.0
     free_at: float = 0.0
-    """When it may be asked again."""
+    """The time from which it may be asked again."""
 
 
 class HttpPages:

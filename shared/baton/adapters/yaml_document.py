@@ -1,4 +1,4 @@
-"""A YAML file with the lines of its fields, so that every problem can be told where it is."""
+"""A YAML file with the lines of its fields, so that every problem can name its place."""
 
 from __future__ import annotations
 

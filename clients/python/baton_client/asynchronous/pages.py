@@ -17,7 +17,7 @@ class Page(Model, Generic[T]):
 
     items: list[T]
     next_cursor: str | None = None
-    """What the next page is asked for with; ``None`` if there is none."""
+    """The cursor of the next page; ``None`` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

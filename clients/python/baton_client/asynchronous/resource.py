@@ -1,4 +1,4 @@
-"""What all resources have in common."""
+"""The base class of all resources."""
 
 from __future__ import annotations
 

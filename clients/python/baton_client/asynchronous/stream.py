@@ -24,9 +24,9 @@ from baton_client.tools import Approve, ClientTool, as_payload
 logger = logging.getLogger("baton_client")
 
 CANCEL_SECONDS = 5.0
-"""How long leaving a stream waits for the server to take the cancellation."""
+"""Seconds for which leaving a stream waits for the server to take the cancellation."""
 LONGEST_REASON = 2000
-"""Characters of what the model is told of a function that failed."""
+"""Characters of the message that the model gets about a function that failed."""
 
 
 class AsyncRunStream:
@@ -59,7 +59,7 @@ class AsyncRunStream:
         self._is_over = False
         self._events: AsyncGenerator[AnyEvent, None] | None = None
         self.state = RunState(thread_id)
-        """What the events so far have told."""
+        """The state of the run after the events so far."""
 
     @property
     def thread_id(self) -> str:
@@ -73,12 +73,12 @@ class AsyncRunStream:
 
     @property
     def text(self) -> str:
-        """What was said so far."""
+        """The text so far."""
         return "\n\n".join(message.text for message in self.state.messages if message.text)
 
     @property
     def interrupts(self) -> list[Interrupt]:
-        """What the run waits for, once it has ended."""
+        """The interrupts that the run waits for, once it has ended."""
         return self.state.interrupts
 
     async def __aenter__(self) -> AsyncRunStream:
@@ -166,7 +166,7 @@ class AsyncRunStream:
                     if isinstance(event, RunFinishedEvent):
                         return
         except BatonError as problem:
-            self._is_over = True  # that a connection fails is no wish to stop the run
+            self._is_over = True  # a failed connection does not ask to stop the run
             if isinstance(problem, StreamInterruptedError):
                 problem.thread_id, problem.run_id = self.thread_id, self.run_id or self._wanted_run_id
             raise
@@ -190,7 +190,7 @@ class AsyncRunStream:
         return Answer.approval(interrupt.id, approved=bool(decision))
 
     async def _called(self, tool: ClientTool, interrupt: Interrupt) -> Answer:
-        """Return the result of a function; the model is told of an exception, and may try something else."""
+        """Return the result of a function. An exception becomes a message for the model, which may try again."""
         try:
             arguments = tool.prepared(interrupt.arguments)
             result = await awaited(tool.function(**arguments))

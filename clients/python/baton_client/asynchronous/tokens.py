@@ -1,4 +1,4 @@
-"""Where the token of requests comes from."""
+"""Sources of the token of requests."""
 
 from __future__ import annotations
 

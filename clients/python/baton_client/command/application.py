@@ -30,7 +30,7 @@ SERVER_COMMANDS = {
     "test": "Run a project's conversation tests.",
     "deploy": "Build a project and deploy it.",
 }
-"""What the server's distribution adds."""
+"""Commands that the server's distribution adds."""
 
 
 def _show_version(wanted: bool) -> None:

@@ -110,8 +110,8 @@ def _finish(session: Session, steps: list[Step], results: dict[str, str | APISta
         for step in steps:
             result = results.get(step.label)
             is_error = isinstance(result, APIStatusError)
-            told = {"result": None if is_error else result, "error": str(result) if is_error else None}
-            shapes.append(step.shape() | told)
+            outcome = {"result": None if is_error else result, "error": str(result) if is_error else None}
+            shapes.append(step.shape() | outcome)
         session.output.json({"items": shapes})
         return
     for name, result in results.items():

@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="Read the audit log; needs audit:re
 
 Since = Annotated[str | None, typer.Option("--from", help="A time with a zone: 2026-03-14T09:00:00Z.")]
 Until = Annotated[str | None, typer.Option("--to", help="Likewise.")]
-User = Annotated[str | None, typer.Option(help="Who did it.")]
+User = Annotated[str | None, typer.Option(help="The user who did it.")]
 Action = Annotated[str | None, typer.Option(help="Such as agent.write.")]
 Outcome = Annotated[str | None, typer.Option()]
 Agent = Annotated[str | None, typer.Option()]
@@ -41,7 +41,7 @@ def list_(
     outcome: Outcome = None,
     agent: Agent = None,
     thread: Thread = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="The largest number of entries.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List records, the newest first."""

@@ -1,4 +1,4 @@
-"""What the user types: at a prompt, or as lines of standard input."""
+"""The user's input: at a prompt, or as lines of standard input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prompt_toolkit.history import InMemoryHistory
 
 
 class ChatInput(Protocol):
-    """Where messages and answers come from."""
+    """A source of messages and answers."""
 
     @property
     def is_terminal(self) -> bool:

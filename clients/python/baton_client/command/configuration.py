@@ -1,4 +1,4 @@
-"""Which server the command talks to, and how people sign in there: the configuration file's profiles."""
+"""The configuration file's profiles: a server, and the way in which people sign in there."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PAGE_ITEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What commands ask the server. All methods raise what the transport raises."""
+    """Requests of commands to the server. All methods raise the errors of the transport."""
 
     transport: AsyncTransport
 

@@ -31,13 +31,13 @@ NEEDED_FOR_MODELS = frozenset({"server", "token"})
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one check has found."""
+    """The result of one check."""
 
     name: str
     ok: bool
     detail: str
     advice: str | None = None
-    """What to do about it."""
+    """The remedy."""
     code: int = ExitCode.OK
     """The exit code if this is the first that is not ok."""
 
@@ -104,9 +104,9 @@ async def _checks(session: Session) -> AsyncIterator[Check]:
         health = await session.http.get(f"{profile.url}/health")
         served = health.json()["version"]
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as problem:
-        told = f"{profile.url} does not answer as Baton does ({type(problem).__name__})"
+        detail = f"{profile.url} does not answer as Baton does ({type(problem).__name__})"
         todo = "Is the address right (BATON_URL, --url), and the server running? Locally: `baton dev`, or `make run`."
-        yield Check("server", False, told, todo, ExitCode.UNREACHABLE)  # noqa: FBT003
+        yield Check("server", False, detail, todo, ExitCode.UNREACHABLE)  # noqa: FBT003
         return
     yield Check("server", True, f"answers, version {served}")  # noqa: FBT003
     yield _clock(health.headers.get("date"), time.time())
@@ -143,19 +143,19 @@ def _clock(date: str | None, now: float) -> Check:
     except (TypeError, ValueError):
         return Check("clock", ok=True, detail="unknown: the server does not tell the time")
     is_right = abs(skew) <= MOST_SKEW_SECONDS
-    told = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server's"
+    detail = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server's"
     todo = None if is_right else "Set this machine's clock: tokens are refused otherwise."
-    return Check("clock", is_right, told, todo, ExitCode.FAILED)
+    return Check("clock", is_right, detail, todo, ExitCode.FAILED)
 
 
 def _versions(served: str, own: str) -> Check:
-    told = f"server {served}, this command {own}"
+    detail = f"server {served}, this command {own}"
     server, client = _release(served), _release(own)
     if not server or not client or server == client:
-        return Check("versions", ok=True, detail=told)
+        return Check("versions", ok=True, detail=detail)
     if server > client:
-        return Check("versions", False, told, "Update this command: `pip install -U 'baton-client[command]'`.", 1)  # noqa: FBT003
-    return Check("versions", False, told, "The server is older: commands that it does not know will fail.", 1)  # noqa: FBT003
+        return Check("versions", False, detail, "Update this command: `pip install -U 'baton-client[command]'`.", 1)  # noqa: FBT003
+    return Check("versions", False, detail, "The server is older: commands that it does not know will fail.", 1)  # noqa: FBT003
 
 
 async def _token(session: Session) -> Check:
@@ -165,11 +165,11 @@ async def _token(session: Session) -> Check:
         todo = advice(problem).removeprefix(str(problem)).strip() or None
         return Check("token", False, str(problem), todo, exit_code(problem))  # noqa: FBT003
     permissions = ", ".join(who.get("permissions") or []) or "none"
-    told = f"{who.get('userId')} of {who.get('tenantId')}; permissions: {permissions}; until {who.get('expiresAt')}"
+    detail = f"{who.get('userId')} of {who.get('tenantId')}; permissions: {permissions}; until {who.get('expiresAt')}"
     left = _left_seconds(who.get("expiresAt"))
     if left is not None and left < SOON_SECONDS and session.sign_in.is_variable:
-        return Check("token", True, told, "It expires soon: set BATON_TOKEN to a new one.")  # noqa: FBT003
-    return Check("token", ok=True, detail=told)
+        return Check("token", True, detail, "It expires soon: set BATON_TOKEN to a new one.")  # noqa: FBT003
+    return Check("token", ok=True, detail=detail)
 
 
 def _left_seconds(expires_at: object) -> float | None:

@@ -31,7 +31,7 @@ COLUMNS = [
 def list_(
     context: typer.Context,
     agent_id: AgentId,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="The largest number of documents.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """List an agent's documents, the newest first."""
@@ -48,7 +48,7 @@ def upload(
     context: typer.Context,
     agent_id: AgentId,
     files: Annotated[list[Path], typer.Argument(help="PDF, HTML, Markdown, text, CSV, or of Office.")],
-    title: Annotated[str | None, typer.Option(help="What it is cited as; of one file.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title that citations show; of one file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Upload documents. One that the agent has already is not sent again."""
@@ -84,7 +84,7 @@ def search(
     context: typer.Context,
     agent_id: AgentId,
     query: Annotated[str, typer.Argument(help="Words, or a question.")],
-    limit: Annotated[int, typer.Option(min=1, max=40, help="How many passages at most.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=40, help="The largest number of passages.")] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Show what the agent would find, the best first."""

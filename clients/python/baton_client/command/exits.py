@@ -1,4 +1,4 @@
-"""How the command ends: its exit codes, and errors in one line that says what to do."""
+"""Exit codes of the command, and errors in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from baton_client.errors import (
 
 
 class ExitCode(IntEnum):
-    """What a shell sees."""
+    """The exit codes of the command."""
 
     OK = 0
     FAILED = 1
-    """The server refused, or something went wrong that has no code of its own."""
+    """The server refused, or a failure has no specific code."""
     USAGE = 2
     """Wrong options, files or configuration; nothing was sent or the server found the request wrong."""
     FORBIDDEN = 3

@@ -22,7 +22,7 @@ class AgentFile:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What is in it."""
+    """Its contents."""
 
     agents: list[AgentFile]
     documents: list[OwnedFile]

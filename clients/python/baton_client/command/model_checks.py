@@ -22,9 +22,9 @@ class ModelCheck:
 
     name: str
     report: Json | None
-    """As the server sends it; None if the check failed."""
+    """The server's report; None if the check failed."""
     problem: str | None = None
-    """Why there is no report."""
+    """The reason for a missing report."""
 
     @property
     def is_usable(self) -> bool:

@@ -1,4 +1,4 @@
-"""What commands print: tables and lines for people, JSON for programs, errors for both."""
+"""Output of commands: tables and lines for people, JSON for programs, errors for both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What applying a folder would change: it asks the server, and changes nothing."""
+"""The changes that applying a folder would make. Planning asks the server, and changes nothing."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Step:
 
     @property
     def name(self) -> str:
-        """What it is called among those of its kind."""
+        """Its name among those of its kind."""
         if isinstance(self.source, AgentFile):
             return self.source.agent_id
         return f"{self.source.agent_id}/{self.source.relative}"
 
     @property
     def label(self) -> str:
-        """What it is called among all."""
+        """Its name among all."""
         return f"{self.kind} {self.name}"
 
     def shape(self) -> Json:
@@ -65,8 +65,8 @@ async def made_plan(connection: Connection, folder: Folder) -> list[Step]:
         except BadRequestError as problem:
             refused.append((agent, problem))
     if refused and not any(step.action == "create" for step in steps):
-        told = "; ".join(f"{agent.file}: {advice(problem)}" for agent, problem in refused)
-        raise CommandError(f"{told} Nothing was sent.", ExitCode.USAGE)
+        problems = "; ".join(f"{agent.file}: {advice(problem)}" for agent, problem in refused)
+        raise CommandError(f"{problems} Nothing was sent.", ExitCode.USAGE)
     # They may refer to agents of this folder that the server does not know yet: they are tried after those.
     steps += [Step("agent", "change", agent, note=f"checked later: {problem.detail}") for agent, problem in refused]
     new = {step.name for step in steps if step.action == "create"} | {agent.agent_id for agent, _ in refused}

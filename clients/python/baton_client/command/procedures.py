@@ -38,7 +38,7 @@ def list_(
     status: Annotated[
         str | None, typer.Option(help="pending, approved, rejected or retired; of all agents also offered.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="The largest number of procedures.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """List procedures, the last decision first."""
@@ -160,11 +160,11 @@ def _decide(
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
         # Only what was shown is decided on.
         same = {"If-Match": f'"{found["version"]}-{found["status"]}"'}
-        told: dict[str, Any] = {"version": found["version"]} | ({"reason": reason} if reason else {})
+        decided: dict[str, Any] = {"version": found["version"]} | ({"reason": reason} if reason else {})
         if decision == "retire":
-            answer = await session.connection.send("DELETE", address, headers=same, params=told)
+            answer = await session.connection.send("DELETE", address, headers=same, params=decided)
         else:
-            answer = await session.connection.send("POST", f"{address}/{decision}", told, headers=same)
+            answer = await session.connection.send("POST", f"{address}/{decision}", decided, headers=same)
         session.output.value(answer, [f"Version {answer['version']} is {answer['status']}."])
 
     run(context, command, as_json=as_json)

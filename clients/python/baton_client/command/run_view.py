@@ -20,9 +20,9 @@ class RunView:
         self._shows_user = shows_user
         self._is_in_text = False
         self._sub_agents: dict[str, str] = {}
-        """Names by task: only the beginning of one tells it."""
+        """Names by task: only the first event of a task has its name."""
         self.interrupts: list[Json] = []
-        """What the run that ended last waits for."""
+        """The interrupts that the run that ended last waits for."""
         self.outcome: str | None = None
         """Of the run that ended last: ``success``, ``cancelled``, ``interrupt`` or ``error``."""
         self.error: str | None = None
@@ -84,7 +84,7 @@ class RunView:
             self._say("(The answer was cut: it was too long.)", "yellow")
 
     def _tool_call_start(self, event: Json) -> None:
-        # Consultations are told by the events of the sub-agent.
+        # Consultations are shown by the events of the sub-agent.
         if not str(event.get("toolCallName")).startswith("ask_"):
             self._say(f"> calls {event.get('toolCallName')}")
 
@@ -147,7 +147,7 @@ class RunView:
 
 
 def question(interrupt: Json) -> str:
-    """Return what an interrupt asks, with the tool's name, which the agent's words need not tell."""
+    """Return the question of an interrupt, with the tool's name, which the agent may not mention."""
     tool = _metadata(interrupt).get("toolName") or interrupt.get("reason")
     return f"{one_line(interrupt.get('message') or 'The agent waits for an answer.')} [{one_line(tool)}]"
 

@@ -28,9 +28,9 @@ from baton_client.options import Options
 TIMEOUT_SECONDS = 30.0
 MAX_RETRIES = 2
 RESUME_SECONDS = 30.0
-"""How long a lost stream is tried to be taken up: somebody waits in front of it."""
+"""Seconds for which a lost stream is taken up again: somebody waits in front of it."""
 EARLY_SECONDS = 60
-"""How long before its end a token is renewed."""
+"""Seconds before its end at which a token is renewed."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -38,7 +38,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What the command has around it."""
+    """The environment of the command."""
 
     variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
     folder: Path = field(default_factory=configuration_folder)
@@ -88,7 +88,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a command works with."""
+    """The objects that a command works with."""
 
     environment: Environment
     profile: Profile
@@ -136,8 +136,8 @@ def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *
         output.error(advice(problem))
         raise typer.Exit(exit_code(problem)) from None
     except httpx.HTTPError as problem:
-        told = f"{_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
-        unreachable = APIConnectionError(f"{told}.")
+        reason = f"{_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
+        unreachable = APIConnectionError(f"{reason}.")
         output.error(advice(unreachable))
         raise typer.Exit(exit_code(unreachable)) from None
     except BrokenPipeError:

@@ -18,9 +18,9 @@ from baton_client.command.token_store import StoredTokens, TokenStore
 
 def login(
     context: typer.Context,
-    issuer: Annotated[str | None, typer.Option(help="Who issues tokens; by default, whom the server names.")] = None,
+    issuer: Annotated[str | None, typer.Option(help="The issuer of tokens. The server names the default.")] = None,
     client_id: Annotated[str | None, typer.Option(help="This program's id at the issuer.")] = None,
-    scopes: Annotated[str | None, typer.Option(help="What to ask for, separated by spaces.")] = None,
+    scopes: Annotated[str | None, typer.Option(help="The scopes to ask for, separated by spaces.")] = None,
     token_file: Annotated[
         bool, typer.Option("--token-file", help="Keep tokens in a file that only you can read, without a keyring.")
     ] = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""What changes the order in which text is shown. The marks of single letters (U+200E, U+200F) are harmless."""
+"""Characters that change the order of text. The marks of single letters (U+200E, U+200F) are harmless."""
 
 
 def plain(text: object) -> str:

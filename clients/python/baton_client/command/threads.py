@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="List, read and end conversations."
 
 THREAD = "/v1/threads/{thread_id}"
 ThreadId = Annotated[str, typer.Argument(help="The conversation's id, or the host application's own.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="The largest number of entries.")]
 
 COLUMNS = [
     ("ID", lambda item: item["id"]),
@@ -30,7 +30,7 @@ def list_(
     context: typer.Context,
     everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs thread:read_all.")] = False,
     state: Annotated[str | None, typer.Option(help="active, closed, running, interrupted or waiting.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Whose conversations.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent of the conversations.")] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -93,10 +93,10 @@ def delete(context: typer.Context, thread_id: ThreadId, yes: Yes = False, as_jso
     async def command(session: Session) -> None:
         session.confirm(f"Forget the conversation {one_line(thread_id)} and its forks for ever?", is_agreed=yes)
         answer = await session.connection.send("DELETE", path(THREAD, thread_id=thread_id))
-        told = (
+        line = (
             f"Being forgotten by request {answer['requestId']}: see `baton users forget-status {answer['requestId']}`."
         )
-        session.output.value(answer, [told])
+        session.output.value(answer, [line])
 
     run(context, command, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""Where tokens are kept: the system's keyring, or a file that only its owner reads."""
+"""Stores of tokens: the system's keyring, or a file that only its owner reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVICE = "baton"
 
 @dataclass(frozen=True, slots=True)
 class StoredTokens:
-    """What signing in has given."""
+    """The tokens of a sign-in."""
 
     access_token: str
     expires_at: float

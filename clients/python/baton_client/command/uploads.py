@@ -18,7 +18,7 @@ BLOCK_BYTES = 256 * 1024
 
 
 def content_type(file: Path) -> str:
-    """Return a file's type by its name. Raises ``CommandError`` if that does not tell it."""
+    """Return a file's type by its name. Raises ``CommandError`` if the name does not show it."""
     found = content_type_of(file.name)
     if found is None:
         raise CommandError(f"{file}: the name does not tell the type. Give it an ending such as .pdf.", ExitCode.USAGE)

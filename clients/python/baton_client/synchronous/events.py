@@ -28,7 +28,7 @@ from baton_client.synchronous.transport import Request, Transport
 logger = logging.getLogger("baton_client")
 
 IDLE_SECONDS = 1.0
-"""How long to wait before asking again where nothing was going on."""
+"""Seconds to wait before the next request after an idle stream has ended."""
 MOST_ATTEMPTS = 6
 """After as many failures in a row the wait between two attempts no longer grows."""
 

@@ -1,6 +1,6 @@
 # Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
 
-"""What all resources have in common."""
+"""The base class of all resources."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
 
-"""Where the token of requests comes from."""
+"""Sources of the token of requests."""
 
 from __future__ import annotations
 

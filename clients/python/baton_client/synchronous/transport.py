@@ -48,7 +48,7 @@ class Request:
     is_repeatable: bool = True
     """Whether sending it twice has the effect of sending it once."""
     read_seconds: float | None = None
-    """How long to wait for the answer, instead of the client's timeout."""
+    """Seconds to wait for the answer, instead of the client's timeout."""
 
 
 class Transport:

@@ -23,7 +23,7 @@ MAX_ID = 1_000
 MAX_WHOLES = 1_000
 """Messages and artifacts of one task. Each is compared with the others."""
 MAX_KNOWN = 100
-"""Messages and artifacts of an earlier answer that a worker which takes the run over is told of, the newest."""
+"""The newest messages and artifacts of an earlier answer that are passed to a worker which takes the run over."""
 
 AnswerChunk = TextDelta | AgentData | AgentFile | AgentProgress
 
@@ -77,7 +77,7 @@ class Answer:
 
     @property
     def known(self) -> Mapping[str, int]:
-        """What the task had before the message, for ``resume``."""
+        """The contents of the task before the message, for ``resume``."""
         keys = [key for key in self._said if key in self._earlier and len(key) <= MAX_ID][-MAX_KNOWN:]
         return {key: self._said[key].length for key in keys}
 
@@ -113,7 +113,7 @@ class Answer:
             key = _key(whole)
             if key in known:
                 self._said[key] = _Text(text_of(whole)[: known[key]])
-                self._extras.update(f"{key} {told}" for told, _ in extras_of(whole))
+                self._extras.update(f"{key} {content}" for content, _ in extras_of(whole))
                 self._earlier.add(key)
             elif key in earlier or (isinstance(whole, Message) and whole.message_id == message_id):
                 self._skip(whole)
@@ -203,7 +203,7 @@ class Answer:
             said.add(text)
             yield from self._give(text)
         else:
-            yield from self._tell(key, text)
+            yield from self._new_text(key, text)
         yield from self._extra(event.artifact)
 
     def _say(self, whole: Message | Artifact) -> Iterator[AnswerChunk]:
@@ -211,19 +211,19 @@ class Answer:
         if key not in self._said and self._is_a_repetition(text):
             self._keep(key, text)
         else:
-            yield from self._tell(key, text)
+            yield from self._new_text(key, text)
         yield from self._extra(whole)
 
     def _extra(self, whole: Message | Artifact) -> Iterator[AgentData | AgentFile]:
         """Yield the new data and files of a message or artifact."""
-        for told, extra in extras_of(whole):
-            known = {told, f"{_key(whole)} {told}"}
+        for content, extra in extras_of(whole):
+            known = {content, f"{_key(whole)} {content}"}
             if known.isdisjoint(self._extras):
                 self._has_extras = True
                 yield extra
             self._extras |= known
 
-    def _tell(self, key: str, text: str) -> Iterator[TextDelta]:
+    def _new_text(self, key: str, text: str) -> Iterator[TextDelta]:
         """Yield the new text of ``key``."""
         before = self._said[key].text if key in self._said else ""
         if before.startswith(text):
@@ -248,7 +248,7 @@ class Answer:
     def _skip(self, whole: Message | Artifact) -> None:
         key = _key(whole)
         self._keep(key, text_of(whole))
-        self._extras.update(f"{key} {told}" for told, _ in extras_of(whole))
+        self._extras.update(f"{key} {content}" for content, _ in extras_of(whole))
         self._earlier.add(key)
 
     def _keep(self, key: str, text: str) -> None:
@@ -257,9 +257,9 @@ class Answer:
         self._said[key] = _Text(text)
 
     def _is_a_repetition(self, text: str) -> bool:
-        told = text.strip()
+        content = text.strip()
         return any(
-            said.length >= len(told) and told == said.text.strip()
+            said.length >= len(content) and content == said.text.strip()
             for key, said in self._said.items()
             if key not in self._earlier
         )

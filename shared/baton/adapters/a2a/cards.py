@@ -20,7 +20,7 @@ from baton.domain.agent import CardSignature
 from baton.domain.json_values import count_values
 
 CARD_SECONDS = 600.0
-"""How long a card is used without asking whether it has changed."""
+"""Seconds for which a card is used without asking for a newer one."""
 MAX_CARDS = 1_000
 MAX_CARD_BYTES = 1024 * 1024
 MAX_CARD_VALUES = 10_000
@@ -34,10 +34,10 @@ _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
 @dataclass(frozen=True, slots=True)
 class _CachedCard:
     card: AgentCard
-    told: Mapping[str, Any]
+    source: Mapping[str, Any]
     """The same as it was received, with what the SDK's type does not know."""
     url: str
-    """Where it was found."""
+    """The address that it was read from."""
     entity_tag: str | None
     """Its ``ETag``; None if there is none that can be sent back."""
     until: float = 0.0
@@ -76,7 +76,7 @@ class AgentCards:
         if cached is None or self._monotonic() >= cached.until:
             found = await _find(address, client, cached)
             if signature is not None:
-                await self._keys.verify(found.told, signature, client, tenant_id=tenant_id)
+                await self._keys.verify(found.source, signature, client, tenant_id=tenant_id)
             cached = replace(found, until=self._monotonic() + CARD_SECONDS)
             self._cards[key] = cached
         return cached.card
@@ -118,7 +118,7 @@ async def _fetch(url: str, client: httpx.AsyncClient, known: _CachedCard | None)
         raise AgentCardResolutionError(f"The card cannot be read: {error}") from error
     if len(response.content) > MAX_CARD_BYTES or count_values(response.content) > MAX_CARD_VALUES:
         raise AgentCardResolutionError(f"The card is larger than {MAX_CARD_BYTES} bytes or {MAX_CARD_VALUES} values.")
-    told = response.json()
-    card = parse_agent_card(copy.deepcopy(told))  # it changes what it reads
+    source = response.json()
+    card = parse_agent_card(copy.deepcopy(source))  # it changes what it reads
     tag = response.headers.get("ETag", "")
-    return _CachedCard(card, told, url, tag if _ENTITY_TAG.fullmatch(tag) else None)
+    return _CachedCard(card, source, url, tag if _ENTITY_TAG.fullmatch(tag) else None)

@@ -47,12 +47,12 @@ def report_in(metadata: Struct) -> AgentReport | None:
     """
     plain = MessageToDict(metadata)
     for place in (plain.get(EXTENSION_URI), plain):
-        told = place.get("return") if isinstance(place, dict) else None
-        if isinstance(told, dict):
-            return AgentReport(_text(told, "summary")[:MAX_SUMMARY], _text(told, "outcome")[:MAX_OUTCOME])
+        report = place.get("return") if isinstance(place, dict) else None
+        if isinstance(report, dict):
+            return AgentReport(_text(report, "summary")[:MAX_SUMMARY], _text(report, "outcome")[:MAX_OUTCOME])
     return None
 
 
-def _text(told: dict[str, Any], key: str) -> str:
-    value = told.get(key)
+def _text(report: dict[str, Any], key: str) -> str:
+    value = report.get(key)
     return value.strip() if isinstance(value, str) else ""

@@ -57,8 +57,8 @@ async def _with_bytes(
                     body += piece
                     if len(body) > MAX_FETCHED_BYTES:
                         return file
-            told = response.headers.get("Content-Type", "").partition(";")[0].strip()
+            declared = response.headers.get("Content-Type", "").partition(";")[0].strip()
     except Exception as error:  # noqa: BLE001 - a stranger's address may be no address, or lead nowhere
         Logger(child=True).info("A file of a remote agent is not fetched", extra={"failure": type(error).__name__})
         return file
-    return replace(file, data=bytes(body), media_type=file.media_type or told or None)
+    return replace(file, data=bytes(body), media_type=file.media_type or declared or None)

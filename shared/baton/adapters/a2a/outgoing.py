@@ -52,7 +52,7 @@ def _is_carried(data: Mapping[str, Any]) -> bool:
 def outgoing(task: AgentTask, missing: Sequence[Attachment] = ()) -> SendMessageRequest:
     """Return the request that sends ``task``'s message. Its last text part is the message itself.
 
-    The agent is told which files are ``missing``.
+    The request names the ``missing`` files.
     """
     message = Message(
         message_id=task.task_id,

@@ -37,9 +37,9 @@ def extras_of(whole: Message | Artifact) -> Iterator[tuple[str, AgentData | Agen
     """Yield the data and files, each with a text that is the same for the same content."""
     for part in whole.parts:
         if part.HasField("data"):
-            told = _json(part)
-            if len(told) <= MAX_DATA_CHARS:
-                yield told, AgentData(json.loads(told))
+            encoded = _json(part)
+            if len(encoded) <= MAX_DATA_CHARS:
+                yield encoded, AgentData(json.loads(encoded))
         elif part.HasField("raw"):
             named = _named(part)
             yield f"{named} {hash(part.raw)}", AgentFile(Attachment(*named, data=part.raw))
@@ -71,20 +71,20 @@ def _named(part: Part) -> tuple[str | None, str | None]:
     return shortened(part.filename, MAX_NAME) or None, shortened(part.media_type, MAX_NAME) or None
 
 
-def _address(told: str) -> str | None:
+def _address(encoded: str) -> str | None:
     """Return an address that clients may link to; None for one that would run or read something in their page.
 
     Also None for one with a user name or password, which everybody who reads the answer would learn.
     """
-    is_web = told.casefold().startswith(("https://", "http://")) and not has_credentials(told)
-    return told[:MAX_ADDRESS] if is_web else None
+    is_web = encoded.casefold().startswith(("https://", "http://")) and not has_credentials(encoded)
+    return encoded[:MAX_ADDRESS] if is_web else None
 
 
 def _note(part: Part) -> str:
     match part.WhichOneof("content"):
         case "data":
-            told = _json(part)
-            return TOO_LONG.format(told[:MAX_DATA_CHARS]) if len(told) > MAX_DATA_CHARS else ""
+            encoded = _json(part)
+            return TOO_LONG.format(encoded[:MAX_DATA_CHARS]) if len(encoded) > MAX_DATA_CHARS else ""
         case "text" | "raw" | "url":
             return ""
     return UNKNOWN

@@ -73,10 +73,10 @@ class Peer:
         stream, or stops streaming too early, is asked for its task again and again, first after ``poll_seconds``.
         Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is no A2A.
         """
-        is_told = False
+        is_announced = False
         followed = await self._taken_up(task, task.follows, answer) if task.follows is not None else None
         if followed is not None:
-            is_told = True
+            is_announced = True
             for chunk in answer.take_task(followed):
                 yield chunk
             responses = self._resubscribed(followed.id) if self.streams and not answer.is_over else _nothing()
@@ -85,7 +85,7 @@ class Peer:
                 # The task's text so far was yielded when it asked for input.
                 answer.skip(await self._unfinished(task.remote_task_id))
                 yield AgentStarted(task.remote_task_id, answer.known)
-                is_told = True
+                is_announced = True
             sent, refused = sendable(task, self.input_modes)
             for attachment in refused:
                 yield NotSent(attachment)
@@ -95,12 +95,12 @@ class Peer:
         async with aclosing(responses):
             async for response in responses:
                 for chunk in answer.take(response):
-                    if not is_told and answer.task_id:
-                        is_told = True
+                    if not is_announced and answer.task_id:
+                        is_announced = True
                         yield AgentStarted(answer.task_id)
                     yield chunk
-                if not is_told and answer.task_id:
-                    is_told = True
+                if not is_announced and answer.task_id:
+                    is_announced = True
                     yield AgentStarted(answer.task_id)
                 if answer.is_over:
                     return

@@ -44,7 +44,7 @@ from baton.ports.chat_model import TextDelta
 FAILURES_BEFORE_OPEN = 3
 """Consecutive failures after which the circuit of a remote agent opens."""
 CHECK_SECONDS = 5.0
-"""How long the check at the start waits for an agent's card."""
+"""Seconds for which the check at the start waits for an agent's card."""
 SHARE_OF_SILENCE = 0.9
 """A share of ``consult_seconds``. A silent agent fails here first, so that the circuit breaker counts it."""
 

@@ -15,9 +15,9 @@ from baton.adapters.a2a.signatures import UntrustedCard, public_keys, signing_ke
 from baton.domain.agent import CardSignature
 
 KEY_SECONDS = 600.0
-"""How long keys are used without reading them again."""
+"""Seconds for which keys are used without reading them again."""
 MIN_KEY_SECONDS = 30.0
-"""How old keys are at least before a card with an unknown key lets them be read again."""
+"""The least age, in seconds, at which a card with an unknown key lets keys be read again."""
 MAX_KEY_SETS = 1_000
 MAX_KEY_SET_BYTES = 128 * 1024
 

@@ -49,9 +49,9 @@ class BedrockEmbedder:
         breakers: CircuitBreakers | None = None,
         paces: EmbeddingPaces | None = None,
     ) -> None:
-        """``model`` is its id, inference profile or ARN, and ``name`` what is stored with vectors if not that.
+        """``model`` is its id, inference profile or ARN, and ``name`` the name that is stored with vectors if not that.
 
-        ``family`` is the id of a known model, for names that do not tell it. Raises ``ValueError`` for a model that is
+        ``family`` is the id of a known model, for names that do not imply it. Raises ``ValueError`` for a model that is
         not known.
         """
         found = embedding_model(family or model)

@@ -14,7 +14,7 @@ from baton.ports.search import EmbeddingPurpose
 PARALLEL = 5
 """Requests at the same time. Models of one text a request are rate limited sooner than others."""
 MAX_TEXT_TOKENS = 4_000
-"""Tokens of a text that are embedded, of OpenAI's vocabulary. The models take 8,192 of their own."""
+"""Tokens of a text that are embedded, of OpenAI's vocabulary. The models take 8,192 with their own vocabulary."""
 MAX_CHARACTERS = 50_000
 """Characters of a text that Amazon's models take."""
 

@@ -1,4 +1,4 @@
-"""Whose credentials sign requests to Amazon Bedrock."""
+"""The credentials that sign requests to Amazon Bedrock."""
 
 from __future__ import annotations
 

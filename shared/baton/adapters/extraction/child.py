@@ -1,4 +1,4 @@
-"""The program that works on one document in a process of its own: ``python -m baton.adapters.extraction.child``.
+"""The program that works on one document in a separate process: ``python -m baton.adapters.extraction.child``.
 
 A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``inspect``, ``extract`` or
 ``sitemap``), what the work needs (``name``, ``contentType``, ``format``, ``part``, ``charset``, ``limit``) and its
@@ -118,7 +118,7 @@ def _limit(task: Mapping[str, Any]) -> None:
     seconds = task["cpuSeconds"]
     limits = {
         resource.RLIMIT_AS: (task["memoryBytes"], task["memoryBytes"]),
-        resource.RLIMIT_CPU: (seconds, seconds + 1),  # the first sends a signal of its own, the second kills
+        resource.RLIMIT_CPU: (seconds, seconds + 1),  # the first sends its own signal, the second kills
         resource.RLIMIT_CORE: (0, 0),
         resource.RLIMIT_FSIZE: (0, 0),
         resource.RLIMIT_NPROC: (0, 0),

@@ -131,7 +131,7 @@ class _Document:
         for kind, relation_id in found.charts:
             try:
                 name = self.package.relations(self._part)[relation_id].target
-                if name not in self._charts:  # each has a part of its own
+                if name not in self._charts:  # each has its own part
                     self._charts.add(name)
                     root = self.package.tree(name)
                     yield from drawings.chart(root) if kind == "chart" else drawings.diagram(root)

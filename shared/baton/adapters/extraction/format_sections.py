@@ -40,7 +40,7 @@ class Shows(StrEnum):
     SHARE = "share"
     WORDS = "words"
     PLACES = "places"
-    """Digits in places of their own, such as leading zeros."""
+    """Digits in their own places, such as leading zeros."""
     UNIT = "unit"
     """A number with texts around it."""
     NUMBER = "number"

@@ -9,7 +9,7 @@ from typing import Any
 from baton.adapters.extraction.tables import MAX_REPEATED, table_text
 
 MAX_COLUMNS = 1_000
-"""As in browsers. Cells behind it are left at the end of their row."""
+"""The limit of browsers. Cells behind it are left at the end of their row."""
 MAX_CELLS = 500_000
 """Of one table with those that spans add. Beyond it, spans are not followed."""
 _GROUPS = {"thead": 0, "tfoot": 2}

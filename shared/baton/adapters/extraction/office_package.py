@@ -124,7 +124,7 @@ def relations_name(name: str) -> str:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Return the names with an empty one in place of each that comes again: every page has a part of its own."""
+    """Return the names with an empty one in place of each repetition: every page has its own part."""
     seen: dict[str, int] = {}
     return [name if seen.setdefault(name, place) == place else "" for place, name in enumerate(names)]
 

@@ -23,7 +23,7 @@ from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 MAX_HEADING = 200
 """Characters."""
 _LEVELS = ((1.8, 1), (1.4, 2), (1.15, 3))
-"""How much larger than the text the letters of a heading are, and its level."""
+"""The size of a heading's letters, relative to the text, and its level."""
 _GAP = 0.7
 """The height of an empty line, as a share of the letters' size, that parts paragraphs."""
 _MANY_SHAPES = 20

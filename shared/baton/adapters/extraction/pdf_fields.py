@@ -119,7 +119,7 @@ def _word(annotation: Any, text: str, places: PagePlaces) -> Iterator[Word]:
 
 
 def put_in(lines: list[Line], values: Sequence[Word]) -> list[Line]:
-    """Return the lines with values at their height, next to what is closest to them, or as lines of their own."""
+    """Return the lines with values at their height, next to what is closest to them, or as separate lines."""
     boxes = [line.box for line in lines]
     for value in sorted(values, key=lambda value: (value.box.top, value.box.left)):
         beside = [

@@ -124,7 +124,7 @@ class _Slide:
             for each in data.iterfind(qname(name)):
                 try:
                     part = self._package.relations(self._name)[each.get(qname(attribute), "")].target
-                    if part in self._charts:  # each has a part of its own
+                    if part in self._charts:  # each has its own part
                         continue
                     self._charts.add(part)
                     root = self._package.tree(part)

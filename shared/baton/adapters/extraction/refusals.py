@@ -1,4 +1,4 @@
-"""Why documents cannot be read: stable codes, and what the uploader can do."""
+"""Reasons for unreadable documents: stable codes, and what the uploader can do."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ class WordTextReader:
             self._found.problems.append("A chart of a newer kind cannot be read.")
 
     def _form_control(self, element: Any) -> None:
-        """Note a control of a form whose state is in a format of its own (ActiveX)."""
+        """Note a control of a form whose state is in a format that is not read (ActiveX)."""
         if self._is_shown():
             self._found.problems.append(f"A control ({element.get(qname('w:name'), '')[:60]}) cannot be read.")
 
@@ -280,7 +280,7 @@ class WordTextReader:
         self._show(equation_text(element))
 
     def _display(self, element: Any) -> None:
-        """Show equations on lines of their own."""
+        """Show equations on separate lines."""
         if any(part.strip() for part in self._found.parts):
             self._show("\n")
         self._show(equation_text(element))

@@ -1,4 +1,4 @@
-"""What the functions' roles may do inside a domain with fine-grained access control."""
+"""Permissions of the functions' roles inside a domain with fine-grained access control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the indices of OpenSearch look like: analysis, fields, vectors, and names."""
+"""Definitions of OpenSearch's indices: analysis, fields, vectors, and names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How indices are named and spread."""
+    """The names of indices and their distribution over nodes."""
 
     prefix: str = "baton"
     shards: int = 1

@@ -33,7 +33,7 @@ from baton.ports.clock import Clock
 logger = logging.getLogger(__name__)
 
 SEARCH_SECONDS = 2.0
-"""A turn waits less: recall has a deadline of its own. The search of the HTTP API may take this long."""
+"""A turn waits less: recall has its own deadline. The search of the HTTP API may take this long."""
 QUERY_CHARACTERS = 1000
 """A query is cut here. In some languages each character is a word, and OpenSearch allows 1,024 words."""
 PAGE = 200

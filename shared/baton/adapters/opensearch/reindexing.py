@@ -19,7 +19,7 @@ BATCH = 100
 SECOND = 1_000_000
 """In microseconds."""
 SKEW = 600 * SECOND
-"""How far clocks of writers may differ, and how long a write may take."""
+"""The largest difference between clocks of writers plus the longest write, in seconds."""
 FILL_ROUNDS = 10
 NEWER_IS_THERE = frozenset({409})
 
@@ -28,12 +28,12 @@ Source = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a reindex goes."""
+    """The pace of a reindex."""
 
     texts_per_second: float = 50.0
     """The most texts that are embedded in a second, so that the conversations' own requests are not throttled."""
     writers_seconds: float = 60.0
-    """How long a write may still last that was begun before the new version was there."""
+    """Seconds that a write may still last which began before the new version existed."""
 
     async def let_writers_end(self) -> None:
         """Wait until writers that do not know the new version have ended."""

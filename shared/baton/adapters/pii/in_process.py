@@ -11,7 +11,7 @@ from baton.concurrency import off_loop
 from baton.domain.pii import PiiSpan
 
 _WORK = 64
-"""How much more work than a common text a text with personal data may be, for ``off_loop``."""
+"""The work for a text with personal data, relative to a common text, for ``off_loop``."""
 
 
 class InProcessPiiDetector:

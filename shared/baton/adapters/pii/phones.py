@@ -15,7 +15,7 @@ DEFAULT_REGIONS = ("US", "GB", "DE", "FR", "CH")
 _RUN = re.compile(r"[+(]{0,2}\d[\d ().\-/\u00a0\u2010-\u2015]*\d")
 """Digits and what may stand between them. A run has no inner alternatives, so it is found in linear time."""
 _GAP = re.compile(r"[ \u00a0]{3,}|[.\-/]{2,}")
-"""What separates two numbers."""
+"""Separators of two numbers."""
 _NO_PHONE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d)"  # 2026-03-14
     r"|(?<!\d)\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})(?!\d)"  # 14.03.2026

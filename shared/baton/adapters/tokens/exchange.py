@@ -22,7 +22,7 @@ from baton.domain.secret import ExchangeTarget
 GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 TOKEN_TYPE = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a name, no token
 SECONDS = 5.0
-"""How long a call that acts for a user waits for a token endpoint."""
+"""Seconds for which a call that acts for a user waits for a token endpoint."""
 MAX_TOKENS = 1_000
 """Tokens that are kept."""
 MAX_TOKEN = 16_384
@@ -30,7 +30,7 @@ MAX_TOKEN = 16_384
 MARGIN_SECONDS = 30.0
 """A token is used until this long before its end."""
 UNTOLD_SECONDS = 60.0
-"""How long a token is taken to be valid whose lifetime is not told."""
+"""The assumed lifetime, in seconds, of a token whose lifetime is unknown."""
 LONGEST_SECONDS = 3_600.0
 OF_THE_USER = frozenset(
     {
@@ -114,14 +114,14 @@ class TokenExchanges:
                         headers={"Accept": "application/json", "User-Agent": "baton"},
                         follow_redirects=False,
                     )
-                told = response.json()
+                answer = response.json()
             except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
                 raise _unusable(f"it cannot be used ({type(error).__name__})") from None
-        if not isinstance(told, dict):
+        if not isinstance(answer, dict):
             raise _unusable("its answer is no JSON object")
         if response.status_code == httpx.codes.OK:
-            return told
-        code = told.get("error")
+            return answer
+        code = answer.get("error")
         if isinstance(code, str) and code in OF_THE_USER and response.status_code in (400, 401, 403):
             _log.warning("A token endpoint has refused a user's token: %s.", code)
             raise Unauthorized(REFUSED)
@@ -129,16 +129,16 @@ class TokenExchanges:
         raise _unusable(f"it answered HTTP {response.status_code} ({known})")
 
 
-def _read(told: dict[str, Any], subject: str) -> tuple[str, float]:
+def _read(answer: dict[str, Any], subject: str) -> tuple[str, float]:
     """Return the token and its lifetime in seconds. Raises ``InternalError``."""
-    token, kind = told.get("access_token"), told.get("token_type")
+    token, kind = answer.get("access_token"), answer.get("token_type")
     if not isinstance(kind, str) or kind.lower() != "bearer":
         raise _unusable("what it issues is no bearer token")
     if not isinstance(token, str) or not 0 < len(token) <= MAX_TOKEN or not token.isascii() or not token.isprintable():
         raise _unusable("what it issues cannot be sent in a header")
     if token == subject:
         raise _unusable("it returns the user's own token, which must not be passed on")
-    lifetime = told.get("expires_in")
+    lifetime = answer.get("expires_in")
     if isinstance(lifetime, bool) or not isinstance(lifetime, int | float) or not lifetime > 0:
         return token, UNTOLD_SECONDS
     return token, float(lifetime)

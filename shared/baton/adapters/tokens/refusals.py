@@ -13,7 +13,7 @@ class TokenRefused(ValueError):
 
 
 class ReservedUser(TokenRefused):
-    """The user of a token that is signed well has an id that no user may have. Its caller may be told."""
+    """The user of a token that is signed well has an id that no user may have. Its caller may know."""
 
     detail = "The user id in the token's sub is reserved. The application must give this user another id."
 

@@ -38,9 +38,9 @@ class SubjectTokens:
 
     def seal(self, scope: Scope, token: str, expires_at: datetime) -> str | None:
         """Return the sealed token of the scope's user; None if there are no keys. Blocks as ``read_keys`` does."""
-        told = {"tenant": scope.tenant_id, "user": scope.user_id, "until": expires_at.timestamp(), "token": token}
+        claims = {"tenant": scope.tenant_id, "user": scope.user_id, "until": expires_at.timestamp(), "token": token}
         try:
-            return self._fernet().encrypt(json.dumps(told).encode()).decode()
+            return self._fernet().encrypt(json.dumps(claims).encode()).decode()
         except BatonError as error:
             # The request goes on: only calls that act for the user fail.
             _log.error("Users' tokens cannot be passed on: %s", error)
@@ -56,15 +56,15 @@ class SubjectTokens:
         if scope.subject_token is None:
             raise Unauthorized(ABSENT)
         try:
-            told = json.loads(self._fernet().decrypt(scope.subject_token.encode()))
+            claims = json.loads(self._fernet().decrypt(scope.subject_token.encode()))
         except InvalidToken:
             raise Unauthorized(ABSENT) from None
-        if (told["tenant"], told["user"]) != (scope.tenant_id, scope.user_id):
+        if (claims["tenant"], claims["user"]) != (scope.tenant_id, scope.user_id):
             raise Unauthorized(ABSENT)
-        seconds = told["until"] - self._clock.now().timestamp()
+        seconds = claims["until"] - self._clock.now().timestamp()
         if seconds <= 0:
             raise TokenExpired
-        return told["token"], seconds
+        return claims["token"], seconds
 
     def _fernet(self) -> MultiFernet:
         return self._keys.of(self._read_keys())

@@ -1,4 +1,4 @@
-"""Who did what, and why."""
+"""The audit trail: actions with their users and reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of ended sessions."""
+"""Episodes: memories of ended sessions."""
 
 from __future__ import annotations
 

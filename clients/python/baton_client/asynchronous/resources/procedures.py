@@ -1,4 +1,4 @@
-"""What agents have learned to do: captured, reviewed, used."""
+"""Procedures that agents have learned: captured, reviewed, used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents asked other agents."""
+"""Sub-tasks: questions of agents to other agents."""
 
 from __future__ import annotations
 

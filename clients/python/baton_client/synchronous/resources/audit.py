@@ -1,6 +1,6 @@
 # Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
 
-"""Who did what, and why."""
+"""The audit trail: actions with their users and reasons."""
 
 from __future__ import annotations
 

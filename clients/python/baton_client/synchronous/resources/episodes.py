@@ -1,6 +1,6 @@
 # Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
 
-"""What is remembered of ended sessions."""
+"""Episodes: memories of ended sessions."""
 
 from __future__ import annotations
 

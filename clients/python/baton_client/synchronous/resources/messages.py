@@ -29,11 +29,11 @@ class Messages(Resource):
         time_zone: str | None = None,
         timeout: float | None = None,
     ) -> MessageAnswer:
-        """Send a message, wait until it is answered, and return what was said.
+        """Send a message, wait until it is answered, and return the answer.
 
         ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is
         the idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an
-        earlier message again has no message of its own. ``time_zone`` is the user's, if not the client's.
+        earlier message again adds no message. ``time_zone`` is the user's, if not the client's.
         ``timeout`` is in seconds; an answer can take minutes, and ``client.runs.stream`` shows it as it comes.
         Raises ``ConfigurationError`` without message and branch.
         """

@@ -1,6 +1,6 @@
 # Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
 
-"""What agents have learned to do: captured, reviewed, used."""
+"""Procedures that agents have learned: captured, reviewed, used."""
 
 from __future__ import annotations
 

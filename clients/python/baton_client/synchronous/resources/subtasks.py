@@ -1,6 +1,6 @@
 # Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.
 
-"""What agents asked other agents."""
+"""Sub-tasks: questions of agents to other agents."""
 
 from __future__ import annotations
 
