@@ -12,11 +12,12 @@ from baton.api.agent_bodies import etag, expected, sent_agent, wants_yaml
 from baton.api.agent_schemas import AgentChange, AgentVersion, RollbackRequest, WholeAgentVersion
 from baton.api.agents_access import audit_unknown
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
-from baton.api.services import ApiServices, Services
 from baton.catalog.agent_changes import wire
 from baton.catalog.agent_editing import AgentChange as EditedAgent
+from baton.composition.app import App
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked
@@ -32,11 +33,8 @@ from baton.domain.errors import (
     Forbidden,
     InvalidAgent,
     InvalidRequest,
-    MalformedJson,
     MessageTooLarge,
     StoreUnavailable,
-    TokenExpired,
-    Unauthorized,
     UnknownAgent,
     UnknownAgentVersion,
 )
@@ -94,22 +92,15 @@ _SENT: dict[str, Any] = {
 }
 
 
-@router.get("", summary="List agents", responses=responses(Unauthorized, TokenExpired, StoreUnavailable))
-async def list_agents(scope: Caller, services: Services) -> Listing[Agent]:
+@router.get("", summary="List agents", responses=responses(StoreUnavailable))
+async def list_agents(scope: Caller, app: UseCases) -> Listing[Agent]:
     """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
-    shown = [_shown(scope, agent) for agent in (await services.agents.current(scope)).visible(scope)]
+    shown = [_shown(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
     return Listing[Agent](items=shown, next_cursor=None)
 
 
-@router.get(
-    "/{agent_id}",
-    summary="Read an agent",
-    responses=_AS_YAML
-    | responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest, StoreUnavailable),
-)
-async def get_agent(
-    agent_id: AgentId, scope: Caller, services: Services, request: Request, response: Response
-) -> Agent:
+@router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses(Forbidden, StoreUnavailable))
+async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request, response: Response) -> Agent:
     """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`.
 
     For `Accept: application/yaml` they get it as its file would have it, which `PUT` takes back.
@@ -117,10 +108,10 @@ async def get_agent(
     as_yaml = wants_yaml(request)
     if as_yaml:
         scope.require(Permission.AGENT_WRITE, READ)
-    async with _denials_audited(services, scope, agent_id, READ):
-        agent = (await services.agents.current(scope)).get(scope, agent_id)
+    async with _denials_audited(app, scope, agent_id, READ):
+        agent = (await app.agents.current(scope)).get(scope, agent_id)
         if as_yaml and agent.version is not None:
-            stored = await services.agent_editing.version(scope, agent_id, agent.version)
+            stored = await app.agent_editing.version(scope, agent_id, agent.version)
             return cast("Agent", await _yaml(agent_id, stored.values or {}, agent.version))
     if as_yaml:
         return cast("Agent", await _yaml(agent_id, agent.model_dump(mode="json", exclude_unset=True), None))
@@ -135,24 +126,19 @@ async def get_agent(
     openapi_extra=_SENT,
     responses=_MADE
     | responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
         Forbidden,
-        UnknownAgent,
         AgentIdTaken,
         AgentLimitReached,
         AgentVersionMismatch,
         MessageTooLarge,
         InvalidAgent,
-        InvalidRequest,
         StoreUnavailable,
     ),
 )
 async def put_agent(
     agent_id: AgentId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     request: Request,
     response: Response,
     dry_run: Annotated[bool, Query(alias="dryRun", description="Check and compare only; store nothing.")] = False,
@@ -167,9 +153,9 @@ async def put_agent(
     scope.require(Permission.AGENT_WRITE, WRITE)
     _check_comment(comment)
     sent = await sent_agent(request)
-    async with _denials_audited(services, scope, agent_id, WRITE):
+    async with _denials_audited(app, scope, agent_id, WRITE):
         with sent.located():
-            change = await services.agent_editing.put(
+            change = await app.agent_editing.put(
                 scope,
                 agent_id,
                 sent.values,
@@ -187,46 +173,34 @@ async def put_agent(
     "/{agent_id}",
     summary="Delete an agent",
     status_code=204,
-    responses=responses(
-        Unauthorized,
-        TokenExpired,
-        Forbidden,
-        UnknownAgent,
-        AgentIdTaken,
-        AgentInUse,
-        AgentVersionMismatch,
-        InvalidRequest,
-        StoreUnavailable,
-    ),
+    responses=responses(Forbidden, AgentIdTaken, AgentInUse, AgentVersionMismatch, StoreUnavailable),
 )
-async def delete_agent(agent_id: AgentId, scope: Caller, services: Services, request: Request) -> None:
+async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request) -> None:
     """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
 
     Its sources and documents have to be deleted first, and its procedures retired or rejected.
     Conversations that began with it are refused as `unknown_agent`; where it was a specialist, the main agent goes on.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
-    async with _denials_audited(services, scope, agent_id, WRITE):
-        await services.agent_editing.delete(scope, agent_id, expected=expected(request, None))
+    async with _denials_audited(app, scope, agent_id, WRITE):
+        await app.agent_editing.delete(scope, agent_id, expected=expected(request, None))
 
 
 @router.get(
-    "/{agent_id}/versions",
-    summary="List an agent's versions",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest, StoreUnavailable),
+    "/{agent_id}/versions", summary="List an agent's versions", responses=responses(Forbidden, StoreUnavailable)
 )
 async def list_versions(
     agent_id: AgentId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     limit: Annotated[int, Query(ge=1, le=100, description="Versions of a page.")] = 20,
     cursor: Annotated[str | None, Query(max_length=64, description="`nextCursor` of the page before.")] = None,
 ) -> Listing[AgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     before = _number(decode_text(cursor)) if cursor is not None else None
-    async with _denials_audited(services, scope, agent_id, READ_VERSIONS):
-        found, following = await services.agent_editing.versions(scope, agent_id, limit=limit, before=before)
+    async with _denials_audited(app, scope, agent_id, READ_VERSIONS):
+        found, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
     shown = [AgentVersion.of(each, is_deletion=each.values is None) for each in found]
     return Listing[AgentVersion](items=shown, next_cursor=encode_text(str(following)) if following else None)
 
@@ -234,21 +208,18 @@ async def list_versions(
 @router.get(
     "/{agent_id}/versions/{number}",
     summary="Read a version of an agent",
-    responses=_AS_YAML
-    | responses(
-        Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownAgentVersion, InvalidRequest, StoreUnavailable
-    ),
+    responses=_AS_YAML | responses(Forbidden, UnknownAgentVersion, StoreUnavailable),
 )
 async def get_version(
-    agent_id: AgentId, number: Number, scope: Caller, services: Services, request: Request
+    agent_id: AgentId, number: Number, scope: Caller, app: UseCases, request: Request
 ) -> WholeAgentVersion:
     """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires.
 
     `Accept: application/yaml` gets the definition alone, as YAML.
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
-    async with _denials_audited(services, scope, agent_id, READ_VERSIONS):
-        found = await services.agent_editing.version(scope, agent_id, number)
+    async with _denials_audited(app, scope, agent_id, READ_VERSIONS):
+        found = await app.agent_editing.version(scope, agent_id, number)
     if wants_yaml(request) and found.values is not None:
         return cast("WholeAgentVersion", await _yaml(agent_id, found.values, number))
     return WholeAgentVersion.of(found, is_deletion=found.values is None, agent=_definition(found))
@@ -258,49 +229,44 @@ async def get_version(
     "/{agent_id}/rollback",
     summary="Roll an agent back",
     responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
         Forbidden,
-        UnknownAgent,
         UnknownAgentVersion,
         AgentIdTaken,
         AgentLimitReached,
         AgentVersionMismatch,
         InvalidAgent,
-        InvalidRequest,
         StoreUnavailable,
     ),
 )
 async def roll_back(
-    agent_id: AgentId, asked: RollbackRequest, scope: Caller, services: Services, request: Request, response: Response
+    agent_id: AgentId, asked: RollbackRequest, scope: Caller, app: UseCases, request: Request, response: Response
 ) -> AgentChange:
     """Make an older version the newest again, of a deleted agent too. Needs `agent:write`. Today's rules apply."""
     scope.require(Permission.AGENT_WRITE, WRITE)
     _check_comment(asked.comment)
-    async with _denials_audited(services, scope, agent_id, WRITE):
-        change = await services.agent_editing.restore(
+    async with _denials_audited(app, scope, agent_id, WRITE):
+        change = await app.agent_editing.restore(
             scope, agent_id, asked.version, expected=expected(request, None), comment=asked.comment
         )
     return _changed(response, change)
 
 
-async def agent_of(scope: Scope, services: ApiServices, agent_id: str, *, action: str) -> AgentDefinition:
+async def agent_of(scope: Scope, app: App, agent_id: str, *, action: str) -> AgentDefinition:
     """Return an agent that the caller may talk to. A denial is audited as one of ``action``.
 
     Raises ``UnknownAgent``.
     """
-    async with _denials_audited(services, scope, agent_id, action):
-        return await services.agents.get(scope, agent_id)
+    async with _denials_audited(app, scope, agent_id, action):
+        return await app.agents.get(scope, agent_id)
 
 
 @asynccontextmanager
-async def _denials_audited(services: ApiServices, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
+async def _denials_audited(app: App, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
     """Audit that there is no such agent for the caller."""
     try:
         yield
     except UnknownAgent as error:
-        await audit_unknown(services, scope, agent_id, error, action)
+        await audit_unknown(app, scope, agent_id, error, action)
         raise
 
 

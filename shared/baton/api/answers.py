@@ -8,7 +8,7 @@ from typing import Any
 from baton.api.background_turn import BackgroundTurn
 from baton.api.runs import TURN_SECONDS
 from baton.api.schemas import Message, MessageAnswer
-from baton.api.services import ApiServices
+from baton.composition.app import App
 from baton.domain.errors import error_from_code
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, RunEnd, result_of
@@ -18,15 +18,15 @@ from baton.requests.turn_requests import TurnRequest
 from baton.turns.committing import FinishedRun
 
 
-async def whole_answer(services: ApiServices, scope: Scope, asked: TurnRequest) -> MessageAnswer:
+async def whole_answer(app: App, scope: Scope, asked: TurnRequest) -> MessageAnswer:
     """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
-    return await answer_of(services, scope, services.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+    return await answer_of(app, scope, app.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
 
 
-async def answer_of(services: ApiServices, scope: Scope, turn: Coroutine[Any, Any, FinishedRun]) -> MessageAnswer:
+async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun]) -> MessageAnswer:
     """Wait for the turn and give its messages, likewise. The turn goes on if the caller hangs up."""
     finished = await BackgroundTurn(lambda _: turn).result()
-    return _answer((await services.agents.of(scope)).describe, finished)
+    return _answer((await app.agents.of(scope)).describe, finished)
 
 
 def _answer(describe: Describe, finished: FinishedRun) -> MessageAnswer:

@@ -50,8 +50,8 @@ from baton.api.mcp import router as mcp_router
 from baton.api.mcp.access import McpAccess
 from baton.api.paths import EncodedSegments
 from baton.api.request_limits import RequestLimits
-from baton.api.services import ApiServices
 from baton.api.sse import Timing
+from baton.composition.app import App
 
 REQUEST_HEADERS = [
     "Authorization",
@@ -76,14 +76,14 @@ Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem deta
 
 
 def create_app(
-    services: Callable[[], ApiServices],
+    use_cases: Callable[[], App],
     *,
     origins: Sequence[str] = ("*",),
     timing: Timing | None = None,
     a2a: A2AAccess | None = None,
     mcp: McpAccess | None = None,
 ) -> FastAPI:
-    """Return the HTTP API. ``services`` is called by each request that needs them, on the event loop.
+    """Return the HTTP API. ``use_cases`` is called by each request that needs them, on the event loop.
 
     Its first call builds them; later ones must not block.
 
@@ -100,7 +100,7 @@ def create_app(
         redoc_url=None,
         routes=list(_routes()),
     )
-    app.state.services = services
+    app.state.use_cases = use_cases
     app.state.timing = timing or Timing()
     app.state.departures = Departures()
     app.state.a2a = a2a or A2AAccess()

@@ -13,15 +13,15 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.record_schemas import AuditRecord
 from baton.api.schemas import Listing
-from baton.api.services import ApiServices, Services
 from baton.api.thread_filters import period
-from baton.api.threads import Cursor, Limit
 from baton.api.threads_access import readable_thread, repeated_read
-from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable, TokenExpired, Unauthorized
+from baton.composition.app import App
+from baton.domain.errors import Forbidden
 from baton.domain.identity import Permission, Scope
 from baton.domain.served import TIMESTAMP
 from baton.domain.times import iso
@@ -37,18 +37,14 @@ MAX_EXPORT_PAGES = 200
 router = APIRouter(tags=["audit"])
 
 
-@router.get(
-    "/threads/{thread_id}/audit",
-    summary="Read a thread's audit records",
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
-)
+@router.get("/threads/{thread_id}/audit", summary="Read a thread's audit records")
 async def thread_audit(
-    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[AuditRecord]:
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
-    thread = await readable_thread(services, caller, thread_id)
-    records, next_cursor = await services.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
-    records = await services.readers.each(caller, records, lambda record: record.user_id)
+    thread = await readable_thread(app, caller, thread_id)
+    records, next_cursor = await app.ports.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    records = await app.privacy.readers.each(caller, records, lambda record: record.user_id)
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)
 
 
@@ -102,13 +98,9 @@ async def _filters(
 Filters = Annotated[AuditFilters, Depends(_filters)]
 
 
-@router.get(
-    "/audit",
-    summary="Read the tenant's audit records",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
-)
+@router.get("/audit", summary="Read the tenant's audit records", responses=responses(Forbidden))
 async def tenant_audit(
-    caller: Caller, services: Services, filters: Filters, limit: Limit = 50, cursor: Cursor = None
+    caller: Caller, app: UseCases, filters: Filters, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[AuditRecord]:
     """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.
 
@@ -116,9 +108,9 @@ async def tenant_audit(
     are skipped. Reading is audited itself, what is read again within fifteen minutes only once.
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
-    records, next_cursor = await _page(services, caller, filters, limit, cursor)
-    once = repeated_read(caller, f"audit {json.dumps(filters.detail)}", services.clock.now())
-    await services.audit.record(
+    records, next_cursor = await _page(app, caller, filters, limit, cursor)
+    once = repeated_read(caller, f"audit {json.dumps(filters.detail)}", app.ports.clock.now())
+    await app.ports.audit.record(
         caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
     )
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)
@@ -133,26 +125,24 @@ async def tenant_audit(
             "description": "One record a line, as `GET /v1/audit` has them, then `{type: end, nextCursor}`.",
             "content": {JSON_LINES: {"example": '{"type":"end","records":0,"nextCursor":null}\n'}},
         },
-        **responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+        **responses(Forbidden),
     },
 )
-async def export_audit(
-    caller: Caller, services: Services, filters: Filters, cursor: Cursor = None
-) -> StreamingResponse:
+async def export_audit(caller: Caller, app: UseCases, filters: Filters, cursor: Cursor = None) -> StreamingResponse:
     """Return the tenant's records, newest first, as JSON lines. Needs `audit:read`; each export is audited.
 
     An export without its last line broke off. One with a `nextCursor` there is continued with it.
     """
     caller.require(Permission.AUDIT_READ, "audit.export")
-    first = await _page(services, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
-    await services.audit.record(caller, "audit.export", thread_id=None, outcome="allowed", detail=filters.detail)
+    first = await _page(app, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
+    await app.ports.audit.record(caller, "audit.export", thread_id=None, outcome="allowed", detail=filters.detail)
     headers = {"Content-Disposition": 'attachment; filename="audit-records.jsonl"'}
-    lines = _exported(services, caller, filters, first)
+    lines = _exported(app, caller, filters, first)
     return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)
 
 
 async def _exported(
-    services: ApiServices, caller: Scope, filters: AuditFilters, page: tuple[Sequence[StoredRecord], str | None]
+    app: App, caller: Scope, filters: AuditFilters, page: tuple[Sequence[StoredRecord], str | None]
 ) -> AsyncGenerator[str, None]:
     """Yield the lines of an export that begins with ``page``."""
     written = pages = 0
@@ -164,15 +154,15 @@ async def _exported(
         pages += 1
         if cursor is None or written >= MAX_EXPORTED or pages >= MAX_EXPORT_PAGES:
             break
-        page = await _page(services, caller, filters, EXPORT_PAGE, cursor)
+        page = await _page(app, caller, filters, EXPORT_PAGE, cursor)
     yield f"{json.dumps({'type': 'end', 'records': written, 'nextCursor': cursor})}\n"
 
 
 async def _page(
-    services: ApiServices, caller: Scope, filters: AuditFilters, limit: int, cursor: str | None
+    app: App, caller: Scope, filters: AuditFilters, limit: int, cursor: str | None
 ) -> tuple[Sequence[StoredRecord], str | None]:
     """Return a page of records as the caller may see them."""
-    records, next_cursor = await services.audit.of_tenant(
+    records, next_cursor = await app.ports.audit.of_tenant(
         caller, filters.wanted, limit=limit, cursor=cursor, since=filters.since, until=filters.until
     )
-    return await services.readers.each(caller, records, lambda record: record.user_id), next_cursor
+    return await app.privacy.readers.each(caller, records, lambda record: record.user_id), next_cursor

@@ -7,11 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import Branch, Listing, SelectedBranch
-from baton.api.services import Services
-from baton.api.threads import Cursor, Limit
 from baton.api.threads_access import readable_thread
 from baton.concurrency import gather_all
 from baton.domain.branches import Alternative, alternatives
@@ -20,14 +19,10 @@ from baton.domain.errors import (
     ApprovalsWaiting,
     BranchCrossesHandoff,
     BranchUnavailable,
-    InvalidRequest,
     RunInProgress,
     StoreUnavailable,
     ThreadLed,
-    ThreadUnavailable,
-    TokenExpired,
     TooManyBranches,
-    Unauthorized,
 )
 from baton.domain.identity import thread_ref
 from baton.domain.message import StoredMessage
@@ -41,29 +36,25 @@ router = APIRouter(prefix="/threads/{thread_id}/branches", tags=["threads"])
 BranchId = Annotated[str, Path(max_length=32, description="The branch's id.", examples=["b4"])]
 
 
-@router.get(
-    "",
-    summary="List branches",
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
-)
+@router.get("", summary="List branches")
 async def list_branches(
-    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[Branch]:
     """Return the user's messages that have alternatives, in the order in which they were said.
 
     A conversation without regenerated answers and edited messages has none.
     """
     first = decode_ordinal(cursor) if cursor else 0
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(app, caller, thread_id)
     found = [each for each in alternatives(thread.segments, thread.next_ordinal) if each.ordinal >= first]
     shown, rest = found[:limit], found[limit:]
 
     async def message(ordinal: int) -> StoredMessage | None:
-        stored = await services.store.run_messages(caller, thread.id, first_ordinal=ordinal, below=ordinal + 1)
+        stored = await app.ports.store.run_messages(caller, thread.id, first_ordinal=ordinal, below=ordinal + 1)
         return stored[0] if stored else None
 
     async def after(parent: int) -> str | None:
-        return await services.branch_selection.last_shown(caller, thread.continued_from(parent))
+        return await app.branch_selection.last_shown(caller, thread.continued_from(parent))
 
     parents = sorted({each.parent for each in shown})
     messages = await gather_all(*(message(each.ordinal) for each in shown))
@@ -73,7 +64,7 @@ async def list_branches(
         for alternative, begun in zip(shown, messages, strict=True)
         if begun is not None
     ]
-    items = await services.readers.shown(caller, thread.user_id, items)
+    items = await app.privacy.readers.shown(caller, thread.user_id, items)
     return Listing[Branch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
 
 
@@ -93,24 +84,20 @@ def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, af
     "/{branch_id}/select",
     summary="Select a branch",
     responses=responses(
-        Unauthorized,
-        TokenExpired,
-        ThreadUnavailable,
         BranchUnavailable,
         BranchCrossesHandoff,
         TooManyBranches,
         RunInProgress,
         ApprovalsWaiting,
         ThreadLed,
-        InvalidRequest,
         StoreUnavailable,
     ),
 )
-async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, services: Services) -> SelectedBranch:
+async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, app: UseCases) -> SelectedBranch:
     """Continue the conversation with another branch, as far as that one has come.
 
     Every tab is told by `branch_selected`. Refused while the conversation is answering, or waits for an approval. A
     branch that is selected already stays so.
     """
     canonical = thread_ref(scope, thread_id).id
-    return SelectedBranch.of(await services.branch_selection.select(scope, canonical, branch_id))
+    return SelectedBranch.of(await app.branch_selection.select(scope, canonical, branch_id))

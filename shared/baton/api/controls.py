@@ -8,22 +8,17 @@ from fastapi import APIRouter, Body, Request
 
 from baton.api.answers import whole_answer
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest, MessageAnswer
-from baton.api.services import Services
 from baton.domain.errors import (
     HandoffInProgress,
-    InvalidRequest,
-    MalformedJson,
     ModelError,
     NotInHandoff,
     StoreUnavailable,
     ThreadBusy,
     ThreadLed,
-    ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
     UnknownAgent,
     WorkflowUnavailable,
 )
@@ -33,14 +28,9 @@ from baton.requests.parsing import optional_run_id
 router = APIRouter(prefix="/threads", tags=["threads"])
 
 
-@router.post(
-    "/{thread_id}/cancel",
-    summary="Stop the running turn",
-    status_code=202,
-    responses=responses(MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
-)
+@router.post("/{thread_id}/cancel", summary="Stop the running turn", status_code=202)
 async def cancel(
-    thread_id: ThreadId, scope: Caller, services: Services, asked: Annotated[CancelRequest | None, Body()] = None
+    thread_id: ThreadId, scope: Caller, app: UseCases, asked: Annotated[CancelRequest | None, Body()] = None
 ) -> CancelAnswer:
     """Stop the running turn, or the run named by `runId`. The streamed text is kept and marked as cancelled.
 
@@ -48,25 +38,23 @@ async def cancel(
     """
     canonical = thread_ref(scope, thread_id).id
     named = optional_run_id(asked.run_id if asked else None)
-    return CancelAnswer(thread_id=canonical, run_id=await services.controls.cancel(scope, canonical, named))
+    return CancelAnswer(thread_id=canonical, run_id=await app.controls.cancel(scope, canonical, named))
 
 
 @router.post(
     "/{thread_id}/exit",
     summary="Leave the specialist",
     response_model_exclude_unset=True,
-    responses=responses(
-        Unauthorized, TokenExpired, ThreadUnavailable, NotInHandoff, InvalidRequest, ThreadBusy, StoreUnavailable
-    ),
+    responses=responses(NotInHandoff, ThreadBusy, StoreUnavailable),
 )
-async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> MessageAnswer:
+async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> MessageAnswer:
     """Return to the main agent at once, in a turn of its own that calls no model. The answer has its messages.
 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
     """
     canonical = thread_ref(scope, thread_id).id
-    asked = await services.controls.leaving(scope, canonical, request_id=request_id(request))
-    return await whole_answer(services, scope, asked)
+    asked = await app.controls.leaving(scope, canonical, request_id=request_id(request))
+    return await whole_answer(app, scope, asked)
 
 
 @router.post(
@@ -74,42 +62,24 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     summary="Continue a workflow",
     response_model_exclude_unset=True,
     responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        ThreadUnavailable,
-        ThreadLed,
-        UnknownAgent,
-        WorkflowUnavailable,
-        HandoffInProgress,
-        InvalidRequest,
-        ModelError,
-        ThreadBusy,
-        StoreUnavailable,
+        ThreadLed, UnknownAgent, WorkflowUnavailable, HandoffInProgress, ModelError, ThreadBusy, StoreUnavailable
     ),
 )
-async def continue_workflow(
-    thread_id: ThreadId, scope: Caller, services: Services, asked: ContinueRequest
-) -> MessageAnswer:
+async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ContinueRequest) -> MessageAnswer:
     """Continue one of the caller's unfinished workflows in this conversation. The answer has the turn's messages.
 
     The workflow may come from any conversation. A new conversation begins with the default agent.
     """
-    request = await services.controls.continuing(scope, thread_ref(scope, thread_id), asked.workflow_id)
-    return await whole_answer(services, scope, request)
+    request = await app.controls.continuing(scope, thread_ref(scope, thread_id), asked.workflow_id)
+    return await whole_answer(app, scope, request)
 
 
-@router.post(
-    "/{thread_id}/close",
-    summary="End the session",
-    status_code=202,
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, StoreUnavailable),
-)
-async def close(request: Request, thread_id: ThreadId, scope: Caller, services: Services) -> CloseAnswer:
+@router.post("/{thread_id}/close", summary="End the session", status_code=202, responses=responses(StoreUnavailable))
+async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> CloseAnswer:
     """Close the conversation after its running and queued turns, and start the closing of its episode.
 
     A repeated request gets the same answer. `episodeId` is null if the session has no messages. A closed conversation
     can be read; a message reopens it.
     """
     canonical = thread_ref(scope, thread_id).id
-    return CloseAnswer.of(await services.controls.close(scope, canonical, request_id=request_id(request)))
+    return CloseAnswer.of(await app.controls.close(scope, canonical, request_id=request_id(request)))

@@ -1,17 +1,36 @@
-"""The HTTP API of a deployment: the application with the services of the composition root."""
+"""The HTTP API of a deployment: the application over the use cases of the composition root."""
 
 from __future__ import annotations
+
+from operator import attrgetter
 
 from baton import composition
 from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.counted import CountedRequests
 from baton.api.mcp.access import McpAccess
-from baton.api.services import ApiServices
 from baton.composition.preloading import HTTP_MODULES, preload
 from baton.settings.api import ApiSettings
 from baton.settings.identity import IdentitySettings
 from baton.settings.push import PushSettings
+
+EARLY = (
+    *("turns", "branch_selection", "follower", "controls", "forks", "merges", "sandboxes", "approvals"),
+    *("agent_editing", "task_news", "current_limits", "knowledge.search"),
+    *("memory.inspector", "memory.episode_messages", "memory.episode_search"),
+    *("privacy.readers", "privacy.forget_calls", "privacy.exports"),
+    *("sessions.titles", "sessions.ratings", "sessions.importer", "sessions.overviews"),
+    *("procedures.administration", "procedures.sources", "procedures.skills"),
+    *(
+        "ports.verifier",
+        "ports.a2a_tasks",
+        "ports.card_signer",
+        "ports.push_configs",
+        "ports.mcp_calls",
+        "ports.prices",
+    ),
+)
+"""Use cases and ports that both functions can build. The others need settings that ``streams`` does not have."""
 
 
 def deployed_app() -> CountedRequests:
@@ -22,7 +41,9 @@ def deployed_app() -> CountedRequests:
     """
     preload(*HTTP_MODULES)
     composition.prepare_store()
-    services = ApiServices.of(composition.deployed())
+    app = composition.deployed()
+    for name in EARLY:
+        attrgetter(name)(app)
     settings = ApiSettings()
     access = A2AAccess(
         issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
@@ -32,7 +53,7 @@ def deployed_app() -> CountedRequests:
         has_stage=not settings.is_local,
     )
     mcp = McpAccess(settings.origins, is_local=settings.is_local)
-    return CountedRequests(create_app(lambda: services, origins=settings.origins, a2a=access, mcp=mcp))
+    return CountedRequests(create_app(lambda: app, origins=settings.origins, a2a=access, mcp=mcp))
 
 
 def prepare_streams() -> None:

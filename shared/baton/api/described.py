@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from baton.api.problems import Problem, responses
+from baton.api.problems import PROBLEM, Problem, responses
 from baton.api.response_headers import ResponseHeaders
-from baton.domain.errors import InvalidRequest
+from baton.domain.errors import (
+    BatonError,
+    InvalidRequest,
+    MalformedJson,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+    UnknownDocument,
+    UnknownProcedure,
+    UnknownSource,
+)
+
+PATH_ERRORS: Mapping[str, type[BatonError]] = {
+    "{thread_id}": ThreadUnavailable,
+    "{agent_id}": UnknownAgent,
+    "{document_id}": UnknownDocument,
+    "{source_id}": UnknownSource,
+    "{procedure_id}": UnknownProcedure,
+}
+"""The errors of routes below ``/v1`` by what their paths name."""
 
 
 class DescribedApi(FastAPI):
@@ -30,12 +51,9 @@ class DescribedApi(FastAPI):
 
 
 def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
-    [(status, invalid)] = responses(InvalidRequest).items()
-    for operations in document["paths"].values():
+    for path, operations in document["paths"].items():
         for operation in operations.values():
-            described = operation["responses"].get(str(status))
-            if described is not None and "application/json" in described["content"]:
-                operation["responses"][str(status)] = invalid
+            operation["responses"] = _with_errors(path, operation)
     schemas = document["components"]["schemas"]
     problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     schemas |= problem.pop("$defs")
@@ -43,3 +61,26 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     return document
+
+
+def _with_errors(path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """Return the responses of a route: its own, and the errors that its token, parameters and body may cause."""
+    errors: list[type[BatonError]] = []
+    if path.startswith("/v1/"):
+        errors += [error for name, error in PATH_ERRORS.items() if name in path]
+        if "security" in operation:
+            errors += [Unauthorized, TokenExpired]
+        if "requestBody" in operation:
+            errors.append(MalformedJson)
+    described: dict[str, Any] = operation["responses"]
+    if "parameters" in operation or "requestBody" in operation:
+        errors.append(InvalidRequest)
+    if "application/json" in described.get("422", {}).get("content", {}):
+        described = {status: each for status, each in described.items() if status != "422"}
+    elif not path.startswith("/v1/"):
+        return described
+    for status, entry in responses(*errors).items():
+        own = described.get(str(status), {}).get("content", {}).get(PROBLEM, {}).get("examples", {})
+        entry["content"][PROBLEM]["examples"] |= own
+        described[str(status)] = entry
+    return described

@@ -8,24 +8,17 @@ from fastapi import APIRouter, Path
 
 from baton.api.agents_access import AgentId, managed_agent
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.document_schemas import DOCUMENT_ID, DeletedDocument, Document, DocumentAnswer, DocumentRequest
 from baton.api.problems import responses
 from baton.api.schemas import Listing, UploadTarget
-from baton.api.services import Services
-from baton.api.threads import Cursor, Limit
 from baton.domain.errors import (
     DocumentBusy,
     DocumentOfSource,
     DocumentTooLarge,
     Forbidden,
-    InvalidRequest,
     LimitReached,
-    MalformedJson,
     StoreUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnknownAgent,
-    UnknownDocument,
     UnsupportedDocument,
 )
 from baton.domain.identity import Permission
@@ -43,21 +36,10 @@ WRITE = Permission.DOCUMENT_WRITE
     summary="Add or replace a document",
     status_code=201,
     responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        Forbidden,
-        UnknownAgent,
-        DocumentBusy,
-        LimitReached,
-        DocumentOfSource,
-        DocumentTooLarge,
-        InvalidRequest,
-        UnsupportedDocument,
-        StoreUnavailable,
+        Forbidden, DocumentBusy, LimitReached, DocumentOfSource, DocumentTooLarge, UnsupportedDocument, StoreUnavailable
     ),
 )
-async def add_document(agent_id: AgentId, caller: Caller, services: Services, asked: DocumentRequest) -> DocumentAnswer:
+async def add_document(agent_id: AgentId, caller: Caller, app: UseCases, asked: DocumentRequest) -> DocumentAnswer:
     """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
 
     The file is taken in as soon as it is uploaded; read the document to follow that. With the `documentId` of a
@@ -68,7 +50,7 @@ async def add_document(agent_id: AgentId, caller: Caller, services: Services, as
     version that was uploaded, `sha256` tells that it is equal. Without a `documentId`, the id is derived from `name`,
     `contentType` and `sha256`, if that is given.
     """
-    agent = await managed_agent(services, caller, agent_id, WRITE, "document.create")
+    agent = await managed_agent(app, caller, agent_id, WRITE, "document.create")
     details: Details = {}
     for name in ("title", "url", "required_permission"):
         if name in asked.model_fields_set:
@@ -81,61 +63,41 @@ async def add_document(agent_id: AgentId, caller: Caller, services: Services, as
         document_id=asked.document_id,
         details=details,
     )
-    prepared = await services.documents.prepare(caller, agent, request)
+    prepared = await app.knowledge.documents.prepare(caller, agent, request)
     return DocumentAnswer(
         document=Document.shown(prepared.document),
         upload=UploadTarget.of(prepared.upload) if prepared.upload is not None else None,
     )
 
 
-@router.get(
-    "",
-    summary="List documents",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest),
-)
+@router.get("", summary="List documents", responses=responses(Forbidden))
 async def list_documents(
-    agent_id: AgentId, caller: Caller, services: Services, limit: Limit = 20, cursor: Cursor = None
+    agent_id: AgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[Document]:
     """Return the agent's documents, newest first. Needs `document:write`."""
-    agent = await managed_agent(services, caller, agent_id, WRITE, "document.list")
-    found, next_cursor = await services.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
+    agent = await managed_agent(app, caller, agent_id, WRITE, "document.list")
+    found, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
     return Listing[Document](items=[Document.shown(each) for each in found], next_cursor=next_cursor)
 
 
-@router.get(
-    "/{document_id}",
-    summary="Read a document's status",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownDocument, InvalidRequest),
-)
-async def get_document(agent_id: AgentId, document_id: DocumentId, caller: Caller, services: Services) -> Document:
+@router.get("/{document_id}", summary="Read a document's status", responses=responses(Forbidden))
+async def get_document(agent_id: AgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> Document:
     """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
-    agent = await managed_agent(services, caller, agent_id, WRITE, "document.read")
-    return Document.shown(await services.documents.get(caller, agent, document_id))
+    agent = await managed_agent(app, caller, agent_id, WRITE, "document.read")
+    return Document.shown(await app.knowledge.documents.get(caller, agent, document_id))
 
 
 @router.delete(
     "/{document_id}",
     summary="Delete a document",
     status_code=202,
-    responses=responses(
-        Unauthorized,
-        TokenExpired,
-        Forbidden,
-        UnknownAgent,
-        UnknownDocument,
-        DocumentBusy,
-        DocumentOfSource,
-        InvalidRequest,
-        StoreUnavailable,
-    ),
+    responses=responses(Forbidden, DocumentBusy, DocumentOfSource, StoreUnavailable),
 )
-async def delete_document(
-    agent_id: AgentId, document_id: DocumentId, caller: Caller, services: Services
-) -> DeletedDocument:
+async def delete_document(agent_id: AgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> DeletedDocument:
     """Delete a document with all its versions. Needs `document:write`.
 
     Turns do not use it from now on. Its file and its chunks are removed within minutes; until then its id cannot be
     used again.
     """
-    agent = await managed_agent(services, caller, agent_id, WRITE, "document.delete")
-    return DeletedDocument.of(await services.documents.delete(caller, agent, document_id))
+    agent = await managed_agent(app, caller, agent_id, WRITE, "document.delete")
+    return DeletedDocument.of(await app.knowledge.documents.delete(caller, agent, document_id))

@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.episode_schemas import (
     EPISODE_ID,
     Episode,
@@ -21,23 +22,19 @@ from baton.api.episode_schemas import (
 from baton.api.problems import responses
 from baton.api.record_schemas import ToolCall
 from baton.api.schemas import Listing
-from baton.api.services import Services
-from baton.api.threads import MAX_READS, PAGE_CHARACTERS, Cursor, Limit
+from baton.api.threads import MAX_READS, PAGE_CHARACTERS
 from baton.concurrency import gather_all
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.episode import EpisodeMessage as MessageOfEpisode
 from baton.domain.errors import (
     ImportConflict,
     InvalidRequest,
-    MalformedJson,
     MessageTooLarge,
     NotFound,
     SearchUnavailable,
     StoreUnavailable,
     ThreadBusy,
     ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
     UnknownAgent,
 )
 from baton.requests.parsing import moment
@@ -51,32 +48,22 @@ MAX_QUERY = 20_000
 MessageLimit = Annotated[int, Query(ge=1, le=500, description="Messages a page.")]
 
 
-@router.get(
-    "",
-    summary="List episodes",
-    responses=responses(Unauthorized, TokenExpired, InvalidRequest),
-)
-async def list_episodes(
-    caller: Caller, services: Services, limit: Limit = 20, cursor: Cursor = None
-) -> Listing[Episode]:
+@router.get("", summary="List episodes")
+async def list_episodes(caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None) -> Listing[Episode]:
     """Return the caller's episodes, latest end first, without their messages.
 
     An episode is listed a moment after its session has ended.
     """
-    found, next_cursor = await services.episodes.of_user(caller, limit=limit, cursor=cursor)
+    found, next_cursor = await app.ports.episodes.of_user(caller, limit=limit, cursor=cursor)
     items = [Episode.shown(caller.tenant_id, each.user_id, each.ref, each) for each in found]
     return Listing[Episode](items=items, next_cursor=next_cursor)
 
 
-@router.get(
-    "/{episode_id:uuid}",
-    summary="Read an episode",
-    responses=responses(Unauthorized, TokenExpired, NotFound, InvalidRequest),
-)
+@router.get("/{episode_id:uuid}", summary="Read an episode", responses=responses(NotFound))
 async def get_episode(
     episode_id: EpisodeId,
     caller: Caller,
-    services: Services,
+    app: UseCases,
     limit: MessageLimit = 200,
     cursor: Cursor = None,
 ) -> EpisodeWithMessages:
@@ -85,12 +72,12 @@ async def get_episode(
     It can be read as soon as its session has ended. Its `status` tells whether it is complete.
     """
     before = decode_ordinal(cursor) if cursor else None
-    ref = await services.episodes.find(caller, str(episode_id))
+    ref = await app.ports.episodes.find(caller, str(episode_id))
     if ref is None:
         raise NotFound("There is no such episode.")
     try:
         episode, thread = await gather_all(
-            services.episodes.get(caller, ref.thread_id, ref.number), services.store.get_thread(caller, ref.thread_id)
+            app.ports.episodes.get(caller, ref.thread_id, ref.number), app.ports.store.get_thread(caller, ref.thread_id)
         )
     except ThreadUnavailable:
         raise NotFound("There is no such episode.") from None
@@ -99,7 +86,7 @@ async def get_episode(
     messages: list[MessageOfEpisode] = []
     for _ in range(MAX_READS):
         room = limit - len(messages)
-        page, before = await services.episode_messages.page(caller, thread, ref, before=before, limit=room)
+        page, before = await app.memory.episode_messages.page(caller, thread, ref, before=before, limit=room)
         messages = [*page, *messages]
         if before is None or len(messages) >= limit or sum(len(each.content) for each in messages) >= PAGE_CHARACTERS:
             break
@@ -110,7 +97,7 @@ async def get_episode(
     calls = [
         call
         for first, end in said.ranges
-        for call in await services.records.calls_between(caller, thread.id, first_ordinal=first, end_ordinal=end)
+        for call in await app.ports.records.calls_between(caller, thread.id, first_ordinal=first, end_ordinal=end)
     ]
     shown = EpisodeWithMessages.shown(
         caller.tenant_id,
@@ -124,12 +111,8 @@ async def get_episode(
     return cast("EpisodeWithMessages", shown)
 
 
-@router.post(
-    "/search",
-    summary="Search episodes",
-    responses=responses(MalformedJson, Unauthorized, TokenExpired, InvalidRequest, SearchUnavailable),
-)
-async def search_episodes(caller: Caller, services: Services, asked: SearchRequest) -> Listing[FoundEpisode]:
+@router.post("/search", summary="Search episodes", responses=responses(SearchUnavailable))
+async def search_episodes(caller: Caller, app: UseCases, asked: SearchRequest) -> Listing[FoundEpisode]:
     """Return the caller's episodes that match best, by words and by meaning, with the messages and facts that match.
 
     Questions about a time ("last week") are answered by `from` and `to`. One page; there is no cursor.
@@ -142,7 +125,7 @@ async def search_episodes(caller: Caller, services: Services, asked: SearchReque
         raise InvalidRequest("query must hold words: it is empty or blank.")
     if len(asked.query) > MAX_QUERY:
         raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
-    found = await services.episode_search.search(caller, asked.query, limit=asked.limit, since=since, until=until)
+    found = await app.memory.episode_search.search(caller, asked.query, limit=asked.limit, since=since, until=until)
     return Listing[FoundEpisode](items=[FoundEpisode.of(each) for each in found.episodes], next_cursor=None)
 
 
@@ -150,20 +133,9 @@ async def search_episodes(caller: Caller, services: Services, asked: SearchReque
     "/import",
     summary="Import a session",
     status_code=202,
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        UnknownAgent,
-        ThreadUnavailable,
-        ImportConflict,
-        MessageTooLarge,
-        InvalidRequest,
-        ThreadBusy,
-        StoreUnavailable,
-    ),
+    responses=responses(UnknownAgent, ThreadUnavailable, ImportConflict, MessageTooLarge, ThreadBusy, StoreUnavailable),
 )
-async def import_session(caller: Caller, services: Services, asked: ImportRequest) -> ImportAnswer:
+async def import_session(caller: Caller, app: UseCases, asked: ImportRequest) -> ImportAnswer:
     """Store a session from another system as a closed conversation, and start the closing of its episode.
 
     Messages keep their ids and times. A repeated request gets the same answer and changes nothing. Poll the episode's
@@ -176,9 +148,9 @@ async def import_session(caller: Caller, services: Services, asked: ImportReques
         agent_id=asked.agent_id,
         messages=messages,
         ended_at=asked.ended_at,
-        now=services.clock.now(),
+        now=app.ports.clock.now(),
         title=asked.title,
         time_zone=asked.time_zone,
     )
-    ref = await services.importer.run(caller, imported)
+    ref = await app.sessions.importer.run(caller, imported)
     return ImportAnswer(episode_id=ref.id, session_id=ref.thread_id)

@@ -8,19 +8,11 @@ from urllib.parse import unquote
 from fastapi import APIRouter, Depends, Path
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import FeedbackRequest, RatedMessage
-from baton.api.services import Services
-from baton.domain.errors import (
-    InvalidRequest,
-    MalformedJson,
-    NotFound,
-    StoreUnavailable,
-    ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
-)
+from baton.domain.errors import NotFound, StoreUnavailable
 from baton.domain.feedback import Rating, given_comment
 from baton.domain.identity import thread_ref
 
@@ -44,15 +36,9 @@ async def _message_in_path(
 MessageId = Annotated[str, Depends(_message_in_path)]
 
 
-@router.post(
-    "",
-    summary="Rate an answer",
-    responses=responses(
-        MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, NotFound, InvalidRequest, StoreUnavailable
-    ),
-)
+@router.post("", summary="Rate an answer", responses=responses(NotFound, StoreUnavailable))
 async def rate_answer(
-    thread_id: ThreadId, message_id: MessageId, caller: Caller, services: Services, asked: FeedbackRequest
+    thread_id: ThreadId, message_id: MessageId, caller: Caller, app: UseCases, asked: FeedbackRequest
 ) -> RatedMessage:
     """Keep the caller's thumbs up or down on an answer of one of the caller's own conversations, with a comment.
 
@@ -60,5 +46,5 @@ async def rate_answer(
     """
     rating = Rating(asked.rating) if asked.rating != "none" else None
     comment = given_comment(asked.comment)
-    rated = await services.ratings.rate(caller, thread_ref(caller, thread_id).id, message_id, rating, comment)
+    rated = await app.sessions.ratings.rate(caller, thread_ref(caller, thread_id).id, message_id, rating, comment)
     return RatedMessage.of(rated)

@@ -5,20 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import UploadAnswer, UploadRequest
-from baton.api.services import Services
 from baton.domain.content import FILE_PROVIDER
-from baton.domain.errors import (
-    InvalidRequest,
-    MalformedJson,
-    MessageTooLarge,
-    ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnsupportedPart,
-)
+from baton.domain.errors import MessageTooLarge, ThreadUnavailable, UnsupportedPart
 from baton.domain.identity import thread_ref
 from baton.domain.media_type import MediaType
 from baton.requests.thread_access import own_thread
@@ -30,11 +22,9 @@ router = APIRouter(prefix="/threads", tags=["files"])
     "/{thread_id}/files",
     summary="Prepare an upload",
     status_code=201,
-    responses=responses(
-        MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, MessageTooLarge, InvalidRequest, UnsupportedPart
-    ),
+    responses=responses(MessageTooLarge, UnsupportedPart),
 )
-async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services, file: UploadRequest) -> UploadAnswer:
+async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file: UploadRequest) -> UploadAnswer:
     """Return an address that accepts the file for 15 minutes, and the part for a message of this conversation.
 
     The conversation need not exist yet.
@@ -43,16 +33,16 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, services: Services,
     canonical = thread.id
     try:
         if thread.may_create:
-            await services.store.check_writable(scope, canonical)
+            await app.ports.store.check_writable(scope, canonical)
         else:  # otherwise the answer would show whether another user's mapped id is in use
-            await own_thread(services.store, scope, canonical)
+            await own_thread(app.ports.store, scope, canonical)
     except ThreadUnavailable:
-        await services.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
+        await app.ports.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise
-    upload = await services.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
+    upload = await app.ports.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
     media_type = MediaType.parse(file.content_type)
     # Before the client knows the address: an upload without a conversation is found by this note only.
-    await services.erasure.note_upload(scope, canonical)
+    await app.ports.erasure.note_upload(scope, canonical)
     return UploadAnswer.of(
         upload,
         upload=upload,

@@ -8,15 +8,13 @@ from fastapi import APIRouter, Body
 
 from baton.api.answers import answer_of
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.runs import TURN_SECONDS
 from baton.api.schemas import ForkRequest, MergeRequest, MessageAnswer, SandboxRequest, Thread
-from baton.api.services import Services
 from baton.api.threads_access import readable_thread, shown_thread
 from baton.domain.errors import (
-    InvalidRequest,
-    MalformedJson,
     MessageTooLarge,
     NotAFork,
     NotFound,
@@ -24,9 +22,6 @@ from baton.domain.errors import (
     StoreUnavailable,
     ThreadBusy,
     ThreadLed,
-    ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
     UnknownAgent,
 )
 from baton.domain.identity import thread_ref
@@ -38,80 +33,49 @@ router = APIRouter(prefix="/threads", tags=["threads"])
     "/{thread_id}/fork",
     summary="Branch a conversation",
     status_code=201,
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        ThreadUnavailable,
-        UnknownAgent,
-        InvalidRequest,
-        ThreadBusy,
-        StoreUnavailable,
-    ),
+    responses=responses(UnknownAgent, ThreadBusy, StoreUnavailable),
 )
-async def fork(thread_id: ThreadId, scope: Caller, services: Services, asked: ForkRequest) -> Thread:
+async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ForkRequest) -> Thread:
     """Create a conversation with another agent that begins with the last messages of this one.
 
     Its messages never reach this one by themselves. It is listed under `GET /v1/threads?parentThreadId=` only. Every
     request creates another fork.
     """
-    child = await services.forks.fork(
+    child = await app.forks.fork(
         scope,
         thread_ref(scope, thread_id).id,
         agent_id=asked.agent_id,
         include_history_messages=asked.include_history_messages,
     )
-    return await shown_thread(services, scope, child)
+    return await shown_thread(app, scope, child)
 
 
 @router.post(
     "/{thread_id}/sandbox",
     summary="Copy a conversation into a sandbox",
     status_code=201,
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        ThreadUnavailable,
-        NotFound,
-        UnknownAgent,
-        InvalidRequest,
-        ThreadBusy,
-        StoreUnavailable,
-    ),
+    responses=responses(NotFound, UnknownAgent, ThreadBusy, StoreUnavailable),
 )
-async def make_sandbox(thread_id: ThreadId, scope: Caller, services: Services, asked: SandboxRequest) -> Thread:
+async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, asked: SandboxRequest) -> Thread:
     """Create a conversation of the caller's own that begins as this one did up to one of its turns.
 
     Whoever may read a conversation may copy it so, and goes on in the copy as in any fork: it makes no episode, and
     nothing of it reaches this conversation. Without `pii:read`, personal data in it is replaced. It has the newest 200
     messages at most. The agent that answered the turn goes on, without its workflow and handoff.
     """
-    source = await readable_thread(services, scope, thread_id)
-    child = await services.sandboxes.make(scope, source, asked.message_id, is_answered=asked.include_turn)
-    return await shown_thread(services, scope, child)
+    source = await readable_thread(app, scope, thread_id)
+    child = await app.sandboxes.make(scope, source, asked.message_id, is_answered=asked.include_turn)
+    return await shown_thread(app, scope, child)
 
 
 @router.post(
     "/{thread_id}/merge",
     summary="Merge a fork's answer",
     response_model_exclude_unset=True,
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        ThreadUnavailable,
-        ThreadLed,
-        NotAFork,
-        NothingToMerge,
-        MessageTooLarge,
-        InvalidRequest,
-        ThreadBusy,
-        StoreUnavailable,
-    ),
+    responses=responses(ThreadLed, NotAFork, NothingToMerge, MessageTooLarge, ThreadBusy, StoreUnavailable),
 )
 async def merge(
-    thread_id: ThreadId, scope: Caller, services: Services, asked: Annotated[MergeRequest | None, Body()] = None
+    thread_id: ThreadId, scope: Caller, app: UseCases, asked: Annotated[MergeRequest | None, Body()] = None
 ) -> MessageAnswer:
     """Add this fork's last answer to the conversation it was branched from, and give that turn's messages: one.
 
@@ -119,4 +83,4 @@ async def merge(
     Repeated, the answer is the same, until the fork has answered something else. The body may be left out.
     """
     canonical = thread_ref(scope, thread_id).id
-    return await answer_of(services, scope, services.merges.merge(scope, canonical, seconds=TURN_SECONDS))
+    return await answer_of(app, scope, app.merges.merge(scope, canonical, seconds=TURN_SECONDS))

@@ -9,8 +9,6 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 
 from baton.api.authentication import Caller
-from baton.api.problems import responses
-from baton.domain.errors import TokenExpired, Unauthorized
 from baton.domain.served import TIMESTAMP, Served, Timestamp
 
 router = APIRouter(prefix="/users/me", tags=["users"])
@@ -25,7 +23,7 @@ class Identity(Served):
     expires_at: Annotated[Timestamp, Field(description="When the token expires.", examples=[TIMESTAMP])]
 
 
-@router.get("", summary="Read who the caller is", responses=responses(Unauthorized, TokenExpired))
+@router.get("", summary="Read who the caller is")
 async def get_identity(request: Request, caller: Caller) -> Identity:
     """Return what the token says, because front ends cannot read the tokens of every issuer."""
     expires_at: datetime = request.state.token_expires_at

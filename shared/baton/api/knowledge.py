@@ -9,18 +9,10 @@ from pydantic import ConfigDict, Field
 
 from baton.api.agents import agent_of
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked
-from baton.api.services import Services
-from baton.domain.errors import (
-    InvalidRequest,
-    MalformedJson,
-    SearchUnavailable,
-    StoreUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnknownAgent,
-)
+from baton.domain.errors import InvalidRequest, SearchUnavailable, StoreUnavailable
 from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.knowledge.knowledge_search import MAX_FOUND, FoundChunk
 from baton.memory.recall.knowledge_trial import try_knowledge
@@ -115,32 +107,24 @@ class FoundKnowledge(Served):
 @router.post(
     "/{agent_id}/knowledge/search",
     summary="Search an agent's documents",
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        UnknownAgent,
-        InvalidRequest,
-        SearchUnavailable,
-        StoreUnavailable,
-    ),
+    responses=responses(SearchUnavailable, StoreUnavailable),
 )
 async def search_knowledge(
     agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])],
     caller: Caller,
-    services: Services,
+    app: UseCases,
     asked: KnowledgeRequest,
 ) -> FoundKnowledge:
     """Return what a turn of the caller's would find in the agent's documents, without a turn.
 
     The caller must have the agent's permissions, and gets only documents whose permission they hold.
     """
-    agent = await agent_of(caller, services, agent_id, action="knowledge.search")
+    agent = await agent_of(caller, app, agent_id, action="knowledge.search")
     if not asked.query.strip():
         raise InvalidRequest("query must hold words: it is empty or blank.")
     if len(asked.query) > MAX_QUERY:
         raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
-    found = await try_knowledge(services.knowledge_search, caller, agent, asked.query, limit=asked.limit)
+    found = await try_knowledge(app.knowledge.search, caller, agent, asked.query, limit=asked.limit)
     return FoundKnowledge(
         items=[KnowledgeItem.shown(each.chunk, each.reason) for each in found.items],
         next_cursor=None,

@@ -11,18 +11,11 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked
-from baton.api.services import ApiServices, Services
-from baton.domain.errors import (
-    Forbidden,
-    InvalidRequest,
-    LimitsChanged,
-    MalformedJson,
-    StoreUnavailable,
-    TokenExpired,
-    Unauthorized,
-)
+from baton.composition.app import App
+from baton.domain.errors import Forbidden, InvalidRequest, LimitsChanged, StoreUnavailable
 from baton.domain.identity import Permission
 from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.tenant_limits import LIMITS, MAX_LIMIT, TenantLimits
@@ -68,26 +61,16 @@ class CurrentLimits(Served):
     changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
 
 
-@router.get(
-    "",
-    summary="Read the tenant's limits",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, StoreUnavailable),
-)
-async def get_limits(caller: Caller, services: Services, response: Response) -> CurrentLimits:
+@router.get("", summary="Read the tenant's limits", responses=responses(Forbidden, StoreUnavailable))
+async def get_limits(caller: Caller, app: UseCases, response: Response) -> CurrentLimits:
     """Return the limits of the tenant and of the deployment. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "limits.read")
-    return _shown(services, await services.tenant_limits.get(caller), response)
+    return _shown(app, await app.ports.tenant_limits.get(caller), response)
 
 
-@router.put(
-    "",
-    summary="Set the tenant's limits",
-    responses=responses(
-        MalformedJson, Unauthorized, TokenExpired, Forbidden, LimitsChanged, InvalidRequest, StoreUnavailable
-    ),
-)
+@router.put("", summary="Set the tenant's limits", responses=responses(Forbidden, LimitsChanged, StoreUnavailable))
 async def put_limits(
-    asked: LimitsRequest, caller: Caller, services: Services, response: Response, if_match: IfMatch = None
+    asked: LimitsRequest, caller: Caller, app: UseCases, response: Response, if_match: IfMatch = None
 ) -> CurrentLimits:
     """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
 
@@ -95,27 +78,27 @@ async def put_limits(
     `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
     """
     caller.require(Permission.TENANT_MANAGE, "limits.change")
-    stored = await services.tenant_limits.get(caller)
+    stored = await app.ports.tenant_limits.get(caller)
     wanted = replace(stored, **asked.model_dump())
-    above = wanted.excess(services.current_limits.deployment)
+    above = wanted.excess(app.current_limits.deployment)
     if above is not None:
-        most = getattr(services.current_limits.deployment, above)
+        most = getattr(app.current_limits.deployment, above)
         raise InvalidRequest(f"{to_camel(above)}: this deployment allows at most {most}.")
     if wanted == stored and stored.changed_by == caller.user_id:
-        return _shown(services, stored, response)
+        return _shown(app, stored, response)
     if not _matches(if_match, stored.revision):
         raise LimitsChanged
-    changed = replace(wanted, revision=stored.revision + 1, changed_by=caller.user_id, changed_at=services.clock.now())
-    if not await services.tenant_limits.put(caller, changed):
+    changed = replace(wanted, revision=stored.revision + 1, changed_by=caller.user_id, changed_at=app.ports.clock.now())
+    if not await app.ports.tenant_limits.put(caller, changed):
         raise LimitsChanged
-    services.current_limits.forget(caller)
+    app.current_limits.forget(caller)
     detail = {to_camel(name): getattr(changed, name) for name in LIMITS}
-    await services.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
-    return _shown(services, changed, response)
+    await app.ports.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
+    return _shown(app, changed, response)
 
 
-def _shown(services: ApiServices, limits: TenantLimits, response: Response) -> CurrentLimits:
-    deployment = services.current_limits.deployment
+def _shown(app: App, limits: TenantLimits, response: Response) -> CurrentLimits:
+    deployment = app.current_limits.deployment
     response.headers["ETag"] = f'"{limits.revision}"'
     return CurrentLimits(
         limits=Limits.of(limits),

@@ -8,18 +8,10 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked, Listing
-from baton.api.services import Services
-from baton.domain.errors import (
-    Forbidden,
-    InvalidRequest,
-    MalformedJson,
-    NotFound,
-    RateLimited,
-    TokenExpired,
-    Unauthorized,
-)
+from baton.domain.errors import Forbidden, NotFound, RateLimited
 from baton.domain.identity import Permission
 from baton.domain.model_report import Ability, ModelKind, ModelUse
 from baton.domain.served import Served
@@ -83,32 +75,24 @@ class ModelReport(Served):
     )
 
 
-@router.get(
-    "",
-    summary="List the deployment's models",
-    responses=responses(Unauthorized, TokenExpired, Forbidden),
-)
-async def list_models(caller: Caller, services: Services) -> Listing[ConfiguredModel]:
+@router.get("", summary="List the deployment's models", responses=responses(Forbidden))
+async def list_models(caller: Caller, app: UseCases) -> Listing[ConfiguredModel]:
     """Return the models that the deployment and its own agents use, with who uses them. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "model.list")
-    models = [ConfiguredModel.of(model) for model in services.model_checks.models()]
+    models = [ConfiguredModel.of(model) for model in app.model_checks.models()]
     return Listing[ConfiguredModel](items=models, next_cursor=None)
 
 
-@router.post(
-    "/check",
-    summary="Check a model",
-    responses=responses(MalformedJson, Unauthorized, TokenExpired, Forbidden, NotFound, InvalidRequest, RateLimited),
-)
-async def check_model(asked: ModelCheckRequest, caller: Caller, services: Services) -> ModelReport:
+@router.post("/check", summary="Check a model", responses=responses(Forbidden, NotFound, RateLimited))
+async def check_model(asked: ModelCheckRequest, caller: Caller, app: UseCases) -> ModelReport:
     """Try what one of these models can do, with a few short requests to it. Needs `tenant:manage`, and is audited.
 
     It takes up to 40 seconds. Another check while one is running: 429.
     """
     caller.require(Permission.TENANT_MANAGE, "model.check")
-    report = await services.model_checks.check(asked.model)
+    report = await app.model_checks.check(asked.model)
     outcome = "works" if report.works else "failed"
-    await services.audit.record(
+    await app.ports.audit.record(
         caller, "model.check", thread_id=None, outcome=outcome, detail={"model": report.model.name[:200]}
     )
     return ModelReport.of(report)

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, Field
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import UseCases
 from baton.api.problems import responses
 from baton.api.schemas import COST
-from baton.api.services import Services
 from baton.api.thread_filters import period
 from baton.api.threads_access import repeated_read
-from baton.domain.errors import Forbidden, InvalidRequest, TokenExpired, Unauthorized
+from baton.domain.errors import Forbidden, InvalidRequest
 from baton.domain.identity import Permission
 from baton.domain.overview import FIRST_TOKEN_BOUNDS_MS
 from baton.domain.overview import Overview as OverviewCounts
@@ -127,14 +127,10 @@ class Overview(Served):
         )
 
 
-@router.get(
-    "",
-    summary="Overview of the tenant's conversations",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
-)
+@router.get("", summary="Overview of the tenant's conversations", responses=responses(Forbidden))
 async def get_overview(
     caller: Caller,
-    services: Services,
+    app: UseCases,
     start: Annotated[
         AwareDatetime | None,
         Query(alias="from", description="Turns that began at or after; default: seven days before `to`."),
@@ -157,12 +153,12 @@ async def get_overview(
     if cursor is not None:
         place = Place.decode(cursor)
     else:
-        until = end or services.clock.now()
+        until = end or app.ports.clock.now()
         place = Place(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
         if place.period.start > place.period.end:
             raise InvalidRequest("from must not be after to, which is now without one.")
     detail = {"from": place.period.start.isoformat(), "to": place.period.end.isoformat()}
-    once = repeated_read(caller, f"overview {detail}", services.clock.now())
-    await services.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
-    counts, following = await services.overviews.page(caller, place)
+    once = repeated_read(caller, f"overview {detail}", app.ports.clock.now())
+    await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
+    counts, following = await app.sessions.overviews.page(caller, place)
     return Overview.shown(counts, place.period, following.encode() if following is not None else None)

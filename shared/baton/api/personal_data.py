@@ -10,24 +10,14 @@ from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, UseCases
 from baton.api.export_lines import ExportLines, record_shapes
 from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import Asked
-from baton.api.services import ApiServices, Services
-from baton.api.threads import Cursor
+from baton.composition.app import App
 from baton.concurrency import gather_all
-from baton.domain.errors import (
-    Forbidden,
-    InvalidRequest,
-    MalformedJson,
-    NotFound,
-    StoreUnavailable,
-    ThreadLed,
-    ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
-)
+from baton.domain.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, ThreadLed
 from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.identity import ME, Permission, Scope, thread_ref
@@ -126,43 +116,36 @@ class RetentionRequest(Asked):
     "/users/{user_id}/memory",
     summary="Forget a user",
     status_code=202,
-    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest, StoreUnavailable),
+    responses=responses(Forbidden, StoreUnavailable),
 )
-async def forget_user(user_id: UserId, caller: Caller, services: Services) -> ForgetRequest:
+async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ForgetRequest:
     """Forget everything that the user said, in every store. Others than `me` need `user:manage`.
 
     Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
     """
-    return _progress(services, await services.forget_calls.forget_user(caller, user_id))
+    return _progress(app, await app.privacy.forget_calls.forget_user(caller, user_id))
 
 
 @router.delete(
-    "/threads/{thread_id}",
-    summary="Forget a thread",
-    status_code=202,
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, ThreadLed, InvalidRequest, StoreUnavailable),
+    "/threads/{thread_id}", summary="Forget a thread", status_code=202, responses=responses(ThreadLed, StoreUnavailable)
 )
-async def forget_thread(thread_id: ThreadId, caller: Caller, services: Services) -> ForgetRequest:
+async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ForgetRequest:
     """Forget one of the caller's conversations with its forks, in every store. A running turn is cancelled.
 
     Until the request has completed, messages to the conversation are refused as `thread_unavailable`; afterwards its
     id is unused.
     """
-    return _progress(services, await services.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
+    return _progress(app, await app.privacy.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
 
 
-@router.get(
-    "/forget-requests/{request_id}",
-    summary="Read a request to forget",
-    responses=responses(Unauthorized, TokenExpired, NotFound, InvalidRequest),
-)
+@router.get("/forget-requests/{request_id}", summary="Read a request to forget", responses=responses(NotFound))
 async def get_forget_request(
     request_id: Annotated[str, Path(description="The id of the request.", max_length=64, examples=[REQUEST_ID])],
     caller: Caller,
-    services: Services,
+    app: UseCases,
 ) -> ForgetRequest:
     """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
-    return _progress(services, await services.forget_calls.get(caller, request_id))
+    return _progress(app, await app.privacy.forget_calls.get(caller, request_id))
 
 
 @router.get(
@@ -174,13 +157,13 @@ async def get_forget_request(
             "description": "One JSON object a line.",
             "content": {JSON_LINES: {"schema": {"type": "string"}, "example": '{"type":"thread","id":"..."}\n'}},
         },
-        **responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest),
+        **responses(Forbidden),
     },
 )
 async def export_user(
     user_id: UserId,
     caller: Caller,
-    services: Services,
+    app: UseCases,
     content: Annotated[
         Literal["everything", "sessions"],
         Query(description="`sessions`: only lines that `POST /v1/episodes/import` accepts."),
@@ -196,36 +179,28 @@ async def export_user(
     """
     subject = named_user(caller, user_id, "user.export")
     subject = Scope(subject.tenant_id, subject.user_id)
-    exports = services.exports
+    exports = app.privacy.exports
     whole = exports.everything if content == "everything" else exports.sessions
     pieces = whole(subject, cursor=cursor)
     # The first piece is read here, where an invalid cursor can still become an HTTP status.
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
-    await services.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
-    shapes = record_shapes((await services.agents.of(subject)).describe, services.prices, subject.tenant_id)
-    readers = None if sees_all(caller, subject.user_id) else services.readers
+    await app.ports.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
+    shapes = record_shapes((await app.agents.of(subject)).describe, app.ports.prices, subject.tenant_id)
+    readers = None if sees_all(caller, subject.user_id) else app.privacy.readers
     lines = ExportLines(shapes, readers).of(first, pieces, with_end=content == "everything")
     return StreamingResponse(lines, media_type=JSON_LINES)
 
 
-@router.get(
-    "/retention",
-    summary="Read the tenant's retention",
-    responses=responses(Unauthorized, TokenExpired, Forbidden),
-)
-async def get_retention(caller: Caller, services: Services) -> Retention:
+@router.get("/retention", summary="Read the tenant's retention", responses=responses(Forbidden))
+async def get_retention(caller: Caller, app: UseCases) -> Retention:
     """Return how long the tenant keeps things. Needs `user:manage`."""
     caller.require(Permission.USER_MANAGE, "retention.read")
-    return await _shown(services, caller, await services.retentions.get(caller))
+    return await _shown(app, caller, await app.ports.retentions.get(caller))
 
 
-@router.put(
-    "/retention",
-    summary="Set the tenant's retention",
-    responses=responses(MalformedJson, Unauthorized, TokenExpired, Forbidden, InvalidRequest, StoreUnavailable),
-)
-async def put_retention(asked: RetentionRequest, caller: Caller, services: Services) -> Retention:
+@router.put("/retention", summary="Set the tenant's retention", responses=responses(Forbidden, StoreUnavailable))
+async def put_retention(asked: RetentionRequest, caller: Caller, app: UseCases) -> Retention:
     """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`.
 
     Name at least one field, with `null` for what is kept for ever: an empty object is refused.
@@ -236,15 +211,15 @@ async def put_retention(asked: RetentionRequest, caller: Caller, services: Servi
             "Name at least one of threads, episodes, audit and uploads; null keeps it for ever, as leaving out does."
         )
     days = asked.model_dump()
-    retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=services.clock.now())
-    await services.retentions.put(caller, retention)
-    await services.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)
-    return await _shown(services, caller, retention)
+    retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=app.ports.clock.now())
+    await app.ports.retentions.put(caller, retention)
+    await app.ports.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)
+    return await _shown(app, caller, retention)
 
 
-async def _shown(services: ApiServices, caller: Scope, retention: RetentionRecord) -> Retention:
+async def _shown(app: App, caller: Scope, retention: RetentionRecord) -> Retention:
     due_at, last = await gather_all(
-        services.retentions.due_at(caller), services.forget_requests.latest_of_retention(caller)
+        app.ports.retentions.due_at(caller), app.ports.forget_requests.latest_of_retention(caller)
     )
     return Retention.of(
         retention,
@@ -254,5 +229,5 @@ async def _shown(services: ApiServices, caller: Scope, retention: RetentionRecor
     )
 
 
-def _progress(services: ApiServices, request: ForgetRequestRecord) -> ForgetRequest:
-    return ForgetRequest.of(request, expected_cutoff_at=services.forget_calls.expected_cutoff(request))
+def _progress(app: App, request: ForgetRequestRecord) -> ForgetRequest:
+    return ForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.expected_cutoff(request))

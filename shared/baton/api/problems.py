@@ -17,8 +17,8 @@ from pydantic import ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from baton.api.dependencies import use_cases
 from baton.api.paths import thread_in_path
-from baton.api.services import services
 from baton.domain.content import field_path
 from baton.domain.errors import (
     BatonError,
@@ -37,6 +37,9 @@ from baton.domain.metrics import Metric, count
 from baton.domain.served import Served
 
 logger = Logger(child=True)
+
+PROBLEM = "application/problem+json"
+"""The media type of errors."""
 
 REQUEST_ID = re.compile(r"[\w-]{1,128}", re.ASCII)
 
@@ -100,10 +103,8 @@ def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of the errors a route may answer with."""
     found: dict[int | str, dict[str, Any]] = {}
     for error in classes:
-        codes = found.setdefault(
-            error.status, {"description": error.title, "content": {"application/problem+json": {"examples": {}}}}
-        )
-        schema = codes["content"]["application/problem+json"]
+        codes = found.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
+        schema = codes["content"][PROBLEM]
         schema["schema"] = {"$ref": "#/components/schemas/Problem"}
         schema["examples"][error.code] = {"summary": error.title, "value": body(error(), "example-request-id")}
     return found
@@ -142,7 +143,7 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
     details = body(error, request_id(request))
-    return JSONResponse(details, error.status, headers=headers, media_type="application/problem+json")
+    return JSONResponse(details, error.status, headers=headers, media_type=PROBLEM)
 
 
 def _allowed_methods(request: Request) -> list[str]:
@@ -205,7 +206,9 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
         thread_id = thread_ref(scope, await thread_in_path(request.path_params.get("thread_id", ""))).id
     action = error.action or f"{request.method} {request.scope['route'].path}"
     detail = {"permission": error.permission}
-    await (await services(request)).audit.record(scope, action, thread_id=thread_id, outcome="denied", detail=detail)
+    await (await use_cases(request)).ports.audit.record(
+        scope, action, thread_id=thread_id, outcome="denied", detail=detail
+    )
 
 
 def _from_validation(error: Exception) -> BatonError:

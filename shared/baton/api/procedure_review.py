@@ -7,21 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.problems import responses
 from baton.api.procedure_schemas import Procedure, ProcedureSourceMessage, ProcedureSourceTurns
 from baton.api.procedures import PROCEDURE, Agent, ProcedureId, Version
 from baton.api.schemas import Listing
-from baton.api.services import Services
-from baton.api.threads import Cursor, Limit
-from baton.domain.errors import (
-    Forbidden,
-    InvalidRequest,
-    StoreUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnknownAgent,
-    UnknownProcedure,
-)
+from baton.domain.errors import Forbidden, InvalidRequest, StoreUnavailable
 from baton.domain.identity import Permission
 from baton.domain.procedure import REVIEWED, ProcedureStatus
 from baton.procedures.procedure_sources import READ
@@ -29,14 +20,10 @@ from baton.procedures.procedure_sources import READ
 router = APIRouter(tags=["procedures"])
 
 
-@router.get(
-    "/procedures",
-    summary="List all agents' procedures",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, InvalidRequest, StoreUnavailable),
-)
+@router.get("/procedures", summary="List all agents' procedures", responses=responses(Forbidden, StoreUnavailable))
 async def list_all_procedures(
     scope: Caller,
-    services: Services,
+    app: UseCases,
     status: Annotated[ProcedureStatus, Query(description="The status of the versions.")] = ProcedureStatus.PENDING,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -47,26 +34,24 @@ async def list_all_procedures(
     maker (`createdBy`). Agents that the caller may not talk to are left out. Needs `procedure:approve`.
     """
     scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-    agents = (await services.agents.of(scope)).visible(scope)
+    agents = (await app.agents.of(scope)).visible(scope)
     if status is ProcedureStatus.OFFERED:
         ids = [agent.id for agent in agents]
-        found, after = await services.skills.offered(scope, ids, limit=limit, cursor=cursor)
+        found, after = await app.procedures.skills.offered(scope, ids, limit=limit, cursor=cursor)
     elif status in REVIEWED:
-        found, after = await services.procedures.of_all_agents(scope, agents, status, limit=limit, cursor=cursor)
+        found, after = await app.procedures.administration.of_all_agents(
+            scope, agents, status, limit=limit, cursor=cursor
+        )
     else:
         raise InvalidRequest("status: private skills that are not offered are their makers' own.")
     return Listing[Procedure](items=[Procedure.shown(each) for each in found], next_cursor=after)
 
 
 @router.get(
-    f"{PROCEDURE}/source",
-    summary="Read what a procedure was made of",
-    responses=responses(
-        Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownProcedure, InvalidRequest, StoreUnavailable
-    ),
+    f"{PROCEDURE}/source", summary="Read what a procedure was made of", responses=responses(Forbidden, StoreUnavailable)
 )
 async def get_source(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, services: Services, version: Version = None
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, version: Version = None
 ) -> ProcedureSourceTurns:
     """Return the messages and calls of the task that a version was made of, and nothing else of the conversation.
 
@@ -74,9 +59,11 @@ async def get_source(
     another user's conversation is audited.
     """
     scope.require(Permission.PROCEDURE_APPROVE, READ)
-    found = await services.procedures.read(scope, agent.id, procedure_id, version=version, limit=1, before=None)
+    found = await app.procedures.administration.read(
+        scope, agent.id, procedure_id, version=version, limit=1, before=None
+    )
     source = found.shown.source
-    turns = await services.procedure_sources.read(scope, source)
+    turns = await app.procedures.sources.read(scope, source)
     return ProcedureSourceTurns(
         version=found.shown.version,
         thread_id=source.thread_id if source is not None else None,

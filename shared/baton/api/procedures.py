@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from baton.api.agents import agent_of
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.problems import responses
 from baton.api.procedure_bodies import (
     EXAMPLE,
@@ -33,9 +34,8 @@ from baton.api.procedure_schemas import (
     Rejection,
 )
 from baton.api.schemas import Listing
-from baton.api.services import ApiServices, Services
-from baton.api.threads import Cursor, Limit
 from baton.api.turn_schemas import ContextItem
+from baton.composition.app import App
 from baton.domain.agent import AgentDefinition
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -44,19 +44,11 @@ from baton.domain.errors import (
     MalformedJson,
     ProcedureChanged,
     ProcedureVersionMismatch,
-    TokenExpired,
     TooManyProcedures,
-    Unauthorized,
-    UnknownAgent,
     UnknownProcedure,
 )
 from baton.domain.identity import MAX_USER_ID, Scope, is_printable
-from baton.domain.procedure import (
-    REVIEWED,
-    ProcedureAction,
-    ProcedureScope,
-    ProcedureStatus,
-)
+from baton.domain.procedure import REVIEWED, ProcedureAction, ProcedureScope, ProcedureStatus
 from baton.domain.procedure import Procedure as Record
 from baton.domain.skill_markdown import skill_markdown
 from baton.memory.inspection.inspection import item_record
@@ -78,22 +70,18 @@ UserId = Annotated[
 Version = Annotated[int | None, Query(ge=1, le=999_999, description="A version; the newest without it.")]
 
 
-async def _agent(agent_id: AgentId, scope: Caller, services: Services) -> AgentDefinition:
-    return await agent_of(scope, services, agent_id, action="agent.read")
+async def _agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefinition:
+    return await agent_of(scope, app, agent_id, action="agent.read")
 
 
 Agent = Annotated[AgentDefinition, Depends(_agent)]
 
 
-@router.get(
-    PROCEDURES,
-    summary="List procedures",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest),
-)
+@router.get(PROCEDURES, summary="List procedures", responses=responses(Forbidden))
 async def list_procedures(
     agent: Agent,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     status: Annotated[
         list[ProcedureStatus] | None, Query(description="The statuses of the versions to list; all without it.")
     ] = None,
@@ -106,10 +94,10 @@ async def list_procedures(
     Private skills are not listed here: their makers find them with `GET /v1/skills`, and what is offered is listed by
     `GET /v1/procedures?status=offered`.
     """
-    wanted = status or services.procedures.statuses_for(scope)
+    wanted = status or app.procedures.administration.statuses_for(scope)
     if not set(wanted) <= set(REVIEWED):
         raise InvalidRequest("status: private skills are listed by GET /v1/skills, offers by GET /v1/procedures.")
-    found, after = await services.procedures.page(
+    found, after = await app.procedures.administration.page(
         scope, agent.id, list(dict.fromkeys(wanted)), limit=limit, cursor=cursor
     )
     return Listing[Procedure](items=[Procedure.shown(each) for each in found], next_cursor=after)
@@ -120,9 +108,9 @@ async def list_procedures(
     summary="Create a procedure",
     status_code=201,
     openapi_extra=described(ProcedureRequest),
-    responses=responses(MalformedJson, Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest),
+    responses=responses(Forbidden),
 )
-async def create_procedure(agent: Agent, scope: Caller, services: Services, request: Request) -> Procedure:
+async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: Request) -> Procedure:
     """Save a procedure as pending: JSON, or a SKILL.md as `text/markdown`, with `?scope=tenant` for all agents.
 
     A name that is in use makes that procedure's next version. The same content again makes none. Needs
@@ -136,36 +124,28 @@ async def create_procedure(agent: Agent, scope: Caller, services: Services, requ
     else:
         asked = await sent_json(request, ProcedureRequest)
         draft, of = draft_of(asked.fields()), asked.scope
-    saved = await services.procedures.create(scope, agent.id, draft, ProcedureScope(of))
+    saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(of))
     return cast("Procedure", Procedure.shown(saved))
 
 
-@router.post(
-    f"{PROCEDURES}/match",
-    summary="Try a message",
-    responses=responses(MalformedJson, Unauthorized, TokenExpired, UnknownAgent, InvalidRequest),
-)
-async def match_procedures(agent: Agent, scope: Caller, services: Services, asked: MatchRequest) -> ProcedureMatches:
+@router.post(f"{PROCEDURES}/match", summary="Try a message")
+async def match_procedures(agent: Agent, scope: Caller, app: UseCases, asked: MatchRequest) -> ProcedureMatches:
     """Return the procedures that a turn would find for a message, and which one it would follow."""
     if not asked.query.strip():
         raise InvalidRequest("query must hold words: it is empty or blank.")
     if len(asked.query) > MAX_QUERY:
         raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
-    block = await services.procedures.match(scope, agent, asked.query)
+    block = await app.procedures.administration.match(scope, agent, asked.query)
     items = [ContextItem.model_validate(item_record(item)) for item in block.items[: asked.limit]]
     return ProcedureMatches(items=items, error=block.error)
 
 
-@router.get(
-    PROCEDURE,
-    summary="Read a procedure",
-    responses=responses(Unauthorized, TokenExpired, UnknownAgent, UnknownProcedure, InvalidRequest),
-)
+@router.get(PROCEDURE, summary="Read a procedure")
 async def get_procedure(
     agent: Agent,
     procedure_id: ProcedureId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     request: Request,
     response: Response,
     version: Version = None,
@@ -179,7 +159,7 @@ async def get_procedure(
     skill has its newest version only, for its maker, and while it is offered for holders of `procedure:approve`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    found = await _read(services, scope, agent, procedure_id, user_id, version=version, limit=limit, before=before)
+    found = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
         return cast("ProcedureWithVersions", _file(found.shown))
     response.headers["ETag"] = etag(found.shown)
@@ -197,28 +177,27 @@ async def get_procedure(
     response_class=Response,
     responses={
         200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE}}},
-        **responses(Unauthorized, TokenExpired, UnknownAgent, UnknownProcedure, InvalidRequest),
     },
 )
 async def export_procedure(
     agent: Agent,
     procedure_id: ProcedureId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     version: Version = None,
     user_id: UserId = None,
 ) -> Response:
     """Return a version as a SKILL.md, which can be imported again."""
-    found = await _read(services, scope, agent, procedure_id, user_id, version=version, limit=1, before=None)
+    found = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=1, before=None)
     return _file(found.shown)
 
 
 async def _read(
-    services: ApiServices, scope: Scope, agent: AgentDefinition, procedure_id: str, user_id: str | None, **page: Any
+    app: App, scope: Scope, agent: AgentDefinition, procedure_id: str, user_id: str | None, **page: Any
 ) -> ProcedureVersions:
     if not is_private_id(procedure_id):
-        return await services.procedures.read(scope, agent.id, procedure_id, **page)
-    skill = await services.skills.read(scope, agent.id, procedure_id, user_id=user_id)
+        return await app.procedures.administration.read(scope, agent.id, procedure_id, **page)
+    skill = await app.procedures.skills.read(scope, agent.id, procedure_id, user_id=user_id)
     if page["version"] not in (None, skill.version):
         raise UnknownProcedure
     return ProcedureVersions(skill, [skill], None)
@@ -237,23 +216,13 @@ _CHANGED_VERSION = {
     PROCEDURE,
     summary="Change a procedure",
     openapi_extra={**described(ProcedureChange), "parameters": [_CHANGED_VERSION]},
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        Forbidden,
-        UnknownAgent,
-        UnknownProcedure,
-        ProcedureChanged,
-        ProcedureVersionMismatch,
-        InvalidRequest,
-    ),
+    responses=responses(Forbidden, ProcedureChanged, ProcedureVersionMismatch),
 )
 async def change_procedure(
     agent: Agent,
     procedure_id: ProcedureId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     request: Request,
     response: Response,
     if_match: IfMatch = None,
@@ -274,21 +243,12 @@ async def change_procedure(
     read = read_version(if_match, version)
     if read is None:
         raise InvalidRequest("version: the version that was changed is missing.")
-    return answered(response, await services.procedures.change(scope, agent.id, procedure_id, draft, read=read))
+    return answered(
+        response, await app.procedures.administration.change(scope, agent.id, procedure_id, draft, read=read)
+    )
 
 
-_DECIDING = responses(
-    MalformedJson,
-    Unauthorized,
-    TokenExpired,
-    Forbidden,
-    UnknownAgent,
-    UnknownProcedure,
-    ProcedureChanged,
-    ProcedureVersionMismatch,
-    TooManyProcedures,
-    InvalidRequest,
-)
+_DECIDING = responses(MalformedJson, Forbidden, ProcedureChanged, ProcedureVersionMismatch, TooManyProcedures)
 
 
 @router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
@@ -296,14 +256,16 @@ async def approve_procedure(
     agent: Agent,
     procedure_id: ProcedureId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     response: Response,
     asked: Approval | None = None,
     if_match: IfMatch = None,
 ) -> Procedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
     read = read_version(if_match, asked.version if asked is not None else None)
-    decided = await services.procedures.decide(scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read)
+    decided = await app.procedures.administration.decide(
+        scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read
+    )
     return answered(response, decided)
 
 
@@ -312,13 +274,13 @@ async def reject_procedure(
     agent: Agent,
     procedure_id: ProcedureId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     response: Response,
     asked: Rejection,
     if_match: IfMatch = None,
 ) -> Procedure:
     """Reject a pending version. Needs `procedure:approve`."""
-    decided = await services.procedures.decide(
+    decided = await app.procedures.administration.decide(
         scope,
         agent.id,
         procedure_id,
@@ -334,7 +296,7 @@ async def retire_procedure(
     agent: Agent,
     procedure_id: ProcedureId,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     response: Response,
     version: Annotated[int, Query(ge=1, le=999_999, description="The version that the caller has read.")],
     reason: Annotated[
@@ -347,9 +309,9 @@ async def retire_procedure(
     The caller's own private skill is removed, which needs no permission.
     """
     if is_private_id(procedure_id):
-        removed = await services.skills.remove(scope, agent.id, procedure_id, version=version)
+        removed = await app.procedures.skills.remove(scope, agent.id, procedure_id, version=version)
         return answered(response, removed)
-    decided = await services.procedures.decide(
+    decided = await app.procedures.administration.decide(
         scope,
         agent.id,
         procedure_id,

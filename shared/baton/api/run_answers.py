@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ag_ui.core import RunAgentInput, TextPart, ToolMessage, UserMessage
 
-from baton.api.services import ApiServices
+from baton.composition.app import App
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPart
 from baton.domain.events import Event, run_finished, run_started, unsequenced
@@ -29,7 +29,7 @@ Said = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
 
 
 async def answered(
-    services: ApiServices,
+    app: App,
     scope: Scope,
     run_input: RunAgentInput,
     results: Sequence[ToolMessage],
@@ -52,9 +52,9 @@ async def answered(
     answers += [_result(scope, each) for each in results]
     asked = answer_request(thread_id, answers, run_id=run_input.run_id, client=offer)
     last = run_input.messages[-1] if run_input.messages else None
-    if isinstance(last, UserMessage) and await services.approvals.is_passed_over(scope, thread_id, answers, last.id):
+    if isinstance(last, UserMessage) and await app.approvals.is_passed_over(scope, thread_id, answers, last.id):
         return said(scope, run_input, offer), scope
-    owner = await services.approvals.owner(scope, thread_id, answers, is_whole=bool(run_input.resume))
+    owner = await app.approvals.owner(scope, thread_id, answers, is_whole=bool(run_input.resume))
     if owner.user_id != scope.user_id:
         asked = replace(asked, client=None)  # the permission to approve does not include showing the agent something
     return asked, owner

@@ -15,11 +15,11 @@ from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
 from baton.api.client_tool_events import for_front_ends
 from baton.api.departures import Departures
+from baton.api.dependencies import UseCases
 from baton.api.older_clients import conversion_for, upgraded
 from baton.api.problems import request_id, responses
 from baton.api.run_answers import answered, still_waiting, with_results
 from baton.api.run_input import given_results, newest_only, results_before
-from baton.api.services import Services
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
     AgentMismatch,
@@ -28,15 +28,12 @@ from baton.domain.errors import (
     InterruptUnavailable,
     InvalidRequest,
     LimitReached,
-    MalformedJson,
     MessageIdConflict,
     MessageTooLarge,
     ThreadLed,
     ThreadUnavailable,
-    TokenExpired,
     ToolNameTaken,
     TooManyBranches,
-    Unauthorized,
     UnknownAgent,
     UnsupportedPart,
 )
@@ -55,16 +52,12 @@ TURN_SECONDS = 840.0
 
 TURN_ERRORS = (
     LimitReached,
-    MalformedJson,
-    Unauthorized,
-    TokenExpired,
     ThreadUnavailable,
     ThreadLed,
     UnknownAgent,
     AgentMismatch,
     MessageIdConflict,
     MessageTooLarge,
-    InvalidRequest,
     UnsupportedPart,
 )
 """The errors that refuse a message before its run begins."""
@@ -117,7 +110,7 @@ class RunInput(RunAgentInput):
 async def run(
     request: Request,
     scope: Caller,
-    services: Services,
+    app: UseCases,
     timing: sse.Timings,
     token_seconds: TokenSeconds,
     run_input: Annotated[RunInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
@@ -141,7 +134,7 @@ async def run(
     results = [] if branches else given_results(run_input.messages)
     asked: MessageRequest | AnswerRequest
     if run_input.resume or results:
-        asked, owner = await answered(services, scope, run_input, results, offer, _message)
+        asked, owner = await answered(app, scope, run_input, results, offer, _message)
     else:
         asked, owner = _message(scope, run_input, offer), scope
     if owner.user_id == scope.user_id:  # the approver of another user's calls may be in another time zone
@@ -151,7 +144,7 @@ async def run(
     departures: Departures = request.app.state.departures
     may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
     if may_read:
-        await audit_read(services.audit, scope, asked.thread.id, owner.user_id, "thread.read")
+        await audit_read(app.ports.audit, scope, asked.thread.id, owner.user_id, "thread.read")
 
     def emit_to(emit: Callable[[Event], None]) -> Callable[[Event], None]:
         """Emit only the run's end to a user who may approve the calls but not read the conversation."""
@@ -169,21 +162,21 @@ async def run(
                 told.append(event.run_id)  # a message that was sent before has another run than this request names
             told_to(event)
 
-        if await services.turns.answer(owner, asked, noting, seconds=TURN_SECONDS) is None:
-            thread = await services.store.get_thread(owner, asked.thread.id)
+        if await app.turns.answer(owner, asked, noting, seconds=TURN_SECONDS) is None:
+            thread = await app.ports.store.get_thread(owner, asked.thread.id)
             for event in still_waiting(run_input, thread):
                 emit(event)
 
     brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
     departures.asked(owner, asked.thread.id, asked.message_id)
-    reader = None if sees_all(scope, owner.user_id) else ReaderEvents(services.readers, after=0)
+    reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
     stream = sse.RunStream(work, request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
 
     async def stop() -> None:
         if not stream.is_over:
-            await services.controls.cancel(scope, asked.thread.id, told[0] if told else asked.run_id)
+            await app.controls.cancel(scope, asked.thread.id, told[0] if told else asked.run_id)
 
     async def when_left(_: object) -> None:
         if is_stopped and owner.user_id == scope.user_id and not stream.is_over:

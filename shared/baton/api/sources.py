@@ -8,23 +8,11 @@ from fastapi import APIRouter, Path
 
 from baton.api.agents_access import AgentId, managed_agent
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.document_schemas import SOURCE_ID, DeletedSource, Source, SourceRequest
 from baton.api.problems import responses
 from baton.api.schemas import Listing
-from baton.api.services import Services
-from baton.api.threads import Cursor, Limit
-from baton.domain.errors import (
-    Forbidden,
-    InvalidRequest,
-    MalformedJson,
-    SourceConflict,
-    SourceRefused,
-    StoreUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnknownAgent,
-    UnknownSource,
-)
+from baton.domain.errors import Forbidden, SourceConflict, SourceRefused, StoreUnavailable
 from baton.domain.identity import Permission
 from baton.knowledge.sources import SourceRequest as Request
 
@@ -38,76 +26,51 @@ WRITE = Permission.DOCUMENT_WRITE
     "",
     summary="Add a source",
     status_code=201,
-    responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
-        Forbidden,
-        UnknownAgent,
-        SourceConflict,
-        InvalidRequest,
-        SourceRefused,
-        StoreUnavailable,
-    ),
+    responses=responses(Forbidden, SourceConflict, SourceRefused, StoreUnavailable),
 )
-async def add_source(agent_id: AgentId, caller: Caller, services: Services, asked: SourceRequest) -> Source:
+async def add_source(agent_id: AgentId, caller: Caller, app: UseCases, asked: SourceRequest) -> Source:
     """Keep documents up to date from a list of addresses, a sitemap or an S3 prefix. Needs `document:write`.
 
     It is read for the first time within minutes, and then every `refreshHours`. Pages that are as they were are not
     taken in again; those that are gone are deleted. A repeated request gets the source that is there.
     """
-    agent = await managed_agent(services, caller, agent_id, WRITE, "source.create")
-    return Source.shown(await services.sources.create(caller, agent, Request(**asked.model_dump())))
+    agent = await managed_agent(app, caller, agent_id, WRITE, "source.create")
+    return Source.shown(await app.knowledge.sources.create(caller, agent, Request(**asked.model_dump())))
 
 
-@router.get(
-    "",
-    summary="List sources",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, InvalidRequest),
-)
+@router.get("", summary="List sources", responses=responses(Forbidden))
 async def list_sources(
-    agent_id: AgentId, caller: Caller, services: Services, limit: Limit = 20, cursor: Cursor = None
+    agent_id: AgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[Source]:
     """Return the agent's sources, by id. Needs `document:write`."""
-    agent = await managed_agent(services, caller, agent_id, WRITE, "source.list")
-    found, next_cursor = await services.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
+    agent = await managed_agent(app, caller, agent_id, WRITE, "source.list")
+    found, next_cursor = await app.knowledge.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
     return Listing[Source](items=[Source.shown(each) for each in found], next_cursor=next_cursor)
 
 
-@router.get(
-    "/{source_id}",
-    summary="Read a source's status",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownSource, InvalidRequest),
-)
-async def get_source(agent_id: AgentId, source_id: SourceId, caller: Caller, services: Services) -> Source:
+@router.get("/{source_id}", summary="Read a source's status", responses=responses(Forbidden))
+async def get_source(agent_id: AgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
     """Return one source, with what its last refresh did and what failed. Needs `document:write`."""
-    agent = await managed_agent(services, caller, agent_id, WRITE, "source.read")
-    return Source.shown(await services.sources.get(caller, agent, source_id))
+    agent = await managed_agent(app, caller, agent_id, WRITE, "source.read")
+    return Source.shown(await app.knowledge.sources.get(caller, agent, source_id))
 
 
 @router.post(
     "/{source_id}/refresh",
     summary="Refresh a source",
     status_code=202,
-    responses=responses(
-        Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownSource, InvalidRequest, StoreUnavailable
-    ),
+    responses=responses(Forbidden, StoreUnavailable),
 )
-async def refresh_source(agent_id: AgentId, source_id: SourceId, caller: Caller, services: Services) -> Source:
+async def refresh_source(agent_id: AgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
     """Have a source read within minutes. One that is being read stays as it is. Needs `document:write`."""
-    agent = await managed_agent(services, caller, agent_id, WRITE, "source.refresh")
-    return Source.shown(await services.sources.refresh(caller, agent, source_id))
+    agent = await managed_agent(app, caller, agent_id, WRITE, "source.refresh")
+    return Source.shown(await app.knowledge.sources.refresh(caller, agent, source_id))
 
 
 @router.delete(
-    "/{source_id}",
-    summary="Delete a source",
-    status_code=202,
-    responses=responses(
-        Unauthorized, TokenExpired, Forbidden, UnknownAgent, UnknownSource, InvalidRequest, StoreUnavailable
-    ),
+    "/{source_id}", summary="Delete a source", status_code=202, responses=responses(Forbidden, StoreUnavailable)
 )
-async def delete_source(agent_id: AgentId, source_id: SourceId, caller: Caller, services: Services) -> DeletedSource:
+async def delete_source(agent_id: AgentId, source_id: SourceId, caller: Caller, app: UseCases) -> DeletedSource:
     """Delete a source. Its documents are deleted within minutes. Needs `document:write`."""
-    agent = await managed_agent(services, caller, agent_id, WRITE, "source.delete")
-    return DeletedSource.of(await services.sources.delete(caller, agent, source_id))
+    agent = await managed_agent(app, caller, agent_id, WRITE, "source.delete")
+    return DeletedSource.of(await app.knowledge.sources.delete(caller, agent, source_id))

@@ -14,13 +14,14 @@ from baton.api import sse
 from baton.api.authentication import Caller, TokenSeconds
 from baton.api.client_tool_events import for_front_ends
 from baton.api.departures import Departures
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.older_clients import Convert, conversion_for
 from baton.api.paths import ThreadId
 from baton.api.problems import request_id, responses
 from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
-from baton.api.services import ApiServices, Services
 from baton.api.thread_filters import Filters
 from baton.api.threads_access import readable_thread, shown_thread
+from baton.composition.app import App
 from baton.domain.branches import branch_named, tip_of
 from baton.domain.citation import FILE_SOURCE
 from baton.domain.content import DOWNLOAD_URL, without_download_url
@@ -30,12 +31,9 @@ from baton.domain.errors import (
     Forbidden,
     InvalidRequest,
     InvalidSequence,
-    MalformedJson,
     NotFound,
     StoreUnavailable,
     ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
 )
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Permission, Scope, thread_ref
@@ -66,21 +64,15 @@ ProtocolVersion = Annotated[
         alias="protocolVersion", max_length=16, description="The version of AG-UI the client speaks.", examples=["1.0"]
     ),
 ]
-Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
 Search = Annotated[
     str | None, Query(description="Words, all of which must occur, whatever their case.", examples=["lisbon"])
 ]
-Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the page before.")]
 
 
-@router.get(
-    "",
-    summary="List threads",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, ThreadUnavailable, InvalidRequest),
-)
+@router.get("", summary="List threads", responses=responses(Forbidden, ThreadUnavailable))
 async def list_threads(
     caller: Caller,
-    services: Services,
+    app: UseCases,
     wanted: Filters,
     limit: Limit = 20,
     cursor: Cursor = None,
@@ -102,14 +94,14 @@ async def list_threads(
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
     elif wanted.user_id is not None:
         raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
-    parent_thread = await readable_thread(services, caller, parent) if parent is not None else None
+    parent_thread = await readable_thread(app, caller, parent) if parent is not None else None
     # Words that find a title would tell a reader what it says.
     owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
     sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
-    query = wanted.query(q, services.prices, in_titles=sees_titles)
+    query = wanted.query(q, app.ports.prices, in_titles=sees_titles)
     if scope == "tenant":
-        await services.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
-    threads, next_cursor = await services.store.list_threads(
+        await app.ports.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
+    threads, next_cursor = await app.ports.store.list_threads(
         caller,
         limit=limit,
         cursor=cursor,
@@ -118,49 +110,41 @@ async def list_threads(
         of_user=wanted.user_id,
         query=query,
     )
-    describe = (await services.agents.of(caller)).describe
-    shown = [Thread.shown(describe, services.prices, thread) for thread in threads]
-    shown = await services.readers.each(caller, shown, lambda each: each.user_id)
+    describe = (await app.agents.of(caller)).describe
+    shown = [Thread.shown(describe, app.ports.prices, thread) for thread in threads]
+    shown = await app.privacy.readers.each(caller, shown, lambda each: each.user_id)
     return Listing[Thread](items=shown, next_cursor=next_cursor)
 
 
-@router.get(
-    "/{thread_id}",
-    summary="Read a thread",
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
-)
-async def get_thread(thread_id: ThreadId, caller: Caller, services: Services) -> Thread:
+@router.get("/{thread_id}", summary="Read a thread")
+async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thread:
     """Return one conversation, without its messages."""
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(app, caller, thread_id)
     last_seq = None
     if thread.run is not None:
-        last_seq = (await services.replays.after(caller, thread, thread.last_seq)).last_seq
-    shown = await shown_thread(services, caller, thread, last_seq)
-    return await services.readers.shown(caller, thread.user_id, shown)
+        last_seq = (await app.replays.after(caller, thread, thread.last_seq)).last_seq
+    shown = await shown_thread(app, caller, thread, last_seq)
+    return await app.privacy.readers.shown(caller, thread.user_id, shown)
 
 
-@router.patch(
-    "/{thread_id}",
-    summary="Rename a thread",
-    responses=responses(MalformedJson, Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest, StoreUnavailable),
-)
-async def rename_thread(thread_id: ThreadId, caller: Caller, services: Services, asked: RenameRequest) -> Thread:
+@router.patch("/{thread_id}", summary="Rename a thread", responses=responses(StoreUnavailable))
+async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, asked: RenameRequest) -> Thread:
     """Give one of the caller's own conversations a title, and tell its open connections by `thread_title`."""
     title = given_title(asked.title)
-    thread = await services.titles.rename(caller, thread_ref(caller, thread_id).id, title)
-    return await shown_thread(services, caller, thread)
+    thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
+    return await shown_thread(app, caller, thread)
 
 
 @router.get(
     "/{thread_id}/messages",
     summary="Read messages",
-    response_model_exclude_unset=True,  # AG-UI leaves out what is absent
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, BranchUnavailable, InvalidRequest),
+    response_model_exclude_unset=True,
+    responses=responses(BranchUnavailable),
 )
 async def list_messages(
     thread_id: ThreadId,
     caller: Caller,
-    services: Services,
+    app: UseCases,
     limit: Limit = 50,
     cursor: Cursor = None,
     roles: Annotated[
@@ -178,24 +162,24 @@ async def list_messages(
     """
     wanted = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
-    thread = await readable_thread(services, caller, thread_id, is_repeated=cursor is not None)
+    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     if branch is not None:
         chosen = branch_named(thread.segments, thread.next_ordinal, branch)
         thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen))
     found: list[StoredMessage] = []
     for _ in range(MAX_READS):
-        page = await services.store.read_messages(caller, thread, limit=limit, before=before)
+        page = await app.ports.store.read_messages(caller, thread, limit=limit, before=before)
         found = [*(message for message in page.messages if _is_listed(message, wanted)), *found]
         before = page.next_before
         if before is None or len(found) >= limit or sum(len(message.text) for message in found) >= PAGE_CHARACTERS:
             break
     shown = found[-limit:]
-    feedback = await _feedback_on(services, caller, thread, shown)
+    feedback = await _feedback_on(app, caller, thread, shown)
     if len(found) > len(shown):
         before = shown[0].ordinal
-    items = [await _with_downloads(services, caller, thread, message, feedback) for message in shown]
+    items = [await _with_downloads(app, caller, thread, message, feedback) for message in shown]
     return MessageListing(
-        items=await services.readers.shown(caller, thread.user_id, items),
+        items=await app.privacy.readers.shown(caller, thread.user_id, items),
         next_cursor=encode_ordinal(before) if before is not None else None,
         # From the same read as the pointer, so that later events are in no message yet.
         last_seq=thread.last_seq,
@@ -218,14 +202,14 @@ def _is_listed(message: StoredMessage, wanted: Collection[Role]) -> bool:
             "description": "AG-UI events.",
             "content": {sse.MEDIA_TYPE: {"example": 'id: 18\ndata: {"type":"TEXT_MESSAGE_CONTENT","delta":"Hel"}\n\n'}},
         },
-        **responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidSequence, InvalidRequest),
+        **responses(InvalidSequence),
     },
 )
 async def follow_events(
     request: Request,
     thread_id: ThreadId,
     caller: Caller,
-    services: Services,
+    app: UseCases,
     timing: sse.Timings,
     token_seconds: TokenSeconds,
     after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
@@ -238,21 +222,19 @@ async def follow_events(
     `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
     seen = after if after is not None else _sequence(last_event_id)
-    thread = await readable_thread(services, caller, thread_id, is_repeated=True)
-    await services.controls.revive(caller, thread, request_id=request_id(request))
+    thread = await readable_thread(app, caller, thread_id, is_repeated=True)
+    await app.controls.revive(caller, thread, request_id=request_id(request))
 
     async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:
         if lease != thread.lease or not thread.is_interrupted:
             # One id for each lease, so that the queue drops a second takeover.
             about = f"{request_id(request)}.{lease.fence}"
-            await services.controls.revive(caller, dead, request_id=about, presumed_dead=lease)
+            await app.controls.revive(caller, dead, request_id=about, presumed_dead=lease)
         return True
 
-    reader = None if sees_all(caller, thread.user_id) else ReaderEvents(services.readers, seen)
+    reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
     begin = seen if reader is None else beginning(thread, seen)
-    following = services.follower.follow(
-        caller, thread.id, after=begin, seconds=timing.follow_seconds, when_dead=revive
-    )
+    following = app.follower.follow(caller, thread.id, after=begin, seconds=timing.follow_seconds, when_dead=revive)
     # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
     departures: Departures = request.app.state.departures
@@ -315,17 +297,17 @@ def _roles(roles: str) -> set[Role]:
 
 
 async def _feedback_on(
-    services: ApiServices, scope: Scope, thread: ThreadRecord, messages: Sequence[StoredMessage]
+    app: App, scope: Scope, thread: ThreadRecord, messages: Sequence[StoredMessage]
 ) -> Mapping[str, Feedback]:
     """Return the feedback on a page of messages, by their ids."""
     if not messages:
         return {}
     end = messages[-1].ordinal + 1
-    return {each.message_id: each for each in await services.feedback.between(scope, thread, messages[0].ordinal, end)}
+    return {each.message_id: each for each in await app.ports.feedback.between(scope, thread, messages[0].ordinal, end)}
 
 
 async def _with_downloads(
-    services: ApiServices,
+    app: App,
     scope: Scope,
     thread: ThreadRecord,
     message: StoredMessage,
@@ -337,19 +319,19 @@ async def _with_downloads(
         shown.content = [without_download_url(part) for part in shown.content]
         for part in shown.content:
             if part["type"] != "text" and part["source"]["type"] == "file":
-                url = await _download_url(services, scope, thread, part["source"]["value"])
+                url = await _download_url(app, scope, thread, part["source"]["value"])
                 part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
     for source in shown.metadata.sources if any(each.get("isKept") for each in message.sources) else ():
         if source.get("kind") == FILE_SOURCE and source.get("isKept"):
-            source["url"] = await _download_url(services, scope, thread, str(source.get("id")))
+            source["url"] = await _download_url(app, scope, thread, str(source.get("id")))
     return shown
 
 
-async def _download_url(services: ApiServices, scope: Scope, thread: ThreadRecord, file_id: str) -> str | None:
+async def _download_url(app: App, scope: Scope, thread: ThreadRecord, file_id: str) -> str | None:
     """Return where a file can be downloaded; None if it was never uploaded, or the caller may not see what is in it."""
     if not sees_all(scope, thread.user_id):
         return None
     try:
-        return await services.files.download_url(scope, thread.id, file_id)
+        return await app.ports.files.download_url(scope, thread.id, file_id)
     except NotFound:
         return None

@@ -9,27 +9,21 @@ from functools import partial
 from fastapi import APIRouter
 
 from baton.api.authentication import Caller
+from baton.api.dependencies import Cursor, Limit, UseCases
 from baton.api.paths import RunId, ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import Listing
-from baton.api.services import Services
-from baton.api.threads import Cursor, Limit
 from baton.api.threads_access import readable_thread
 from baton.api.turn_schemas import Context, Rerun, RerunRequest, Turn
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
     Forbidden,
-    InvalidRequest,
-    MalformedJson,
     ModelError,
     ModelNotOffered,
     NotFound,
     RerunUnavailable,
     StoreUnavailable,
-    ThreadUnavailable,
-    TokenExpired,
     TurnTimeout,
-    Unauthorized,
     UnknownAgentVersion,
 )
 from baton.domain.identity import Permission
@@ -52,94 +46,78 @@ MAX_AUDITED_ITEMS = 20
 router = APIRouter(prefix="/threads/{thread_id}/turns", tags=["threads"])
 
 
-@router.get(
-    "",
-    summary="List turns",
-    responses=responses(Unauthorized, TokenExpired, ThreadUnavailable, InvalidRequest),
-)
+@router.get("", summary="List turns")
 async def list_turns(
-    thread_id: ThreadId, caller: Caller, services: Services, limit: Limit = 50, cursor: Cursor = None
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[Turn]:
     """Return the turns of this conversation, newest first, including the one in progress.
 
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    thread = await readable_thread(services, caller, thread_id, is_repeated=cursor is not None)
-    turns, next_before = await turns_of(services.store, services.feedback, caller, thread, limit=limit, before=before)
-    shown = [Turn.shown(services.prices, turn) for turn in turns]
-    shown = await services.readers.shown(caller, thread.user_id, shown)
+    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    turns, next_before = await turns_of(app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before)
+    shown = [Turn.shown(app.ports.prices, turn) for turn in turns]
+    shown = await app.privacy.readers.shown(caller, thread.user_id, shown)
     return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
-@router.get(
-    "/{run_id}/context",
-    summary="Inspect a turn's context",
-    responses=responses(Unauthorized, TokenExpired, Forbidden, ThreadUnavailable, NotFound, InvalidRequest),
-)
-async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, services: Services) -> Context:
+@router.get("/{run_id}/context", summary="Inspect a turn's context", responses=responses(Forbidden, NotFound))
+async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> Context:
     """Return what each memory contributed to a turn, and the exact messages that its models were sent.
 
     Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each reading is audited.
     """
     caller.require(Permission.CONTEXT_INSPECT, "context.read")
-    thread = await readable_thread(services, caller, thread_id)
-    record = await services.inspector.read(caller, thread.id, run_id)
+    thread = await readable_thread(app, caller, thread_id)
+    record = await app.memory.inspector.read(caller, thread.id, run_id)
     outcome = "allowed" if record is not None else "not_found"
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
-    await services.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
+    await app.ports.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
     if record is None:
-        raise NotFound(
-            f"There is no record of this run. The conversation may have no such run; {ABSENT[services.inspector.mode]}"
-        )
-    rated = await services.feedback.between(caller, thread, 0, thread.next_ordinal)
+        reason = ABSENT[app.memory.inspector.mode]
+        raise NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
+    rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [each for each in rated if each.run_id == record["runId"]]
-    context = Context.model_validate(await services.inspector.with_feedback(record, feedback))
-    return await services.readers.shown(caller, thread.user_id, context)
+    context = Context.model_validate(await app.memory.inspector.with_feedback(record, feedback))
+    return await app.privacy.readers.shown(caller, thread.user_id, context)
 
 
 @router.post(
     "/{run_id}/rerun",
     summary="Run a turn again, without effects",
     responses=responses(
-        MalformedJson,
-        Unauthorized,
-        TokenExpired,
         Forbidden,
-        ThreadUnavailable,
         NotFound,
         UnknownAgentVersion,
         RerunUnavailable,
-        InvalidRequest,
         ModelNotOffered,
         ModelError,
         TurnTimeout,
         StoreUnavailable,
     ),
 )
-async def rerun_turn(
-    thread_id: ThreadId, run_id: RunId, caller: Caller, services: Services, asked: RerunRequest
-) -> Rerun:
+async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases, asked: RerunRequest) -> Rerun:
     """Answer a turn's message again as a dry run: with the history of then, and with what is remembered today.
 
     Nothing is stored or sent, and no tool is called: a call that the turn made as well gets the turn's own result.
     Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each dry run is audited.
     """
     caller.require(Permission.CONTEXT_INSPECT, "context.rerun")
-    thread = await readable_thread(services, caller, thread_id)
+    thread = await readable_thread(app, caller, thread_id)
     owner = replace(caller, user_id=thread.user_id)
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
     if asked.model is not None:
         detail["model"] = asked.model
-    audited = partial(services.audit.record, caller, "context.rerun", thread_id=thread.id)
+    audited = partial(app.ports.audit.record, caller, "context.rerun", thread_id=thread.id)
     try:
-        turn = await services.reruns.find(owner, thread, run_id, asked.message_id)
+        turn = await app.reruns.find(owner, thread, run_id, asked.message_id)
     except NotFound:
         await audited(outcome="not_found", detail=detail)
         raise
     more = {"agentVersion": asked.agent_version, "without": asked.without[:MAX_AUDITED_ITEMS]}
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
-    ran = await services.reruns.run(caller, turn, RerunWish(asked.model, asked.agent_version, frozenset(asked.without)))
-    record = json.loads(await services.inspector.made(thread.id, run_id, ran.inspection))
+    ran = await app.reruns.run(caller, turn, RerunWish(asked.model, asked.agent_version, frozenset(asked.without)))
+    record = json.loads(await app.memory.inspector.made(thread.id, run_id, ran.inspection))
     rerun = Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
-    return await services.readers.shown(caller, thread.user_id, rerun)
+    return await app.privacy.readers.shown(caller, thread.user_id, rerun)

@@ -19,7 +19,6 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.token_counter import TiktokenCounter
 from baton.api.application import create_app
-from baton.api.services import ApiServices
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
@@ -92,8 +91,7 @@ class Heavy:
         app = build(ports, poll_seconds=0.05)
         self.store, self.clock = ports.store, ports.clock
         self.turns, self.replays = app.turns, app.replays
-        api = ApiServices.of(app)
-        self.app = create_app(lambda: api)
+        self.app = create_app(lambda: app)
         self.ada = Scope("acme", "ada")
 
     @asynccontextmanager

@@ -10,7 +10,6 @@ import httpx
 
 from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
-from baton.api.services import ApiServices
 from baton.api.sse import Timing
 from baton.composition.app import build
 from baton_testing.fakes.token_verifier import OpenVerifier
@@ -31,9 +30,8 @@ class Served:
     def __post_init__(self) -> None:
         verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)
         app = build(replace(self.harness.ports, verifier=verifier), poll_seconds=0.01)
-        services = ApiServices.of(app)
         self.refreshes = app.knowledge.source_refreshes
-        self.app = create_app(lambda: services, timing=self.timing, a2a=self.a2a or A2AAccess())
+        self.app = create_app(lambda: app, timing=self.timing, a2a=self.a2a or A2AAccess())
 
     async def get(self, path: str, *permissions: str, user: str = "ada", **params: Any) -> httpx.Response:
         """GET ``/v1<path>`` as a user of ada's tenant."""

@@ -175,7 +175,7 @@ async def test_a_card_that_the_client_has_is_not_sent_again(served: A2AServed) -
 
 async def test_schemes_are_those_that_are_enforced(served: A2AServed) -> None:
     assert list((await card(served))["securitySchemes"]) == ["bearer"]
-    services = served.app.state.services
+    services = served.app.state.use_cases
     served.app = create_app(services, a2a=A2AAccess(issuers=("https://login.example.com/",)))
     told = await card(served)
     assert told["securitySchemes"]["oidc"] == {
@@ -192,7 +192,7 @@ async def test_schemes_are_those_that_are_enforced(served: A2AServed) -> None:
 
 async def test_where_the_address_is_set_no_other_is_named(served: A2AServed) -> None:
     access = A2AAccess(public_url="https://api.example.com/v")
-    served.app = create_app(served.app.state.services, a2a=access)
+    served.app = create_app(served.app.state.use_cases, a2a=access)
     evil = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(served.app), base_url="http://evil.example") as client:
         public = (await client.get("/.well-known/agent-card.json", headers=evil)).text

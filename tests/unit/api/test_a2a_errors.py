@@ -222,7 +222,7 @@ async def test_a_call_without_a_valid_token(served: A2AServed, authorization: st
 
 
 async def test_where_calls_are_open_those_without_a_token_are_one_users(served: A2AServed) -> None:
-    services = served.app.state.services
+    services = served.app.state.use_cases
     served.app = create_app(services, a2a=A2AAccess(is_open=True))
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": SEND, "params": blocking(message("Hi", "m-1"))})
     task = (await served.post_a2a(body.encode(), user=None)).json()["result"]
@@ -234,7 +234,7 @@ async def test_where_calls_are_open_those_without_a_token_are_one_users(served: 
 
 @pytest.mark.parametrize("method", ["agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard"])
 async def test_the_extended_card_needs_a_token_where_calls_are_open(served: A2AServed, method: str) -> None:
-    served.app = create_app(served.app.state.services, a2a=A2AAccess(is_open=True))
+    served.app = create_app(served.app.state.use_cases, a2a=A2AAccess(is_open=True))
     assert (await served.call(method, {}, user=None))["error"]["code"] == -32007
     assert "result" in await served.call(method, {})
 

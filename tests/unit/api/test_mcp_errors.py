@@ -192,7 +192,7 @@ async def test_a_call_without_a_token_is_led_to_who_issues_them(served: McpServe
 
 @pytest.mark.parametrize("issuers", [(), ("https://login.example.com/", "https://other.example.com")])
 async def test_the_metadata_names_the_issuers(served: McpServed, issuers: tuple[str, ...]) -> None:
-    served.app = create_app(served.app.state.services, a2a=A2AAccess(issuers=issuers))
+    served.app = create_app(served.app.state.use_cases, a2a=A2AAccess(issuers=issuers))
     for path, resource in (("", "http://baton.test"), ("/mcp", "http://baton.test/mcp")):
         told = (await served.request("GET", f"/.well-known/oauth-protected-resource{path}")).json()
         assert told["resource"] == resource

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from a2a.server.context import ServerCallContext
 
 from baton.api.a2a.access import A2AAccess
-from baton.api.services import ApiServices
 from baton.api.sse import Timing
 from baton.catalog.agent_directory import AgentDirectory
+from baton.composition.app import App
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.push_config import Line
@@ -25,7 +25,7 @@ class A2ACaller:
     """One request's caller."""
 
     scope: Scope
-    services: ApiServices
+    app: App
     timing: Timing
     agents: AgentDirectory
     """The agents of the caller's tenant."""

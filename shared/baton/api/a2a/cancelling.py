@@ -22,19 +22,19 @@ async def cancelled(caller: A2ACaller, task: A2ATask) -> A2ATask:
 
     Raises ``TaskNotFoundError`` for another user's, and ``TaskNotCancelableError`` for one that is final.
     """
-    services, scope = caller.services, caller.scope
+    app, scope = caller.app, caller.scope
     if task.user_id != scope.user_id:
         raise TaskNotFoundError
     if task.state is TaskState.CANCELED:
         await _tell_mark(caller, task)  # an earlier request may have died before it did
     if task.state.is_terminal:
         raise TaskNotCancelableError(f"The task is {task.state.value} already.")
-    mark = TaskMark(root=task.id.root, user_id=scope.user_id, status=MarkStatus.CANCELED, at=services.clock.now())
+    mark = TaskMark(root=task.id.root, user_id=scope.user_id, status=MarkStatus.CANCELED, at=app.ports.clock.now())
     # The mark first, so that a message of the task that is still in the queue starts no turn.
-    await services.a2a_tasks.mark(scope, task.id.thread_id, mark)
+    await app.ports.a2a_tasks.mark(scope, task.id.thread_id, mark)
     await _tell_mark(caller, task)
     stopped = await _stopped(caller, task)
-    await services.audit.record(
+    await app.ports.audit.record(
         scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
     )
     return stopped
@@ -46,14 +46,14 @@ async def _stopped(caller: A2ACaller, task: A2ATask) -> A2ATask:
     until = loop.time() + CANCEL_SECONDS
     stopping: str | None = None
     while True:
-        current = await TaskReader(caller.services).read(caller.scope, task.id)
+        current = await TaskReader(caller.app.ports).read(caller.scope, task.id)
         if current is None:
             raise TaskNotFoundError
         if current.run_id is None or loop.time() >= until:
             return current
         if current.run_id != stopping:
             stopping = current.run_id
-            await caller.services.controls.cancel(caller.scope, task.id.thread_id, stopping)
+            await caller.app.controls.cancel(caller.scope, task.id.thread_id, stopping)
         # The conversation is read again only when something has changed.
         while loop.time() < until:
             await asyncio.sleep(POLL_SECONDS)
@@ -63,7 +63,7 @@ async def _stopped(caller: A2ACaller, task: A2ATask) -> A2ATask:
 
 async def _is_running(caller: A2ACaller, thread_id: str, run_id: str) -> bool:
     try:
-        thread = await caller.services.store.get_thread(caller.scope, thread_id)
+        thread = await caller.app.ports.store.get_thread(caller.scope, thread_id)
     except ThreadUnavailable:  # it was deleted meanwhile
         return False
     return thread.run is not None and thread.run.run_id == run_id
@@ -72,4 +72,4 @@ async def _is_running(caller: A2ACaller, thread_id: str, run_id: str) -> bool:
 async def _tell_mark(caller: A2ACaller, task: A2ATask) -> None:
     """Let clients be notified that the task was cancelled, if any want to be."""
     if caller.access.pushes and (task.thread is None or task.thread.notifies):
-        await caller.services.task_news.marked(caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value)
+        await caller.app.task_news.marked(caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value)

@@ -12,9 +12,10 @@ from fastapi.security import HTTPAuthorizationCredentials
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
 from baton.api.authentication import Caller, bearer, caller
+from baton.api.dependencies import UseCases
 from baton.api.problems import responses
-from baton.api.services import ApiServices, Services
 from baton.catalog.agent_directory import AgentDirectory
+from baton.composition.app import App
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import (
     BatonError,
@@ -47,10 +48,10 @@ router = APIRouter(tags=["a2a"])
 
 
 def card_reader(
-    request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+    request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope | None:
     """Return the scope of the token, if there is one. Raises ``Unauthorized`` and ``TokenExpired``."""
-    return caller(request, services, credentials) if "authorization" in request.headers else None
+    return caller(request, app, credentials) if "authorization" in request.headers else None
 
 
 Reader = Annotated[Scope | None, Depends(card_reader)]
@@ -73,35 +74,31 @@ ANSWERS = {
 @router.get("/.well-known/agent-card.json", summary="Read the default agent's card", responses=ANSWERS)
 @router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ANSWERS)
 @router.get("/a2a", summary="Read the default agent's card where it is called", responses=ANSWERS)
-async def default_card(
-    request: Request, services: Services, reader: Reader, if_none_match: IfNoneMatch = None
-) -> Response:
+async def default_card(request: Request, app: UseCases, reader: Reader, if_none_match: IfNoneMatch = None) -> Response:
     """Return the card of the agent at `/a2a`, valid by A2A 0.3 and 1.0. It has an `ETag`.
 
     It is the same at `/.well-known/agent.json`, for clients of A2A before 0.3, and at `/a2a` itself, for clients that
     know the `url` of a card only.
     """
-    return await _served(request, services, reader, None, if_none_match)
+    return await _served(request, app, reader, None, if_none_match)
 
 
 @router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ANSWERS)
 @router.get("/a2a/{agent_id}", summary="Read an agent's card where it is called", responses=ANSWERS)
 async def agents_card(
-    request: Request, services: Services, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
+    request: Request, app: UseCases, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""
-    return await _served(request, services, reader, agent_id, if_none_match)
+    return await _served(request, app, reader, agent_id, if_none_match)
 
 
 @router.get("/agent/authenticatedExtendedCard", summary="Read the extended card", responses=ANSWERS)
-async def extended_card(
-    request: Request, services: Services, scope: Caller, if_none_match: IfNoneMatch = None
-) -> Response:
+async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """Return the default agent's card as the caller may see it, where clients of A2A before 0.3 ask for it.
 
     Calls without a token are refused, also where other calls without one are accepted.
     """
-    return await _served(request, services, scope, None, if_none_match)
+    return await _served(request, app, scope, None, if_none_match)
 
 
 @router.get(
@@ -112,11 +109,11 @@ async def extended_card(
         **responses(NotFound, InternalError, StoreUnavailable),
     },
 )
-async def card_keys(services: Services) -> Response:
+async def card_keys(app: UseCases) -> Response:
     """Return the public keys with which the signatures of cards are checked. It needs no token."""
-    if services.card_signer is None:
+    if app.ports.card_signer is None:
         raise NotFound
-    keys = await services.card_signer.public_keys()
+    keys = await app.ports.card_signer.public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_AGE}"})
 
 
@@ -128,11 +125,11 @@ async def card_keys(services: Services) -> Response:
         **responses(NotFound, StoreUnavailable),
     },
 )
-async def signing_keys(request: Request, services: Services) -> Response:
+async def signing_keys(request: Request, app: UseCases) -> Response:
     """Return the public keys with which receivers check push notifications. It needs no token."""
     if not request.app.state.a2a.pushes:
         raise NotFound
-    keys = await services.signing_key.public_keys()
+    keys = await app.ports.signing_key.public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})
 
 
@@ -154,17 +151,17 @@ def card_of(agents: AgentDirectory, scope: Scope, agent: AgentDefinition | None,
 
 
 async def _served(
-    request: Request, services: ApiServices, reader: Scope | None, agent_id: str | None, known: str | None
+    request: Request, app: App, reader: Scope | None, agent_id: str | None, known: str | None
 ) -> Response:
     scope, access = reader or NOBODY, request.app.state.a2a
     try:
         # Without a token there is no tenant: only agents that ship have a public card.
-        agents = await services.agents.of(scope) if reader is not None else AgentDirectory(services.catalog, {})
+        agents = await app.agents.of(scope) if reader is not None else AgentDirectory(app.ports.catalog, {})
         agent = agents.get(scope, agent_id) if agent_id is not None else None
         card = card_of(agents, scope, agent, base_url(request, access), access)
     except UnknownAgent:
         raise NotFound from None
-    body, tag = await _with_signatures(card, services, trusted_base_url(request, access))
+    body, tag = await _with_signatures(card, app, trusted_base_url(request, access))
     whose = "private" if reader is not None else "public"
     headers = {"ETag": tag, "Cache-Control": f"{whose}, max-age={MAX_AGE}", "Vary": "Authorization"}
     if known is not None and tag.removeprefix("W/") in [each.strip().removeprefix("W/") for each in known.split(",")]:
@@ -172,9 +169,9 @@ async def _served(
     return Response(body, media_type="application/json", headers=headers)
 
 
-async def signed(card: dict[str, Any], services: ApiServices, base: str) -> dict[str, Any]:
+async def signed(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
     """Return the card with its signatures, if the deployment has keys. ``base`` is an address that it vouches for."""
-    signer = services.card_signer
+    signer = app.ports.card_signer
     if signer is None:
         return card
     try:
@@ -186,14 +183,14 @@ async def signed(card: dict[str, Any], services: ApiServices, base: str) -> dict
         return card
 
 
-async def _with_signatures(card: dict[str, Any], services: ApiServices, base: str | None) -> tuple[bytes, str]:
+async def _with_signatures(card: dict[str, Any], app: App, base: str | None) -> tuple[bytes, str]:
     """Return the card as it is served, signed where it can be, and its ``ETag``.
 
     Signatures differ each time, so the tag of a signed card is that of what is signed, by which key: a weak one.
     """
     body = card_bytes(card)
-    told = await signed(card, services, base) if base is not None else card
-    signer = services.card_signer
+    told = await signed(card, app, base) if base is not None else card
+    signer = app.ports.card_signer
     if told is card or signer is None:
         return body, entity_tag(body)
     return card_bytes(told), f"W/{entity_tag(body + (await signer.key_id()).encode())}"

@@ -30,7 +30,7 @@ class TaskFollower:
         """``across_turns``: the stream stays while the task waits for input, until it is final."""
         self._caller = caller
         self._across_turns = across_turns
-        self._reader = TaskReader(caller.services)
+        self._reader = TaskReader(caller.app.ports)
 
     async def follow(self, task: A2ATask, history: int | None = None) -> AsyncGenerator[A2AEvent, None]:
         """Yield the task, then its updates. Raises ``TokenExpired`` when the stream outlives its token.
@@ -42,7 +42,7 @@ class TaskFollower:
         until, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
         yield await shown(task, self._caller.agents.describe, history=history)
         while self._goes_on(task) and loop.time() < until:
-            updates = Updates(task.id, self._caller.services.clock)
+            updates = Updates(task.id, self._caller.app.ports.clock)
             if task.run_id is not None and task.thread is not None:
                 async for update in self._run_updates(task.thread, task.run_id, updates, until - loop.time()):
                     yield update
@@ -70,16 +70,16 @@ class TaskFollower:
         self, thread: Thread, run_id: str, updates: Updates, seconds: float
     ) -> AsyncGenerator[A2AEvent, None]:
         """Yield a run's updates from its beginning."""
-        caller, services = self._caller, self._caller.services
-        await services.controls.revive(caller.scope, thread, request_id=caller.request_id)
+        caller, app = self._caller, self._caller.app
+        await app.controls.revive(caller.scope, thread, request_id=caller.request_id)
 
         async def revive(dead: Thread, lease: LeaseMark) -> bool:
             if lease != thread.lease or not thread.is_interrupted:
                 about = f"{caller.request_id}.{lease.fence}"
-                await services.controls.revive(caller.scope, dead, request_id=about, presumed_dead=lease)
+                await app.controls.revive(caller.scope, dead, request_id=about, presumed_dead=lease)
             return True
 
-        following = services.follower.follow(
+        following = app.follower.follow(
             caller.scope, thread.id, after=thread.last_seq, seconds=seconds, when_dead=revive
         )
         async with contextlib.aclosing(following):

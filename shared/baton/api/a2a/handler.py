@@ -89,7 +89,7 @@ class A2AHandler(RequestHandler):
                 async for update in following:
                     yield update
             return
-        updates = Updates(sending.task_id, caller.services.clock)
+        updates = Updates(sending.task_id, caller.app.ports.clock)
         is_told, run_id = False, None
         events = sender.run(sending, until=caller.ends_at)
         async with contextlib.aclosing(events):
@@ -185,20 +185,20 @@ class A2AHandler(RequestHandler):
             raise ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
         card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
         if caller.trusted_base_url is not None:
-            card = await signed(card, caller.services, caller.trusted_base_url)
+            card = await signed(card, caller.app, caller.trusted_base_url)
         return parse_agent_card(card)
 
 
 async def _found(caller: A2ACaller, text: str) -> A2ATask:
-    task = await TaskReader(caller.services).find(caller.scope, text)
+    task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None:
         raise TaskNotFoundError
-    return await caller.services.readers.shown(caller.scope, task.user_id, task)
+    return await caller.app.privacy.readers.shown(caller.scope, task.user_id, task)
 
 
 async def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
     """Return the task as it is when its message has been taken: what was said before, and the message."""
-    before, now = sending.task, caller.services.clock.now()
+    before, now = sending.task, caller.app.ports.clock.now()
     thread, messages = (before.thread, before.messages) if before is not None else (None, ())
     task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
     return await _with_message(caller, sending, task, history)

@@ -102,7 +102,7 @@ async def _tasks(
     caller: A2ACaller, params: ListTasksRequest, begin: _Place
 ) -> AsyncIterator[tuple[A2ATask | None, _Place]]:
     """Yield each task with the place after the task before it; no task where this call has looked at enough."""
-    reader, last = TaskReader(caller.services), begin
+    reader, last = TaskReader(caller.app.ports), begin
     read = 0
     async for thread, cursor in _threads(caller, params, begin):
         if thread is None:
@@ -136,7 +136,7 @@ async def _threads(
     cursor, listed = begin.cursor, 0
     while True:
         try:
-            threads, following = await caller.services.store.list_threads(
+            threads, following = await caller.app.ports.store.list_threads(
                 caller.scope, limit=THREADS_A_PAGE, cursor=cursor
             )
         except InvalidRequest:
@@ -164,7 +164,7 @@ async def _named(caller: A2ACaller, context: str) -> Thread | None:
         raise InvalidParamsError(f"contextId: {error.detail}") from None
     for thread_id in ids:
         try:
-            thread = await caller.services.store.get_thread(caller.scope, thread_id)
+            thread = await caller.app.ports.store.get_thread(caller.scope, thread_id)
         except ThreadUnavailable:
             continue
         if thread.user_id == caller.scope.user_id:

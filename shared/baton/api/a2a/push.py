@@ -35,8 +35,8 @@ async def create(caller: A2ACaller, given: TaskPushNotificationConfig, line: Lin
     _check_on(caller)
     task = await _own_task(caller, given.task_id)
     config = parsed(caller, given, task.id, line)
-    services, thread_id = caller.services, task.id.thread_id
-    await services.push_configs.put(caller.scope, thread_id, config)
+    app, thread_id = caller.app, task.id.thread_id
+    await app.ports.push_configs.put(caller.scope, thread_id, config)
     await _let_thread_notify(caller, task)
     return shown(config, task.id)
 
@@ -45,7 +45,7 @@ async def get(caller: A2ACaller, params: GetTaskPushNotificationConfigRequest) -
     """Return a configuration; without an id the default one, or the first. Raises ``TaskNotFoundError``."""
     _check_on(caller)
     task = await _own_task(caller, params.task_id)
-    configs = await caller.services.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
+    configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
     wanted = _config_id(params.id, task.id)
     found = next((each for each in configs if each.id == wanted), configs[0] if configs and not params.id else None)
     if found is None:
@@ -61,7 +61,7 @@ async def listed(
     if params.page_token:
         raise InvalidParamsError("pageToken was not handed out by this list.")
     task = await _own_task(caller, params.task_id)
-    configs = await caller.services.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
+    configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
     return ListTaskPushNotificationConfigsResponse(configs=[shown(each, task.id) for each in configs])
 
 
@@ -70,7 +70,7 @@ async def delete(caller: A2ACaller, params: DeleteTaskPushNotificationConfigRequ
     _check_on(caller)
     task = await _own_task(caller, params.task_id)
     config_id = _config_id(params.id, task.id)
-    await caller.services.push_configs.delete(caller.scope, task.id.thread_id, task.id.root, config_id)
+    await caller.app.ports.push_configs.delete(caller.scope, task.id.thread_id, task.id.root, config_id)
 
 
 def check_wish(caller: A2ACaller, params: SendMessageRequest) -> None:
@@ -88,10 +88,10 @@ async def prepared(sender: Sender, caller: A2ACaller, params: SendMessageRequest
     if not params.configuration.HasField("task_push_notification_config"):
         return sending
     config = parsed(caller, params.configuration.task_push_notification_config, sending.task_id, line)
-    services, thread_id = caller.services, sending.task_id.thread_id
-    await services.push_configs.put(caller.scope, thread_id, config)
+    app, thread_id = caller.app, sending.task_id.thread_id
+    await app.ports.push_configs.put(caller.scope, thread_id, config)
     try:
-        await services.store.want_notifications(caller.scope, thread_id)
+        await app.ports.store.want_notifications(caller.scope, thread_id)
     except ThreadUnavailable as refusal:
         if not refusal.is_unused:
             raise
@@ -109,12 +109,12 @@ def parsed(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId
         user_id=caller.scope.user_id,
         url=given.url,
         line=line,
-        set_at=caller.services.clock.now(),
+        set_at=caller.app.ports.clock.now(),
         token=given.token or None,
         scheme=authentication.scheme or None,
         credentials=authentication.credentials or None,
     )
-    problem = config.problem or caller.services.webhooks.refusal(config.url)
+    problem = config.problem or caller.app.ports.webhooks.refusal(config.url)
     if problem is not None:
         raise InvalidParamsError(f"push notification configuration: {problem}")
     return config
@@ -141,7 +141,7 @@ def _check_on(caller: A2ACaller) -> None:
 
 async def _own_task(caller: A2ACaller, text: str) -> A2ATask:
     """Return a task of the caller's own: who may read all conversations may not send them elsewhere."""
-    task = await TaskReader(caller.services).find(caller.scope, text)
+    task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None or task.user_id != caller.scope.user_id:
         raise TaskNotFoundError
     return task
@@ -152,16 +152,16 @@ async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
 
     Raises ``StoreUnavailable`` if the task's first message still waits in the queue.
     """
-    services, thread_id = caller.services, task.id.thread_id
+    app, thread_id = caller.app, task.id.thread_id
     loop = asyncio.get_running_loop()
     until = loop.time() + BEGUN_SECONDS
     while True:
         try:
-            thread = await services.store.want_notifications(caller.scope, thread_id)
+            thread = await app.ports.store.want_notifications(caller.scope, thread_id)
             break
         except ThreadUnavailable as refusal:
             if not refusal.is_unused or loop.time() >= until:
                 raise StoreUnavailable("The task has not begun yet. Please try again in a moment.") from None
             await asyncio.sleep(POLL_SECONDS)
     if task.thread is None or thread.next_ordinal != task.thread.next_ordinal or thread.episode != task.thread.episode:
-        await services.task_news.marked(caller.scope, thread_id, task.id.root, f"configured.{thread.next_ordinal}")
+        await app.task_news.marked(caller.scope, thread_id, task.id.root, f"configured.{thread.next_ordinal}")

@@ -15,7 +15,8 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from baton.api.a2a.rest_errors import RestRoute, documented
 from baton.api.a2a.router import VERSION_HEADER, A2AScope, AgentId, calling
-from baton.api.services import ApiServices, Services
+from baton.api.dependencies import UseCases
+from baton.composition.app import App
 from baton.domain.errors import InvalidRequest, MalformedJson, MessageTooLarge, NotFound, Unauthorized
 from baton.domain.identity import Scope
 
@@ -60,13 +61,11 @@ register_url_convertor("a2a_task", TaskIds())
 register_url_convertor("a2a_task_of", VerbedTaskIds())
 
 
-async def _answered(
-    request: Request, scope: Scope, services: ApiServices, agent_id: str | None, operation: str
-) -> Response:
+async def _answered(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
     from baton.api.a2a.rest import RestCall, answer, task_id_of
 
-    who = await calling(request, scope, services, agent_id)
+    who = await calling(request, scope, app, agent_id)
     path = {name: unquote(value) for name, value in request.path_params.items() if name != "agent_id"}
     if "id" in path:
         path["id"] = task_id_of(path["id"])
@@ -75,15 +74,15 @@ async def _answered(
 
 
 def _of_default(operation: str) -> Callable[..., Awaitable[Response]]:
-    async def call(request: Request, scope: A2AScope, services: Services) -> Response:
-        return await _answered(request, scope, services, None, operation)
+    async def call(request: Request, scope: A2AScope, app: UseCases) -> Response:
+        return await _answered(request, scope, app, None, operation)
 
     return call
 
 
 def _of_agent(operation: str) -> Callable[..., Awaitable[Response]]:
-    async def call(request: Request, scope: A2AScope, services: Services, agent_id: AgentId) -> Response:
-        return await _answered(request, scope, services, agent_id, operation)
+    async def call(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
+        return await _answered(request, scope, app, agent_id, operation)
 
     return call
 

@@ -11,8 +11,9 @@ from fastapi.security import HTTPAuthorizationCredentials
 from baton.api import sse
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.authentication import bearer, caller, token_ends_at
+from baton.api.dependencies import UseCases
 from baton.api.problems import Refused, request_id, responses
-from baton.api.services import ApiServices, Services
+from baton.composition.app import App
 from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Scope
 
@@ -56,14 +57,14 @@ router = APIRouter(tags=["a2a"])
 
 
 def a2a_caller(
-    request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+    request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the token, or the open one. Raises ``Unauthorized`` and ``TokenExpired``."""
     if request.app.state.a2a.is_open and "authorization" not in request.headers:
         request.state.scope = OPEN_SCOPE
         request.state.token_expires_at = None
         return OPEN_SCOPE
-    return caller(request, services, credentials)
+    return caller(request, app, credentials)
 
 
 A2AScope = Annotated[Scope, Depends(a2a_caller)]
@@ -76,9 +77,9 @@ AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, exam
     responses={**ANSWERED, **responses(Unauthorized, TokenExpired)},
     openapi_extra=CALL,
 )
-async def call_default(request: Request, scope: A2AScope, services: Services) -> Response:
+async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Response:
     """Answer a JSON-RPC call of A2A 1.0 or 0.3. Errors of JSON-RPC have the HTTP status 200."""
-    return await _answered(request, scope, services, None)
+    return await _answered(request, scope, app, None)
 
 
 @router.post(
@@ -87,16 +88,16 @@ async def call_default(request: Request, scope: A2AScope, services: Services) ->
     responses={**ANSWERED, **responses(Unauthorized, TokenExpired, NotFound)},
     openapi_extra=CALL,
 )
-async def call_agent(request: Request, scope: A2AScope, services: Services, agent_id: AgentId) -> Response:
+async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
     """Answer a call to one agent, likewise."""
-    return await _answered(request, scope, services, agent_id)
+    return await _answered(request, scope, app, agent_id)
 
 
-async def _answered(request: Request, scope: Scope, services: ApiServices, agent_id: str | None) -> Response:
+async def _answered(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
     from baton.api.a2a.dispatch import answer, refused
 
-    who = await calling(request, scope, services, agent_id)
+    who = await calling(request, scope, app, agent_id)
     try:
         body = await request.body()
     except Refused as refusal:
@@ -107,24 +108,24 @@ async def _answered(request: Request, scope: Scope, services: ApiServices, agent
     return sse.streamed(answered, who.timing)
 
 
-async def calling(request: Request, scope: Scope, services: ApiServices, agent_id: str | None) -> A2ACaller:
+async def calling(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:
     """Return who makes the call. Raises ``NotFound`` for an agent that the caller may not use."""
     from baton.api.a2a.caller import A2ACaller
 
     try:
-        agents = await services.agents.of(scope)
-        agent = await services.agents.get(scope, agent_id) if agent_id is not None else None
+        agents = await app.agents.of(scope)
+        agent = await app.agents.get(scope, agent_id) if agent_id is not None else None
     except UnknownAgent:
         raise NotFound from None
     access: A2AAccess = request.app.state.a2a
     return A2ACaller(
         scope=scope,
-        services=services,
+        app=app,
         timing=await sse.timing(request),
         agents=agents,
         agent=agent,
         request_id=request_id(request),
-        ends_at=token_ends_at(request, services),
+        ends_at=token_ends_at(request, app),
         base_url=base_url(request, access),
         trusted_base_url=trusted_base_url(request, access),
         access=access,

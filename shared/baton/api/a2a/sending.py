@@ -58,9 +58,9 @@ class Sender:
 
     def __init__(self, caller: A2ACaller) -> None:
         self._caller = caller
-        self._services = caller.services
+        self._app = caller.app
         self._scope = caller.scope
-        self.reader = TaskReader(caller.services)
+        self.reader = TaskReader(caller.app.ports)
 
     async def prepare(self, message: Message) -> Sending:
         """Check a message. Raises ``A2AError`` and ``BatonError``; nothing is stored."""
@@ -123,7 +123,7 @@ class Sender:
         if not decisions:
             return sending
         answers = [interrupt_answer(*decision, self._scope.user_id) for decision in decisions]
-        owner = await self._services.approvals.owner(self._scope, task.id.thread_id, answers)
+        owner = await self._app.approvals.owner(self._scope, task.id.thread_id, answers)
         return replace(sending, request=answer_request(task.id.thread_id, answers), owner=owner)
 
     def _request(self, message: Message, context: str | None) -> MessageRequest:
@@ -166,14 +166,14 @@ class Sender:
     async def _thread(self, request: MessageRequest) -> Thread | None:
         """Return the caller's own thread; None if it does not exist. Raises ``ThreadUnavailable``."""
         try:
-            await self._services.store.check_writable(self._scope, request.thread.id)
-            return await self._services.store.get_thread(self._scope, request.thread.id)
+            await self._app.ports.store.check_writable(self._scope, request.thread.id)
+            return await self._app.ports.store.get_thread(self._scope, request.thread.id)
         except ThreadUnavailable as refusal:
             if refusal.is_unused and request.thread.may_create:
                 return None
             if not refusal.is_unused:
                 detail = {"messageId": request.message_id}
-                await self._services.audit.record(
+                await self._app.ports.audit.record(
                     self._scope, "thread.write", thread_id=request.thread.id, outcome=refusal.audited_as, detail=detail
                 )
             raise
@@ -199,7 +199,7 @@ class Sender:
         """
         await self._mark_answer(sending)
         await self._audit_delegation(sending)
-        turns = self._services.turns
+        turns = self._app.turns
         turn = BackgroundTurn(
             lambda emit: turns.answer(sending.owner, sending.request, emit, seconds=TURN_SECONDS),
             self._caller.request_id,
@@ -233,7 +233,7 @@ class Sender:
         if isinstance(request, AnswerRequest):
             await self._mark_answer(sending)
             for number, answer in enumerate(request.answers):
-                await self._services.queue.send(
+                await self._app.ports.queue.send(
                     sending.owner,
                     queued_answer(
                         sending.owner,
@@ -253,7 +253,7 @@ class Sender:
             waiting = queued_message(
                 sending.owner, request, connection_id=None, connection_expires_at=0, request_id=caller.request_id
             )
-            await self._services.queue.send(sending.owner, waiting)
+            await self._app.ports.queue.send(sending.owner, waiting)
         await self._until_begun(sending)
 
     async def _is_known(self, sending: Sending) -> bool:
@@ -262,7 +262,7 @@ class Sender:
         task = sending.task or await self.reader.read(self._scope, sending.task_id)
         if task is None or task.thread is None:
             return False
-        turn = await self._services.store.get_turn(self._scope, request.thread.id, request.message_id)
+        turn = await self._app.ports.store.get_turn(self._scope, request.thread.id, request.message_id)
         if turn is not None and turn.digest != request.digest:
             raise MessageIdConflict
         return turn is not None
@@ -306,7 +306,7 @@ class Sender:
             detail["parentTaskId"] = request.client.parent_task_id
         if request.client.handoff is not None:
             detail["handedOverBy"] = request.client.handoff.source_agent_id
-        await self._services.audit.record(
+        await self._app.ports.audit.record(
             self._scope, "task.delegate", thread_id=request.thread.id, outcome="requested", detail=detail
         )
 
@@ -320,7 +320,7 @@ class Sender:
             root=sending.task_id.root,
             user_id=self._scope.user_id,
             status=status,
-            at=self._services.clock.now(),
+            at=self._app.ports.clock.now(),
             message_id=sending.message_id,
         )
-        await self._services.a2a_tasks.mark(self._scope, sending.task_id.thread_id, mark)
+        await self._app.ports.a2a_tasks.mark(self._scope, sending.task_id.thread_id, mark)

@@ -96,7 +96,7 @@ def _message(
     request = message_request(
         caller.scope,
         thread_id=arguments.thread_id,
-        message_id=keyed or caller.services.clock.new_id(),
+        message_id=keyed or caller.app.ports.clock.new_id(),
         content=arguments.message,
         agent_id=agent.id,
         content_field="message",
@@ -127,7 +127,7 @@ async def _answering(
         answers += [interrupt_answer(each, status.value, payload, user_id) for each in ids]
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
-    owner = await caller.services.approvals.owner(caller.scope, thread.id, answers)
+    owner = await caller.app.approvals.owner(caller.scope, thread.id, answers)
     return Asked(answer_request(thread.id, answers), owner, is_kept)
 
 
@@ -141,11 +141,11 @@ def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
 
 async def _own(caller: McpCaller, thread_id: str) -> Thread:
     """Return the caller's own thread. Raises ``ThreadUnavailable``, which is audited."""
-    services = caller.services
+    app = caller.app
     try:
-        return await own_thread(services.store, caller.scope, thread_id)
+        return await own_thread(app.ports.store, caller.scope, thread_id)
     except ThreadUnavailable as refusal:
-        await services.audit.record(
+        await app.ports.audit.record(
             caller.scope, "tool.approve", thread_id=thread_id, outcome=refusal.audited_as, detail={}
         )
         raise

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from baton.api.services import ApiServices
 from baton.api.sse import Timing
+from baton.composition.app import App
 from baton.domain.identity import Scope
 
 SESSION_ID = re.compile(r"[!-~]{1,128}")
@@ -20,7 +20,7 @@ class McpCaller:
     """One request's caller."""
 
     scope: Scope
-    services: ApiServices
+    app: App
     timing: Timing
     ends_at: float
     """Event loop time at which the token expires."""

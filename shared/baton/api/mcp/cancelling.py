@@ -27,7 +27,7 @@ async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) ->
         return
     try:
         call = McpCall(caller.session_id, key, request.thread.id, request.run_id)
-        await caller.services.mcp_calls.begun(caller.scope, call)
+        await caller.app.ports.mcp_calls.begun(caller.scope, call)
     except StoreUnavailable:
         logger.warning("a call cannot be cancelled, because it could not be noted")
         count(Metric.RUNS_NOT_STOPPED)
@@ -45,9 +45,9 @@ async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
     if key is None:
         return
     try:
-        call = await caller.services.mcp_calls.find(caller.scope, caller.session_id, key)
+        call = await caller.app.ports.mcp_calls.find(caller.scope, caller.session_id, key)
         if call is not None:
-            await caller.services.controls.cancel(caller.scope, call.thread_id, call.run_id)
+            await caller.app.controls.cancel(caller.scope, call.thread_id, call.run_id)
     except ThreadUnavailable:
         return  # it was deleted meanwhile, and its run with it
     except StoreUnavailable:

@@ -49,7 +49,7 @@ class Exchange(Response):
             await JSONResponse(BAD_ID, 400)(scope, receive, send)
             return
         await cancel_named(self._caller, message)
-        session = self._caller.services.clock.new_id() if message.get("method") == "initialize" else None
+        session = self._caller.app.ports.clock.new_id() if message.get("method") == "initialize" else None
         note_caller(scope.setdefault("state", {}), self._caller)
 
         async def whole_body() -> Message:

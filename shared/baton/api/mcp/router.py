@@ -12,9 +12,9 @@ from fastapi.security import HTTPAuthorizationCredentials
 from baton.api import sse
 from baton.api.a2a.access import base_url
 from baton.api.authentication import bearer, caller, token_ends_at
+from baton.api.dependencies import UseCases
 from baton.api.mcp.access import PATH, challenge
 from baton.api.problems import responses
-from baton.api.services import Services
 from baton.domain.errors import MessageTooLarge, OriginRefused, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 
@@ -59,13 +59,13 @@ router = APIRouter(tags=["mcp"])
 
 # Not async, like ``caller``.
 def mcp_caller(
-    request: Request, services: Services, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+    request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the token. Raises ``OriginRefused``, ``Unauthorized`` and ``TokenExpired``."""
     state = request.app.state
     state.mcp.check(request.headers.get("origin"))
     request.state.challenge = challenge(base_url(request, state.a2a), has_token=credentials is not None)
-    return caller(request, services, credentials)
+    return caller(request, app, credentials)
 
 
 @router.post(
@@ -74,7 +74,7 @@ def mcp_caller(
     responses={**ANSWERED, **responses(Unauthorized, TokenExpired, OriginRefused, MessageTooLarge)},
     openapi_extra=CALL,
 )
-async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], services: Services) -> Response:
+async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
     from baton.api.mcp.caller import McpCaller, named_session
@@ -82,9 +82,9 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], s
 
     who = McpCaller(
         scope=scope,
-        services=services,
+        app=app,
         timing=await sse.timing(request),
-        ends_at=token_ends_at(request, services),
+        ends_at=token_ends_at(request, app),
         session_id=named_session(request.headers.get("mcp-session-id")),
     )
     return Exchange(who, await request.body())

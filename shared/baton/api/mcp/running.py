@@ -26,7 +26,7 @@ class RunningTurn:
     def __init__(self, caller: McpCaller, asked: Asked) -> None:
         self._caller = caller
         self._asked = asked
-        turns = caller.services.turns
+        turns = caller.app.turns
         self._turn = BackgroundTurn(lambda emit: turns.answer(asked.owner, asked.request, emit, seconds=TURN_SECONDS))
 
     async def finished(self, tell: Callable[[Event | None], Awaitable[None]]) -> FinishedRun | None:
@@ -58,7 +58,7 @@ class RunningTurn:
             return
         request = self._asked.request
         try:
-            await self._caller.services.controls.cancel(self._caller.scope, request.thread.id, request.run_id)
+            await self._caller.app.controls.cancel(self._caller.scope, request.thread.id, request.run_id)
         except Exception:
             logger.exception("a run was not cancelled")
             count(Metric.RUNS_NOT_STOPPED)

@@ -83,7 +83,7 @@ async def _listed(caller: McpCaller, cursor: str | None) -> types.ListToolsResul
     except InvalidRequest as error:
         raise MCPError(types.INVALID_PARAMS, error.detail) from None
     try:
-        visible = (await caller.services.agents.of(caller.scope)).visible(caller.scope)
+        visible = (await caller.app.agents.of(caller.scope)).visible(caller.scope)
     except StoreUnavailable as error:
         count(Metric.REQUESTS_FAILED)
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
@@ -119,7 +119,7 @@ def _failed(error: BatonError, thread_id: str | None = None) -> types.CallToolRe
 async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
     """Return the agent that is the tool ``name``. Raises ``MCPError``; it does not tell why there is none."""
     try:
-        agent = await caller.services.agents.get(caller.scope, name)
+        agent = await caller.app.agents.get(caller.scope, name)
     except UnknownAgent:
         agent = None
     if agent is None or not agent.mcp:
@@ -139,7 +139,7 @@ async def _run(context: Context, caller: McpCaller, turn: Asked) -> types.CallTo
             running.stop()
         raise
     if finished is None:
-        thread = await own_thread(caller.services.store, caller.scope, turn.request.thread.id)
+        thread = await own_thread(caller.app.ports.store, caller.scope, turn.request.thread.id)
         return still_asked(thread)
     form = form_of(finished) if _shows_forms(context) else None
     return form or result_of(finished)
