@@ -18,7 +18,11 @@ DECISIONS = ROOT / "docs" / "decisions"
 EMBED = ROOT / "docs" / "how-to" / "embed-chat.md"
 
 
-@pytest.mark.parametrize("page", pages(), ids=name)
+READMES = [page for folder in ("clients", "examples") for page in sorted((ROOT / folder).glob("*/README.md"))]
+SOURCES = ("benchmarks", "baton_local", "baton_project", "baton_testing", "functions", "layers", "shared", "tests")
+
+
+@pytest.mark.parametrize("page", [*pages(), *READMES], ids=name)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     broken = []
     for link in links(page):
@@ -30,6 +34,13 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
             broken.append(link)
 
     assert broken == []
+
+
+def test_every_page_that_a_source_file_names_exists() -> None:
+    sources = [ROOT / "Makefile", ROOT / "template.yaml", *(p for f in SOURCES for p in (ROOT / f).rglob("*.py"))]
+    named = {(path, page) for path in sources for page in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text())}
+
+    assert [f"{name(path)} names {page}" for path, page in sorted(named) if not (ROOT / page).exists()] == []
 
 
 def test_every_page_of_the_documentation_is_in_its_index() -> None:
@@ -46,7 +57,9 @@ def test_decisions_are_numbered_without_gaps_listed_and_of_one_form() -> None:
     assert [record.name[:4] for record in records] == [f"{number:04d}" for number in range(1, len(records) + 1)]
     assert [link for link in links(DECISIONS / "README.md") if re.match(r"\d{4}-", link)] == [r.name for r in records]
     for record in records:
-        headings = re.findall(r"^## (.+)$", record.read_text(), re.MULTILINE)
+        text = record.read_text()
+        assert re.match(rf"# {int(record.name[:4])}\. .+\n\nStatus: (accepted|superseded)", text), record.name
+        headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
         assert headings == ["Context", "Decision", "Consequences"], record.name
 
 
