@@ -48,7 +48,7 @@ logger = logging.getLogger("baton_local")
 PAGE = Path(__file__).parent / "page"
 
 SWITCH_SECONDS = 0.001
-"""How long a thread may keep the interpreter while others wait. What are separate machines in a deployment are threads
+"""Seconds for which a thread may keep the interpreter while others wait. Separate machines of a deployment are threads
 here, and a frame passes through several of them: with Python's 5 ms each, the first word came a third later."""
 
 
@@ -83,7 +83,7 @@ class LocalCloud:
         self.environment: dict[str, str] = {}
         """The functions' variables. ``python -m baton_local.worker`` needs them in its environment."""
         self.about: dict[str, Any] = {}
-        """What pages are told: the default model, and why files are not in use as they are now."""
+        """The state that pages show: the default model, and the reasons for which changed files are not in use."""
         self.aliases: dict[str, str] = {}
         """The template's names of resources, by the names that are used here: roles know the template's."""
         self.stack: Stack

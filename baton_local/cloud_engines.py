@@ -19,7 +19,7 @@ from baton_local.signals import wait_for_all
 
 @dataclass(frozen=True)
 class EngineUrls:
-    """Where engines are reached."""
+    """The addresses of engines."""
 
     queues: str
     table: str
@@ -41,10 +41,10 @@ class CloudEngines:
         table_restarted: Callable[[], None],
         given_up: Callable[[LocalCloudError], None],
     ) -> None:
-        """``weights`` loads the weights of the embedding model beside the engines; None: another model makes vectors.
+        """``weights`` loads the embedding model while the engines start; None: another model makes vectors.
 
         ``table_restarted`` is called when the table's engine was started again, which may have lost what it held.
-        ``given_up`` is told of an engine that keeps ending.
+        ``given_up`` is called with the error of an engine that keeps ending.
         """
         self._settings = settings
         self._progress = progress

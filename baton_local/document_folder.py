@@ -17,7 +17,7 @@ POLL_SECONDS = 0.25
 
 @dataclass
 class _Round:
-    """What became of the folder's files."""
+    """The result of one reading of the folder."""
 
     ready: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -25,7 +25,7 @@ class _Round:
 
 
 class DocumentFolder:
-    """Keeps documents equal to a folder's files, on a thread of its own.
+    """Keeps documents equal to a folder's files, on a separate thread.
 
     A file that has not changed costs one request a start. Documents that users have uploaded are left alone.
     """
@@ -67,7 +67,7 @@ class DocumentFolder:
             self._thread.join()
 
     def take_over(self) -> None:
-        """Read the folder once, and tell what has changed. Raises ``BatonError`` and ``OSError``."""
+        """Read the folder once, and report what has changed. Raises ``BatonError`` and ``OSError``."""
         done, agents = _Round(), sorted(self._agents())
         files: dict[str, list[OwnedFile]] = {}
         for each in owned_files(self.folder):
@@ -78,7 +78,7 @@ class DocumentFolder:
             )
         for agent_id in agents:
             self._of_agent(agent_id, files.get(agent_id, []), done)
-        self._tell(done)
+        self._report(done)
 
     def _work(self) -> None:
         while not self._stopped.is_set():
@@ -130,7 +130,7 @@ class DocumentFolder:
             self._stopped.wait(POLL_SECONDS)
         return None
 
-    def _tell(self, done: _Round) -> None:
+    def _report(self, done: _Round) -> None:
         if done.ready:
             self._progress(f"Documents that agents know now: {', '.join(done.ready)}")
         if done.removed:

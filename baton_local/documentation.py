@@ -81,7 +81,7 @@ class Page:
 class Documentation:
     """Makes each page a document of the agents, in the background.
 
-    Pages are written by the developers of Baton, so they need no pipeline: no check, no process of their own, no
+    Pages are written by the developers of Baton, so they need no pipeline: no check, no separate process, no
     repetition. One page at a time is embedded, and none while a document of a user is in the pipeline. Vectors are kept
     for the next run, and documents of an earlier run that have not changed stay as they are.
     """

@@ -135,7 +135,7 @@ def variables(
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
         "BATON_SEARCH_URL": search_url,
         "BATON_STAGE": "local",
-        # The sentence encoder works in threads of its own. The library's would wait for each other in busy loops.
+        # The sentence encoder has its own threads. The library's would wait for each other in busy loops.
         "OPENBLAS_NUM_THREADS": "1",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",

@@ -14,7 +14,7 @@ from baton_local.tokens import EmbedKey, TokenRequest
 TENANT, USER = "demo", "documents-folder"
 PERMISSIONS = ["document:write"]
 MAX_IDS = 20
-"""How often a file may be removed and come back while what was removed is still being cleaned up."""
+"""The number of times that a file may be removed and come back while its removal is being cleaned up."""
 
 
 class NotTaken(Exception):

@@ -1,4 +1,4 @@
-"""What a developer edits while the local cloud runs: agents, tools and documents, as they are now."""
+"""Follows a developer's edits while the local cloud runs: agents, tools and documents."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def running(function: str) -> Iterator[None]:
 
 
 def load_module(path: Path) -> ModuleType:
-    """Load the file at ``path`` as a module of its own, however many files share its name.
+    """Load the file at ``path`` as a separate module, however many files share its name.
 
     Raises ``FunctionProblem`` when it is missing or does not import.
     """

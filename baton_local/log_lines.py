@@ -1,4 +1,4 @@
-"""Give each log line the keys of its own invocation, although all functions share one Powertools logger here.
+"""Give each log line the keys of the right invocation, although all functions share one Powertools logger here.
 
 In Lambda the logger's keys (the function's name, the request, appended keys) are those of the current invocation. Here
 they would be those of the invocation that set them last.

@@ -62,7 +62,7 @@ class ModelTables:
             checks, models = await asyncio.to_thread(self._found)
             lines = ["", HEAD]
             for model in models:
-                self._tell("\n".join([*lines, *await _table(checks, model)]))
+                self._print_text("\n".join([*lines, *await _table(checks, model)]))
                 lines = []
         except Exception:
             if not self._is_stopped:  # what it needs may have been stopped before it
@@ -72,7 +72,7 @@ class ModelTables:
         checks = self._checks()
         return checks, [model for model in checks.models() if self._is_own(checks, model)]
 
-    def _tell(self, text: str) -> None:
+    def _print_text(self, text: str) -> None:
         with self._lock:
             if not self._is_stopped:
                 self._say(text)

@@ -1,4 +1,4 @@
-"""The Python packages of a project's tools: which there are, and importing them anew."""
+"""The Python packages of a project's tools, found and imported again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def importable(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def imported_anew(folder: Path) -> Iterator[None]:
+def imported_again(folder: Path) -> Iterator[None]:
     """Import the modules of ``folder`` that were imported before from their files as they are now.
 
     They are the ones from before again if one of them, or the block, raises. Raises ``ToolsDoNotImport``.
@@ -57,7 +57,7 @@ def imported_anew(folder: Path) -> Iterator[None]:
             for name in sorted(name for name in before if _has_file(folder, name)):
                 importlib.import_module(name)
         except BaseException as problem:
-            raise ToolsDoNotImport(told(folder, problem)) from problem  # also one that exits
+            raise ToolsDoNotImport(import_problem(folder, problem)) from problem  # also one that exits
         yield
     except BaseException:
         for name in _imported(folder):
@@ -66,7 +66,7 @@ def imported_anew(folder: Path) -> Iterator[None]:
         raise
 
 
-def told(folder: Path, problem: BaseException) -> str:
+def import_problem(folder: Path, problem: BaseException) -> str:
     """Return what the problem is, and where in ``folder`` it arose if it did there: ``file:line: what``."""
     what = f"{type(problem).__name__}: {problem}"
     if isinstance(problem, SyntaxError) and problem.filename:

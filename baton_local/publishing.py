@@ -1,6 +1,6 @@
-"""``python -m baton_local.publishing STAGE``: put the built widget and console where a stage serves them from.
+"""Puts the built widget and console where a stage serves them: ``python -m baton_local.publishing STAGE``.
 
-Each build of the widget has a folder of its own, named after its version and content, whose files never change.
+Each build of the widget has a separate folder, named after its version and content, whose files never change.
 ``latest/`` has one small module for each entry, which imports that of the newest folder: so a release is switched to by
 writing one object, and pages that have begun with an older one still find its parts.
 """
@@ -46,7 +46,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a stack serves the widget from, and what its pages talk to."""
+    """The place from which a stack serves the widget, and the addresses that its pages use."""
 
     bucket: str
     url: str
@@ -112,7 +112,7 @@ def place_of(outputs: Mapping[str, str]) -> Place | None:
 
 
 def main(stage: str, parameters: Path = ROOT / "samconfig.toml") -> str:
-    """Publish to a deployed stage of the file ``parameters`` and return what there is to tell.
+    """Publish to a deployed stage of the file ``parameters`` and return the text to print.
 
     Raises ``LocalCloudError``.
     """
@@ -129,17 +129,17 @@ def main(stage: str, parameters: Path = ROOT / "samconfig.toml") -> str:
         if place is None and console is None:
             return f"{shared['stack_name']} serves neither widget nor console (ServeWidget, ServeConsole)."
         built, s3 = web.build(), session.client("s3")
-        told = []
+        lines = []
         if place is not None:
             release = read_release(built, json.loads((web.SOURCES / "package.json").read_text())["version"])
             publish(release, s3, place.bucket)
-            told.append(f"The widget is published as {release.version}:\n\n{tag(release, place)}")
+            lines.append(f"The widget is published as {release.version}:\n\n{tag(release, place)}")
         if console is not None:
             publish_console(read_console(web.CONSOLE_BUILT), s3, console)
-            told.append(f"The console is published at {console.url}")
+            lines.append(f"The console is published at {console.url}")
     except (ClientError, BotoCoreError) as problem:
         raise LocalCloudError(f"Publishing failed: {problem}") from problem
-    return "\n\n".join(told)
+    return "\n\n".join(lines)
 
 
 def _integrity(content: bytes) -> str:

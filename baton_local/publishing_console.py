@@ -22,17 +22,17 @@ FOLDER = "monitor"
 CONFIG = "config.json"
 ASKED_EACH_TIME = "no-cache"
 HASHED = re.compile(r"-[A-Z0-9]{8}\.[a-z]+(\.map|\.LEGAL\.txt)?$")
-"""What the build names after its content."""
+"""The folder of files that the build names after their content."""
 
 
 @dataclass(frozen=True)
 class ConsolePlace:
-    """Where a stack serves the console from, and how it signs people in."""
+    """The place from which a stack serves the console, and its sign-in."""
 
     bucket: str
     url: str
     config: Mapping[str, Any]
-    """What ``config.json`` beside the page says."""
+    """The contents of the page's ``config.json``."""
 
 
 def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:

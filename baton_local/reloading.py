@@ -17,7 +17,7 @@ from baton.adapters.agent_files import AgentFileError
 from baton.adapters.python_tools import CannotLoad
 from baton.composition import event_loop
 from baton_local import checks, shared_agents
-from baton_local.project_tools import ToolsDoNotImport, imported_anew, packages_in, told
+from baton_local.project_tools import ToolsDoNotImport, import_problem, imported_again, packages_in
 from baton_local.shared_agents import UnusableFunction
 
 logger = logging.getLogger("baton_local")
@@ -30,7 +30,7 @@ class NotUsable(Exception):
 
 
 class Reloader:
-    """Takes over agents and tools. What cannot be used changes nothing, and is told until it is mended."""
+    """Takes over agents and tools. A file that cannot be used changes nothing, and is reported until it is mended."""
 
     def __init__(self, agents: Path, tools: Path, progress: Callable[[str], None]) -> None:
         """``tools`` is a folder on the module path, which need not exist."""
@@ -44,7 +44,7 @@ class Reloader:
         self._unusable: frozenset[str] = frozenset()
         """Entry points that have not worked since the start."""
         self.state: dict[str, Any] = {"version": 1, "problems": []}
-        """How often the files were taken over, and why they are not in use as they are now."""
+        """The number of reloads, and the reasons for which changed files are not in use."""
 
     def begin(self) -> None:
         """Note what does not work at the start: it hinders no edit."""
@@ -55,10 +55,10 @@ class Reloader:
         self._tools_changed |= any(path.is_relative_to(self._tools) for path in changed)
         try:
             newer = shared_agents.read_agents()
-            with self._packages_now(), self._tools_anew():
+            with self._packages_now(), self._tools_again():
                 unusable = shared_agents.unusable_functions(newer)
                 if any(each.entry_point not in self._unusable for each in unusable):
-                    raise NotUsable("\n".join(map(self._told, unusable)))
+                    raise NotUsable("\n".join(map(self._describe, unusable)))
         except (AgentFileError, ToolsDoNotImport, NotUsable) as problem:
             problems = str(problem).replace(f"{Path.cwd()}{os.sep}", "")
             self.state["problems"] = problems.splitlines()
@@ -73,11 +73,11 @@ class Reloader:
             logger.warning("%s", line)
 
     @contextmanager
-    def _tools_anew(self) -> Iterator[None]:
+    def _tools_again(self) -> Iterator[None]:
         if not self._tools_changed:
             yield
             return
-        with imported_anew(self._tools):
+        with imported_again(self._tools):
             yield
 
     @contextmanager
@@ -92,11 +92,11 @@ class Reloader:
             os.environ[PACKAGES] = before
             raise
 
-    def _told(self, unusable: UnusableFunction) -> str:
+    def _describe(self, unusable: UnusableFunction) -> str:
         problem = unusable.problem
         package = unusable.entry_point.partition(":")[0].partition(".")[0]
         if self._all_packages and package not in packages_in(self._tools):
             why = f"there is no package {package!r} in {self._tools}"
         else:
-            why = str(problem) if isinstance(problem, CannotLoad) else told(self._tools, problem)
+            why = str(problem) if isinstance(problem, CannotLoad) else import_problem(self._tools, problem)
         return f"{unusable.place}: {unusable.entry_point} cannot be used: {why}"

@@ -29,9 +29,9 @@ TABLE_PROPERTIES = (
 
 
 def create_table(dynamodb: "DynamoDBClient", definition: Mapping[str, Any], name: str | None = None) -> str:
-    """Create the table that the template defines, unless it is there; return its name.
+    """Create the table that the template defines, unless it exists; return its name.
 
-    ``name`` replaces the template's, so that each test can have a table of its own.
+    ``name`` replaces the template's, so that each test can have a separate table.
     """
     properties = {key: definition[key] for key in TABLE_PROPERTIES if key in definition}
     properties["TableName"] = table = name or definition["TableName"]

@@ -1,4 +1,4 @@
-"""Where the product's own files are: template, functions, layers, what browsers load, documentation."""
+"""Paths of the product's files: template, functions, layers, browsers' files, documentation."""
 
 from pathlib import Path
 

@@ -19,7 +19,7 @@ ATTEMPTS = 5
 class RunFolder:
     """A new folder that ``remove`` removes. One that a killed run has left is removed by the next run.
 
-    A lock tells whose run is still alive: the system releases it however the process ends.
+    A lock shows that its run is alive: the system releases it however the process ends.
     """
 
     def __init__(self, kind: str) -> None:
@@ -51,7 +51,7 @@ def remove_left(kind: str) -> None:
 
 
 def _remove_unless_locked(folder: Path) -> None:
-    """Raises ``OSError`` if its run is alive, or if it has files and no lock: nothing tells whose they are."""
+    """Raises ``OSError`` if its run is alive, or if it has files and no lock: their owner is unknown."""
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -19,7 +19,7 @@ from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
 from baton_local.root import ROOT
 
-MAX_TOLD = 200
+MAX_REPORTED = 200
 """Characters of a wrong value that an error repeats."""
 _WORDS = {"bool_parsing": "Input should be true or false"}
 """Errors that pydantic words without what is allowed."""
@@ -28,7 +28,7 @@ CONCURRENCY = 128
 
 
 class LocalSettings(BaseSettings):
-    """What a developer can set. An empty variable counts as not set."""
+    """The settings of a developer. An empty variable counts as not set."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True, populate_by_name=True, frozen=True, extra="ignore")
 
@@ -43,7 +43,7 @@ class LocalSettings(BaseSettings):
     tools_dir: Path = Field(default_factory=lambda: ROOT / "tools", validation_alias="BATON_TOOLS_DIR")
     """Packages whose functions agents may have as tools. It need not exist."""
     documents_dir: Path = Field(default_factory=lambda: ROOT / "documents", validation_alias="BATON_DOCUMENTS_DIR")
-    """What agents of the tenant ``demo`` know: a folder an agent, named by its id. It need not exist."""
+    """The documents of the tenant ``demo``: a folder for each agent, named by its id. It need not exist."""
     reload: bool = Field(default=True, validation_alias="BATON_LOCAL_RELOAD")
     """Whether edits of agents, tools and documents are used by the next turn."""
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
@@ -87,7 +87,7 @@ def read_settings(**given: Any) -> LocalSettings:
     try:
         return LocalSettings(**given)
     except ValidationError as problem:
-        raise LocalCloudError(_told(problem.errors(include_url=False))) from problem
+        raise LocalCloudError(_described(problem.errors(include_url=False))) from problem
 
 
 def check_function_settings() -> None:
@@ -103,7 +103,7 @@ def check_function_settings() -> None:
             errors = problem.errors(include_url=False, include_input=is_shown)
             wrong = [each for each in errors if each["type"] != "missing"]
             if wrong:
-                raise LocalCloudError(_told(wrong)) from (problem if is_shown else None)
+                raise LocalCloudError(_described(wrong)) from (problem if is_shown else None)
     _check_profiles()
 
 
@@ -135,9 +135,9 @@ def _check_profiles() -> None:
         raise LocalCloudError(f"A setting is wrong. {problem}") from problem
 
 
-def _told(errors: Iterable[ErrorDetails]) -> str:
+def _described(errors: Iterable[ErrorDetails]) -> str:
     return "A setting is wrong. " + "; ".join(
         f"{'.'.join(map(str, error['loc']))}: {_WORDS.get(error['type'], error['msg'])}"
-        + (f" (it is {textwrap.shorten(repr(error['input']), MAX_TOLD)})" if "input" in error else "")
+        + (f" (it is {textwrap.shorten(repr(error['input']), MAX_REPORTED)})" if "input" in error else "")
         for error in errors
     )

@@ -46,7 +46,7 @@ class UnusableFunction:
     """A function that an agent has as a tool, and that cannot be used."""
 
     place: str
-    """Where the tool is declared, as ``file:line: field``."""
+    """The place of the declaration, as ``file:line: field``."""
     entry_point: str
     problem: Exception
 

@@ -1,4 +1,4 @@
-"""How the main thread waits when a signal may end the wait."""
+"""Waits of the main thread that a signal may end."""
 
 from collections.abc import Iterable
 from concurrent.futures import Future, wait

@@ -87,7 +87,7 @@ class Template:
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where this machine serves the template's APIs and queues."""
+        """The addresses at which this machine serves the template's APIs and queues."""
         return self._endpoints
 
     def _exists(self, resource: Mapping[str, Any]) -> bool:

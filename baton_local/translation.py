@@ -47,7 +47,7 @@ def translate(path: Path, cache_dir: Path | None = None) -> Translation:
     path_hash = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     file = cache_dir and cache_dir / f"template-{path_hash}.json"
     if file:
-        # A file of another version, or one that was cut off, is written anew.
+        # A file of another version, or one that was cut off, is written again.
         with contextlib.suppress(OSError, ValidationError):
             kept = Translation.model_validate_json(file.read_bytes())
             if kept.checksum == checksum:

@@ -1,4 +1,4 @@
-"""Which files of some folders change, also of folders that are not there yet or are replaced."""
+"""Watches the files of folders, also of folders that do not exist yet or are replaced."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LOOK_MS = 1000
 def changes_in(folders: Sequence[Path], stopped: threading.Event) -> Iterator[set[Path]]:
     """Yield what changes from now on until ``stopped`` is set.
 
-    Of a folder that comes, goes or is replaced, the folder itself is told.
+    For a folder that comes, goes or is replaced, the folder itself is yielded.
     """
     return _changes(folders, {folder for folder in folders if folder.is_dir()}, stopped)
 
 
 def _changes(folders: Sequence[Path], watched: set[Path], stopped: threading.Event) -> Iterator[set[Path]]:
-    news: set[Path] = set()
+    unseen: set[Path] = set()
     while not stopped.is_set():
         if not watched:
             stopped.wait(LOOK_MS / 1000)
@@ -42,18 +42,18 @@ def _changes(folders: Sequence[Path], watched: set[Path], stopped: threading.Eve
             if watched
             else [set()]
         ):
-            # What happened in a folder before it was watched is not told: news of a folder are told when it is.
-            if found := {Path(path) for _, path in changes} | news:
-                news = set()
+            # Changes of a folder before it is watched are not seen: they are yielded once it is.
+            if found := {Path(path) for _, path in changes} | unseen:
+                unseen = set()
                 yield found
             there = {folder for folder in folders if folder.is_dir()}
             gone = {Path(path) for change, path in changes if change is Change.deleted} & watched
             if there != watched or gone:
-                news, watched = (there ^ watched) | gone, there
+                unseen, watched = (there ^ watched) | gone, there
                 break
 
 
 def _is_source(_: object, path: str) -> bool:
-    """Return whether the file is one of the developer's: editors and Python write files of their own."""
+    """Return whether the file is one of the developer's: editors and Python write other ones."""
     name = Path(path).name
     return "__pycache__" not in path and not name.startswith(".") and not name.endswith(("~", ".tmp", ".pyc"))

@@ -98,8 +98,8 @@ def _run(program: str, *arguments: str) -> str:
         check=False,
     )
     if done.returncode != 0:
-        told = f"{done.stdout}\n{done.stderr}".strip()
-        raise LocalCloudError(f"`{program} {' '.join(arguments)}` failed in {SOURCES}:\n{told}")
+        output = f"{done.stdout}\n{done.stderr}".strip()
+        raise LocalCloudError(f"`{program} {' '.join(arguments)}` failed in {SOURCES}:\n{output}")
     return done.stdout
 
 

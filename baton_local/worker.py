@@ -1,6 +1,6 @@
 """Feed queues to functions, as Lambda's event source mapping does.
 
-In the local cloud's own process, or, for tests that kill it, as a process of its own:
+It runs in the local cloud's process, or, for tests that kill it, in a separate one:
 ``python -m baton_local.worker`` in the environment of a running local cloud.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("baton_local.worker")
 
 POLL_SECONDS = 2
-"""How long an empty receive waits; also about how long an idle worker takes to notice that it should stop."""
+"""Seconds for which an empty receive waits; an idle worker takes about as long to notice that it should stop."""
 
 
 PRESSED_CONCURRENCY = 16
@@ -189,13 +189,13 @@ class Worker:
                 MessageAttributeNames=["All"],
             ).get("Messages", [])
         except (BotoCoreError, ClientError) as problem:
-            self._tell(problem)
+            self._report(problem)
             time.sleep(RETRY_SECONDS)
             return []
-        self._tell(None)
+        self._report(None)
         return messages
 
-    def _tell(self, problem: Exception | None) -> None:
+    def _report(self, problem: Exception | None) -> None:
         """Log once that the queue cannot be polled, and once that it can be polled again."""
         if self._reachable and problem and not self._stopping:
             logger.warning("Cannot poll %s, and keep trying: %s", self._consumer.queue_name, problem)

@@ -1,4 +1,4 @@
-"""Queue-fed functions in processes of their own, which tests may kill; each that ends is replaced.
+"""Queue-fed functions in separate processes, which tests may kill; each that ends is replaced.
 
 The queue is polled here, as Lambda's own pollers outlive the execution environments that they feed: what a killed
 process was at stays in the queue and comes again after its visibility timeout.

@@ -8,4 +8,4 @@ system message and no tool's description. It says what it is when asked.
 from pathlib import Path
 
 SCRIPT = Path(__file__).parent / "script.yaml"
-"""What is played unless ``BATON_DEMO_SCRIPT`` names another file."""
+"""The script that is played unless ``BATON_DEMO_SCRIPT`` names another file."""

@@ -15,7 +15,7 @@ from baton_local.demo_model.engine import Reply
 from baton_local.demo_model.wire import ChatMessage, ChatRequest
 
 IMAGE_TOKENS = 85
-"""What OpenAI counts for an image of low detail; the stand-in counts every image so."""
+"""OpenAI's count for an image of low detail; the stand-in counts every image so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Completion:
         return self._chunk({}, self.finish_reason)
 
     def usage_chunk(self) -> dict[str, Any]:
-        """What ``include_usage`` asks for."""
+        """The chunk that ``include_usage`` asks for."""
         return self._envelope("chat.completion.chunk") | {"choices": [], "usage": self._usage()}
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _cut(text: str, limit: int, counter: TokenCounter) -> str:
 
 
 def _prompt_tokens(request: ChatRequest, counter: TokenCounter) -> int:
-    """As OpenAI counts messages: 3 for each one's frame, 1 for a name, 3 to open the answer; tools by their JSON."""
+    """Count a prompt as OpenAI does: 3 tokens a message, 1 for a name, 3 to open the answer; tools by their JSON."""
     tools = sum(counter.count(tool.function.model_dump_json()) for tool in request.tools or ())
     return 3 + tools + sum(_message_tokens(message, counter) for message in request.messages)
 

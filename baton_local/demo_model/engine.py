@@ -57,7 +57,7 @@ class Engine:
         return None
 
     def _played(self, rule: CompiledRule, situation: Situation, variables: Variables) -> Reply | None:
-        """What the rule answers; None if it does not fit, calls only what cannot be called, or leads nowhere."""
+        """Return the rule's answer; None if it does not fit, calls only what cannot be called, or leads nowhere."""
         found = _matched(rule, situation, variables)
         if found is None:
             return None
@@ -76,7 +76,7 @@ class Engine:
 
 
 def _matched(rule: CompiledRule, situation: Situation, variables: Variables) -> dict[str, str] | None:
-    """What the rule's patterns have found, by their groups' names; None if a condition does not hold."""
+    """Return the matches of the rule's patterns, by their groups' names; None if a condition does not hold."""
     wanted = rule.rule
     if wanted.agent and variables["agent"] not in wanted.agent:
         return None

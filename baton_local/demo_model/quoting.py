@@ -1,4 +1,4 @@
-"""What of retrieved passages answers a question: whole sentences in which its words occur, the best passage first."""
+"""Answers from retrieved passages: whole sentences in which the question's words occur, the best passage first."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _DEFINITION = re.compile(
 )
 _CODE = re.compile(r"[{}]|\$\(|/dev/null|\s--?\w+ ['\"]|[=|&]{2}|</|\w\(\)\s*[:{]")
 _ASKED = re.compile(r"[\"“][^\"“”]{0,200}\?[\"”]")
-"""A question that a sentence quotes: it tells what may be asked, and not the answer."""
+"""A question that a sentence quotes: it shows a possible question, and not the answer."""
 _ASKS_WHAT = re.compile(
     r"^(?:(?:and|so|please)\W+)*(?:what(?:'s| is| are)|was (?:ist|sind)|who(?:'s| is))\b", re.IGNORECASE
 )
@@ -94,7 +94,7 @@ def mentions(text: Any, question: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """What is asked about: the words without the small ones, each once."""
+    """Return the subject of a question: its words without the small ones, each once."""
     found = re.findall(r"\w+(?:[-.]\w+)*", text.casefold())
     return list(dict.fromkeys(word for word in found if word not in SMALL_WORDS and len(word) > 1))
 

@@ -19,9 +19,9 @@ MESSAGE, RESULT = "message", "result"
 VARIABLES = frozenset(
     "agent task data skill unfinished workflow recalled said earlier answers before attachments results tools".split()  # noqa: SIM905
 )
-"""What templates may use besides the script's values and what patterns have found."""
+"""Variables of templates besides the script's values and the matches of patterns."""
 
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda told: (told,) if isinstance(told, str) else told)]
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 
 
 class ScriptError(Exception):
@@ -29,14 +29,14 @@ class ScriptError(Exception):
 
 
 class Rule(BaseModel):
-    """When something is said or called, and what. Every condition that is given has to hold."""
+    """An answer or call, and its conditions, all of which have to hold."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     agent: Names = ()
     """Ids of agents."""
     task: str | None = None
-    """What Baton itself wants of the model, such as ``handoff_summary`` or ``history_summary``.
+    """Baton's own task for the model, such as ``handoff_summary`` or ``history_summary``.
 
     A rule without it is for agents."""
     state: Names = ()
@@ -52,7 +52,7 @@ class Rule(BaseModel):
     if_: str | None = Field(default=None, alias="if")
     """Any other condition, as an expression."""
     say: str | None = None
-    """What is said, as a template."""
+    """The text of the answer, as a template."""
     call: dict[str, dict[str, Any] | str] = Field(default_factory=dict)
     """Tools that are called at once, with templates of their arguments; those that are not offered are left out."""
     next: str | None = None
@@ -63,7 +63,7 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     values: dict[str, Any] = Field(default_factory=dict)
-    """What templates and patterns may use by name."""
+    """Values that templates and patterns may use by name."""
     scenes: dict[str, list[Rule]]
 
 
@@ -198,23 +198,23 @@ class _Compiler:
         try:
             unknown = variables_in(source) - self._names
         except TemplateProblem:
-            return  # told when it is compiled
+            return  # compiling it reports the mistake
         if unknown:
             self.problems.append(self._document.problem(place, f"there is no variable {', '.join(sorted(unknown))}"))
 
-    def _arguments(self, place: Place, told: Any) -> Render:
+    def _arguments(self, place: Place, given: Any) -> Render:
         """Templates in whatever lists and mappings."""
-        match told:
+        match given:
             case str():
-                self._check(place, told)
-                return self._made(place, value, told)
+                self._check(place, given)
+                return self._made(place, value, given)
             case dict():
-                fields = {name: self._arguments([*place, name], field) for name, field in told.items()}
+                fields = {name: self._arguments([*place, name], field) for name, field in given.items()}
                 return lambda variables: {name: field(variables) for name, field in fields.items()}
             case list():
-                items = [self._arguments([*place, number], item) for number, item in enumerate(told)]
+                items = [self._arguments([*place, number], item) for number, item in enumerate(given)]
                 return lambda variables: [item(variables) for item in items]
-        return lambda variables: told
+        return lambda variables: given
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

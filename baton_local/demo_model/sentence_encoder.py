@@ -51,7 +51,7 @@ class SentenceEncoder:
     """Turns texts into vectors of length 1.
 
     Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch, on all cores but one.
-    Small ones have turns of their own, so that a question does not wait for an import. Texts of the same tokens are
+    Small ones have separate turns, so that a question does not wait for an import. Texts of the same tokens are
     encoded once.
     """
 

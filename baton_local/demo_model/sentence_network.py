@@ -35,7 +35,7 @@ class _Norm:
     epsilon: float
 
     def __call__(self, x: Array) -> Array:
-        """Normalize each row, in place."""
+        """Normalise each row, in place."""
         x -= x.mean(-1, keepdims=True)
         variance = np.einsum("ij,ij->i", x, x)[:, None] / x.shape[-1]
         x /= np.sqrt(variance + self.epsilon)

@@ -1,4 +1,4 @@
-"""What a request tells, as data: who asks, what was said, which tools there are, and what they have answered."""
+"""A request as data: its agent, messages, tools, and their results."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Situation:
     said: str
     """The user's last message."""
     earlier: Sequence[str]
-    """What the user said before, newest first."""
+    """The user's earlier messages, newest first."""
     results: Sequence[Json]
-    """What tools have answered since the user spoke, oldest first: ``tool``, ``arguments``, ``text``, ``json``."""
+    """The results of tools since the user's last message, oldest first: ``tool``, ``arguments``, ``text``, ``json``."""
     batch: int
-    """How many of them answer the last calls."""
+    """The number of them that answer the last calls."""
     tools: Mapping[str, Json]
     """The JSON Schemas of the tools that may be called, by name."""
     variables: Mapping[str, Any]
@@ -49,13 +49,13 @@ class Situation:
         earlier = [text_of(message) for message in reversed(before) if message.role == "user"]
         answers = [text_of(message) for message in before if message.role == "assistant" and message.content]
         results = _results(since)
-        told = _nested(request.metadata or {})
+        metadata = _nested(request.metadata or {})
         variables: Json = {
-            **{name: str(told.get(name, "")) for name in ("agent", "task")},
-            **{name: _fields(told.get(name)) for name in ("skill", "unfinished", "workflow")},
-            "recalled": _in_order(_fields(told.get("recalled"))),
+            **{name: str(metadata.get(name, "")) for name in ("agent", "task")},
+            **{name: _fields(metadata.get(name)) for name in ("skill", "unfinished", "workflow")},
+            "recalled": _in_order(_fields(metadata.get("recalled"))),
             "said": text_of(asked) if asked else "",
-            "data": _fields(_parsed(text_of(asked))) if asked and told.get("task") else {},
+            "data": _fields(_parsed(text_of(asked))) if asked and metadata.get("task") else {},
             "earlier": earlier,
             "answers": answers,
             "before": _since_the_user(before),
@@ -74,7 +74,7 @@ class Situation:
 
     @property
     def last_results(self) -> Sequence[Json]:
-        """What was answered to the last calls."""
+        """The results of the last calls."""
         return self.results[len(self.results) - self.batch :]
 
     def was_called(self, tool: str, arguments: Json) -> bool:
@@ -112,7 +112,7 @@ def _as_said(message: ChatMessage) -> ChatMessage:
 
 
 def _since_the_user(messages: Sequence[ChatMessage]) -> str:
-    """What the user was told since the last of their messages among these."""
+    """Return the answers to the user since the last of their messages among these."""
     last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
     return "\n\n".join(text_of(each) for each in messages[last + 1 :] if each.role == "assistant" and each.content)
 
@@ -144,12 +144,12 @@ def _nested(metadata: Mapping[str, str]) -> Json:
     return nested
 
 
-def _fields(told: Any) -> Json:
-    return told if isinstance(told, dict) else {}
+def _fields(metadata: Any) -> Json:
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _in_order(numbered: Json) -> list[Json]:
-    """What metadata such as ``recalled.1`` and ``recalled.2`` lists."""
+    """Return the list in metadata such as ``recalled.1`` and ``recalled.2``."""
     places = sorted(int(name) for name in numbered if name.isdecimal())
     return [item for item in (numbered[str(place)] for place in places if str(place) in numbered) if _fields(item)]
 

@@ -26,39 +26,39 @@ _SAID = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<said>.+)[”\"]\.
 
 
 def acknowledgement(said: str, earlier: Sequence[str] = ()) -> str:
-    """Return what a user has told of themselves, in the second person; empty if they said something else as well.
+    """Return a user's statements about themselves, in the second person; empty if they said something else as well.
 
     ``earlier`` has their messages of before, the newest first: they may say who "he" is.
     """
     if len(said) > MAX_ACKNOWLEDGED or said.rstrip().endswith("?"):
         return ""
     before = [str(text) for text in earlier[:1]]
-    told = conversation([*before, said])[len(conversation(before)) :]
-    found = [each for each in told if not each.is_implied]
+    stated = conversation([*before, said])[len(conversation(before)) :]
+    found = [each for each in stated if not each.is_implied]
     if not any(each.is_own for each in found) or not all(_is_fact(each) for each in found):
         return ""
-    if any(not _tells(sentence, found) for sentence in sentences(said)):
+    if any(not _is_stated(sentence, found) for sentence in sentences(said)):
         return ""
     first, *others = found
     rest = [each.continued for each in others]
-    return f"{', '.join([first.told, *rest[:-1]])} and {rest[-1]}." if rest else f"{first.told}."
+    return f"{', '.join([first.reply, *rest[:-1]])} and {rest[-1]}." if rest else f"{first.reply}."
 
 
 def answer_from(earlier: Sequence[str], said: str) -> str:
-    """Return what was told in this message and ``earlier`` ones, the newest first, in answer to its questions.
+    """Return statements of this message and ``earlier`` ones, the newest first, that answer its questions.
 
     Empty if that is nothing, or if it asks nothing about the user and their things.
     """
     asked, is_everything = questions(said), wants_everything(said)
     if not asked and not is_everything:
         return ""
-    told = conversation([*reversed([str(text) for text in earlier]), said])
+    stated = conversation([*reversed([str(text) for text in earlier]), said])
     if is_everything:
-        return _listed([each.told for each in everything(told)])
-    found = [(each, answers(each, told)) for each in asked]
+        return _listed([each.reply for each in everything(stated)])
+    found = [(each, answers(each, stated)) for each in asked]
     if not any(known for _, known in found):
         return ""
-    said_of = [[f"{answer.text}." for answer in known] or _not_told(each) for each, known in found]
+    said_of = [[f"{answer.text}." for answer in known] or _unknown(each) for each, known in found]
     return " ".join(dict.fromkeys(part for parts in said_of for part in parts))
 
 
@@ -70,20 +70,20 @@ def recollections(recalled: Sequence[Any], said: str) -> list[dict[str, Any]]:
     """
     items = [each for each in recalled if isinstance(each, dict) and _is_users(each)]
     # Of those that are of one time, the one that is ranked higher counts as later.
-    told = [(statement, item) for item in reversed(items) for statement in _of_user(item)]
-    told = [told[place] for place in sorted(range(len(told)), key=lambda place: _said_at(*told[place], told))]
-    every = [statement for statement, _ in told]
+    stated = [(statement, item) for item in reversed(items) for statement in _of_user(item)]
+    stated = [stated[place] for place in sorted(range(len(stated)), key=lambda place: _said_at(*stated[place], stated))]
+    every = [statement for statement, _ in stated]
     if wants_everything(said):
         chosen = everything(every)
     else:
         chosen = [answer.statement for asked in questions(said) for answer in answers(asked, every)]
     found: list[dict[str, Any]] = []
     for statement in chosen:
-        same = [pair for pair in told if _is_same(pair[0], statement)]
+        same = [pair for pair in stated if _is_same(pair[0], statement)]
         newest = max(str(item.get("date", "")) for _, item in same)
         of_that_day = [pair for pair in same if pair[1].get("date", "") == newest]
-        told_by, item = next((pair for pair in of_that_day if pair[1].get("kind") == "message"), of_that_day[-1])
-        quoted = {**item, "quote": _quote(told_by, str(item.get("text", "")))}
+        source, item = next((pair for pair in of_that_day if pair[1].get("kind") == "message"), of_that_day[-1])
+        quoted = {**item, "quote": _quote(source, str(item.get("text", "")))}
         if quoted not in found:
             found.append(quoted)
     return found
@@ -95,7 +95,7 @@ def untold(said: str) -> str:
     return unknown(asked[0]) if asked else ""
 
 
-def _not_told(asked: Question) -> list[str]:
+def _unknown(asked: Question) -> list[str]:
     return [f"You have not told me {left} yet."] if (left := unknown(asked)) else []
 
 
@@ -103,17 +103,17 @@ def facts_in(text: str) -> list[str]:
     """Return the statements of a message, each as it can stand alone; the whole message if it is only one."""
     found: list[str] = []
     for sentence in sentences(text):
-        told = [each for each in statements(sentence) if not each.is_implied]
-        if not told and _means_something(sentence):
-            told_alone = [sentence]
-        elif all(each.is_alone for each in told):
-            told_alone = [_sentence(each.text) for each in told]
+        stated = [each for each in statements(sentence) if not each.is_implied]
+        if not stated and _means_something(sentence):
+            sentences_of_it = [sentence]
+        elif all(each.is_alone for each in stated):
+            sentences_of_it = [_sentence(each.text) for each in stated]
         else:
-            told_alone = [sentence]
+            sentences_of_it = [sentence]
         if found and re.match(r"(?:he|she|it|they|his|her|its|their)\b", sentence, re.IGNORECASE):
             found[-1] = f"{found[-1]} {sentence}"
         else:
-            found += told_alone
+            found += sentences_of_it
     return found if len(found) > 1 else [text]
 
 
@@ -127,14 +127,14 @@ def _is_fact(statement: Statement) -> bool:
     return True
 
 
-def _tells(sentence: str, found: Sequence[Statement]) -> bool:
-    """Return whether all of a sentence is told in statements, or it is an interjection."""
-    told = {each.text for each in found}
-    return not _means_something(sentence) or any(text in sentence for text in told) or bool(statements(sentence))
+def _is_stated(sentence: str, found: Sequence[Statement]) -> bool:
+    """Return whether a sentence consists of statements, or is an interjection."""
+    stated = {each.text for each in found}
+    return not _means_something(sentence) or any(text in sentence for text in stated) or bool(statements(sentence))
 
 
 def _means_something(sentence: str) -> bool:
-    """Return whether a sentence that tells nothing is more than an interjection."""
+    """Return whether a sentence without statements is more than an interjection."""
     found = words(sentence)
     return len(found) > 3 or any(word in VERBS and word not in ("thank", "thanks") for word in found)
 
@@ -148,7 +148,7 @@ def _of_user(item: dict[str, Any]) -> tuple[Statement, ...]:
 
 
 def _said_at(
-    statement: Statement, item: dict[str, Any], told: Sequence[tuple[Statement, dict[str, Any]]]
+    statement: Statement, item: dict[str, Any], stated: Sequence[tuple[Statement, dict[str, Any]]]
 ) -> tuple[str, str]:
     """Return the day and the time of a statement, as far as they are known; a fact's time is that of its message."""
     day = str(item.get("date", ""))
@@ -156,18 +156,18 @@ def _said_at(
         return day, str(item.get("at", ""))
     times = [
         str(other.get("at", ""))
-        for said, other in told
+        for said, other in stated
         if other.get("kind") == "message" and other.get("date") == day and _is_same(said, statement)
     ]
     return day, max(times, default=_END_OF_DAY)
 
 
 def _is_same(statement: Statement, other: Statement) -> bool:
-    return statement.told.casefold() == other.told.casefold()
+    return statement.reply.casefold() == other.reply.casefold()
 
 
 def _first_person(text: str) -> str:
-    """Return a fact about "the user" as the user would tell it."""
+    """Return a fact about "the user" in the first person."""
     if said := _SAID.match(text.strip()):
         return said["said"]
     if possessive := re.match(r"the user's (.+)", text, re.IGNORECASE):
@@ -183,8 +183,8 @@ def _quote(statement: Statement, text: str) -> str:
     """Return the part of a message that says it, or all of it if it says little else."""
     said = _SAID.match(text.strip())
     whole = said["said"] if said else text
-    told = [each for each in statements(_first_person(text)) if not each.is_implied]
-    if len(told) < 2 or not statement.is_alone or statement.text not in whole:
+    stated = [each for each in statements(_first_person(text)) if not each.is_implied]
+    if len(stated) < 2 or not statement.is_alone or statement.text not in whole:
         return text
     part = _sentence(statement.text)
     return f"The user said: “{part}”" if said else part
@@ -194,7 +194,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _listed(told: Sequence[str]) -> str:
-    if not told:
+def _listed(listed: Sequence[str]) -> str:
+    if not listed:
         return ""
-    return "\n".join(["This is what you have told me:", "", *(f"- {each}." for each in told)])
+    return "\n".join(["This is what you have told me:", "", *(f"- {each}." for each in listed)])

@@ -26,7 +26,7 @@ class TemplateProblem(Exception):
 
 
 class _Unknown(ChainableUndefined):
-    """What a request does not tell: empty in a text, false in a condition, and so is everything below it."""
+    """A value that a request lacks: empty in a text, false in a condition, and so is everything below it."""
 
 
 _cached = lru_cache(maxsize=1024)
@@ -73,7 +73,7 @@ def calculated(source: Any) -> str:
 
 
 def captured(source: Any, pattern: str) -> dict[str, str]:
-    """What the named groups of a pattern find in a text; empty if it does not match."""
+    """Return the named groups of a pattern's match in a text; empty if it does not match."""
     match = re.search(pattern, str(source), re.IGNORECASE)
     return {name: found for name, found in match.groupdict().items() if found is not None} if match else {}
 

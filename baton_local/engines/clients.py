@@ -47,5 +47,5 @@ _making = threading.Lock()
 
 @cache
 def _session() -> boto3.session.Session:
-    """Return the session of all clients: each session reads the descriptions of services anew, megabytes of JSON."""
+    """Return the session of all clients: each session reads the descriptions of services, megabytes of JSON."""
     return boto3.session.Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)

@@ -40,13 +40,13 @@ class MotoServer:
         self._server: BaseWSGIServer | None = None
         self._thread: threading.Thread | None = None
         self.created: Created | None = None
-        """What is told of every object that is stored."""
+        """Called with every object that is stored."""
         self.announced: Callable[[str], None] | None = None
-        """What is told of every event that is put on a bus of EventBridge."""
+        """Called with every event that is put on a bus of EventBridge."""
         self.create_state_machines: Callable[[], None] = lambda: None
-        """What is called before Step Functions is first used: moto takes more than a second to import it.
+        """Called before Step Functions is first used: moto takes more than a second to import it.
 
-        ``given_up`` is told of the ``LocalCloudError`` that it raises.
+        ``given_up`` is called with the ``LocalCloudError`` that it raises.
         """
 
     def start(self) -> str:
@@ -56,7 +56,7 @@ class MotoServer:
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         dispatcher = DomainDispatcherApplication(create_backend_app)
-        # It would list moto's folder anew at every request.
+        # It would list moto's folder at every request.
         dispatcher.get_backend_for_host = lru_cache(256)(dispatcher.get_backend_for_host)  # type: ignore[method-assign]
         app: Wsgi = s3_serialized(_in_our_account(dispatcher))
         kept = KeptObjects(self._data_dir) if self._data_dir else None
@@ -79,7 +79,7 @@ class MotoServer:
         return endpoint
 
     def _telling(self, app: Wsgi) -> Wsgi:
-        """Wrap ``app`` so that ``created`` is told of an object when S3 has answered that it is stored."""
+        """Wrap ``app`` so that ``created`` is called for an object when S3 has answered that it is stored."""
 
         def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             statuses: list[str] = []
@@ -98,7 +98,7 @@ class MotoServer:
         return wrapped
 
     def _announcing(self, app: Wsgi) -> Wsgi:
-        """Wrap ``app`` so that ``announced`` is told of events on EventBridge's buses: nothing here receives them."""
+        """Wrap ``app`` so that ``announced`` is called for events on EventBridge's buses, which nothing receives."""
 
         def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             if environ.get("HTTP_X_AMZ_TARGET") == "AWSEvents.PutEvents" and self.announced is not None:

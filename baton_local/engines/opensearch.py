@@ -37,7 +37,7 @@ rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
 """
 OPTIONS = (
-    # A node of its own that no other finds.
+    # A single node that no other finds.
     "discovery.type=single-node",
     "http.host=127.0.0.1",
     "transport.host=127.0.0.1",

@@ -48,14 +48,14 @@ class Guard:
             self.recorder.note(function, role, request)
         if not role or self.policies.allow(role, request):
             return
-        told = (
+        message = (
             f"User: arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{function} is not authorized to perform: "
             f"{request.action} on resource: {request.resource} because no identity-based policy allows it"
         )
-        logger.error("%s", told)
+        logger.error("%s", message)
         raise ClientError(
             {
-                "Error": {"Code": _REFUSED.get(service, "AccessDeniedException"), "Message": told},
+                "Error": {"Code": _REFUSED.get(service, "AccessDeniedException"), "Message": message},
                 "ResponseMetadata": {"HTTPStatusCode": 403 if service == "s3" else 400},  # type: ignore[typeddict-item]
             },
             operation,

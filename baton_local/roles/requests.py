@@ -56,7 +56,7 @@ class Names:
     partition_key: str
     """Of the table."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Names of tables, buckets and queues that stand for the template's: tests make some of their own."""
+    """Names of tables, buckets and queues that stand for the template's: tests make additional ones."""
 
 
 def requests(service: str, operation: str, parameters: Json, names: Names) -> list[Request]:
@@ -91,7 +91,7 @@ def requests(service: str, operation: str, parameters: Json, names: Names) -> li
 
 
 def bucket_of(service: str, operation: str, parameters: Json, names: Names) -> str | None:
-    """Return the ARN of the bucket that must be listed for S3 to tell a missing object from a forbidden one."""
+    """Return the ARN of the bucket that must be listed for S3 to distinguish a missing object from a forbidden one."""
     if service == "s3" and operation in {"GetObject", "HeadObject"}:
         return _bucket(parameters, names)
     return None

@@ -25,8 +25,8 @@ class LocalHosts:
     def refusal(self, scope: Scope) -> str | None:
         """Return why a request must not be served, or ``None``.
 
-        The port is not compared: whoever forwards another one here is on this machine, and a rebound name keeps its
-        name under every port.
+        The port is not compared: a program that forwards another one here runs on this machine, and a rebound name
+        keeps its name under every port.
         """
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]

@@ -1,4 +1,4 @@
-"""The HTTP and WebSocket server on a thread and event loop of its own."""
+"""The HTTP and WebSocket server, with its own thread and event loop."""
 
 import asyncio
 import errno
@@ -57,7 +57,7 @@ class Server:
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         self._ready = threading.Event()
-        self._server = _ServerThatTells(config, self._ready)
+        self._server = _NotifyingServer(config, self._ready)
         self._subscriber = subscriber
         self._problem: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,7 +99,7 @@ class Server:
         await self._server.serve(sockets=[self._subscriber])
 
 
-class _ServerThatTells(uvicorn.Server):
+class _NotifyingServer(uvicorn.Server):
     """Sets an event once requests are served."""
 
     def __init__(self, config: uvicorn.Config, ready: threading.Event) -> None:

@@ -69,7 +69,7 @@ class BoundedHttp(H11Protocol):
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """Leave the connection to the WebSocket protocol, which has limits of its own."""
+        """Leave the connection to the WebSocket protocol, which has its own limits."""
         self._unwatch()
         super().handle_websocket_upgrade(event)
 

@@ -19,13 +19,13 @@ from baton.domain.times import from_millis, to_millis
 from baton_local.sqlite_index.words import TOKENIZER, indexed_words
 
 BUSY_SECONDS = 5.0
-"""How long a write waits for another one, of this process or another. Opening a file waits as long."""
+"""Seconds for which a write waits for another one, of any process. Opening a file waits as long."""
 
 PAUSE_SECONDS = 0.01
 """Between two attempts to open a file that another connection is making."""
 
 # Rows of documents have growing numbers, which are never used again: what was added since a number is known by it.
-# "version" grows when a row is changed or deleted. Each view has a number of its own, and two tables of that number.
+# "version" grows when a row is changed or deleted. Each view has its own number, and two tables of that number.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -52,7 +52,7 @@ INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
 
 @dataclass(frozen=True, slots=True)
 class DocumentName:
-    """What of a document is read for a ranking."""
+    """The fields of a document that a ranking reads."""
 
     id: str
     source_id: str

@@ -1,4 +1,4 @@
-"""Embed the documents of the embedded index anew."""
+"""Embeds the documents of the embedded index with another model."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Vectors:
 
 
 class VectorCache:
-    """Vectors by file and view, read anew when the file has changed."""
+    """Vectors by file and view, read again when the file has changed."""
 
     def __init__(self, dimensions: int, max_bytes: int = MAX_BYTES) -> None:
         self._dimensions = dimensions

@@ -42,11 +42,11 @@ class Answer:
     @property
     def text(self) -> str:
         """Return it as it is said to the user, without its full stop."""
-        told = self.statement.told
+        reply = self.statement.reply
         return (
-            f"{self.opening}, {told[:1].lower() + told[1:] if self.statement.is_own else told}"
+            f"{self.opening}, {reply[:1].lower() + reply[1:] if self.statement.is_own else reply}"
             if self.opening
-            else told
+            else reply
         )
 
 
@@ -93,17 +93,17 @@ def unknown(asked: Question) -> str:
     """Return what the user has not said, as in "where you live"; empty if the question is about something else."""
     if asked.subject in (None, THAT) or not asked.wh or not set(asked.topics) - {Topic.HAVE, Topic.COLOUR}:
         return ""
-    told = second_person(asked.text)
-    told = told[:1].lower() + told[1:]
+    reply = second_person(asked.text)
+    reply = reply[:1].lower() + reply[1:]
     inverted = re.match(
         r"(?P<wh>.*?\b(?:what|which|who|whom|where|when|how)\b.*?) (?P<helper>do|does|did|are|is|was|were|have|has) "
         r"(?P<who>you\b|your [\w'-]+(?: [\w'-]+){0,3}?)(?: (?P<rest>\w+\b.*))?$",
-        told,
+        reply,
     )
-    if named := re.match(r"(?:what|who) (?:is|are) (?P<np>the [\w ]+ of your [\w ]+)$", told):
+    if named := re.match(r"(?:what|who) (?:is|are) (?P<np>the [\w ]+ of your [\w ]+)$", reply):
         return named["np"]
     if inverted is None:
-        return told if told.startswith("your ") else ""
+        return reply if reply.startswith("your ") else ""
     wh, helper, who, rest = (inverted[name] or "" for name in ("wh", "helper", "who", "rest"))
     is_thing = "'s" in who or (lemma(rest.split(" ")[0]) is None and rest != "from")
     if helper in ("is", "are") and who.startswith("your") and is_thing:
@@ -117,7 +117,7 @@ def unknown(asked: Question) -> str:
 
 def _distinct(statements: Sequence[Statement]) -> list[Statement]:
     """Drop what is said twice, and what others imply."""
-    unique = {" ".join(words(each.told)): each for each in statements}
+    unique = {" ".join(words(each.reply)): each for each in statements}
     explicit = [each for each in unique.values() if not each.is_implied]
     return explicit or list(unique.values())
 

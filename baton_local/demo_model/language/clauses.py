@@ -47,7 +47,7 @@ _BE = {"'m": "am", "'s": "is", "'re": "are"} | {form: form for form in ("am", "i
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence with a subject and a verb of its own."""
+    """A part of a sentence with its own subject and verb."""
 
     text: str
     is_whole: bool
@@ -78,7 +78,7 @@ def _parts(sentence: str) -> list[tuple[str, str]]:
         before = sentence[start : match.start()]
         if kind == "clause":
             if _FINITE.search(before) is None:
-                continue  # "my wife and I live": what stands before has no verb of its own
+                continue  # "my wife and I live": the words before have no verb
             clause = before
         if match["predicate"]:
             begins, may_begin = "predicate", _may_be_predicate(match, clause, sentence)

@@ -31,7 +31,7 @@ class ImpliedName:
     name: str
 
     @property
-    def told(self) -> str:
+    def reply(self) -> str:
         """The words for the user."""
         if not self.subject:
             return f"Your name is {self.name}"
@@ -39,7 +39,7 @@ class ImpliedName:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The result that a reading of its own would have."""
+        """The result of reading the name alone."""
         return {
             "subject": self.subject,
             "attribute": "name",

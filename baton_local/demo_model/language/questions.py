@@ -150,7 +150,7 @@ class Question:
     verb: str
     """The first form of its main verb."""
     wh: str
-    """``where``, ``when``, ``how old``, ...; empty if it is answered by yes or no."""
+    """The question word: ``where``, ``when``, ``how old``, ...; empty if it is answered by yes or no."""
     wanted: tuple[str, ...] = ()
     """Further words that the answer has to contain."""
     is_open: bool = False

@@ -55,16 +55,16 @@ class Reading:
     """True if a pronoun stands for its subject."""
     names: tuple[str, ...] = ()
     """The subject's name, as far as the clause gives it."""
-    told: str = ""
+    reply: str = ""
     """The words for the user, if they differ."""
 
 
 def read(clause: str, thing: str) -> Reading | None:
-    """Read a clause, in which "it" stands for ``thing``; None if it tells nothing of anybody or anything."""
+    """Read a clause, in which "it" stands for ``thing``; None if it states nothing about anybody or anything."""
     text = _OPENING.sub("", without_contractions(clause))
     if match := _CALL_ME.match(text):
         name = match["rest"]
-        return Reading(text, "", "name", "call", name, names=(name,), told=f"Your name is {name}")
+        return Reading(text, "", "name", "call", name, names=(name,), reply=f"Your name is {name}")
     return _of_user(text) or _of_noun(text, thing) or _inverted(text) or _of_pronoun(text, thing) or _of_name(text)
 
 

@@ -7,8 +7,8 @@ import re
 from baton_local.demo_model.language.sentences import without_contractions
 
 _CHANGES = [
-    (re.compile(pattern), told)
-    for pattern, told in (
+    (re.compile(pattern), reply)
+    for pattern, reply in (
         (r"\b[Aa]m I\b", "are you"),
         (r"\b[Ww]as I\b", "were you"),
         (r"(?<=\b(?:do|am) )I$|(?<=\b(?:did|can|was) )I$|(?<=\b(?:have|will) )I$", "you"),
@@ -31,14 +31,14 @@ _CHANGES = [
 def second_person(text: str) -> str:
     """Return "My name is Ada" as "Your name is Ada"."""
     text = without_contractions(text)
-    for pattern, told in _CHANGES:
-        text = pattern.sub(told, text)
+    for pattern, reply in _CHANGES:
+        text = pattern.sub(reply, text)
     return text[:1].upper() + text[1:]
 
 
 def of_thing(text: str, thing: str) -> str:
     """Return "His name is Rex" as "Your dog's name is Rex" if the pronoun stands for a dog."""
-    told = second_person(text)
-    if possessive := re.match(r"(?:his|her|its|their) ", told, re.IGNORECASE):
-        return f"Your {thing}'s {told[possessive.end() :]}"
-    return re.sub(r"^(?:he|she|it|they)\b", f"Your {thing}", told, count=1, flags=re.IGNORECASE)
+    reply = second_person(text)
+    if possessive := re.match(r"(?:his|her|its|their) ", reply, re.IGNORECASE):
+        return f"Your {thing}'s {reply[possessive.end() :]}"
+    return re.sub(r"^(?:he|she|it|they)\b", f"Your {thing}", reply, count=1, flags=re.IGNORECASE)

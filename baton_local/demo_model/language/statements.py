@@ -27,7 +27,7 @@ class Statement:
 
     text: str
     """The clause in the user's words, with its subject."""
-    told: str
+    reply: str
     """The words for the user: the same in the second person, without a full stop."""
     reading: Reading
     is_alone: bool = True
@@ -74,16 +74,16 @@ class Statement:
     def continued(self) -> str:
         """The words for the user, in the middle of a sentence."""
         is_name = not self.is_own and bool(self.names)
-        return self.told if is_name else self.told[:1].lower() + self.told[1:]
+        return self.reply if is_name else self.reply[:1].lower() + self.reply[1:]
 
     @property
     def is_negative(self) -> bool:
         """True if it says that something is not so."""
-        return _NEGATIVE.search(self.told) is not None
+        return _NEGATIVE.search(self.reply) is not None
 
     @property
     def is_past(self) -> bool:
-        """True if it tells how something was."""
+        """True if it describes the past."""
         return _PAST.search(self.text) is not None
 
     @property
@@ -102,8 +102,8 @@ def conversation(texts: Iterable[str]) -> list[Statement]:
     found: list[Statement] = []
     thing = ""
     for text in texts:
-        told, thing = _statements(text, thing)
-        found += told
+        stated, thing = _statements(text, thing)
+        found += stated
     return found
 
 
@@ -115,11 +115,11 @@ def _statements(text: str, thing: str) -> tuple[tuple[Statement, ...], str]:
         reading = read(clause.text, thing)
         if reading is None:
             continue
-        told = of_thing(reading.text, thing) if reading.is_pronoun else second_person(reading.text)
+        reply = of_thing(reading.text, thing) if reading.is_pronoun else second_person(reading.text)
         is_alone = clause.is_whole and not reading.is_pronoun
-        statement = Statement(clause.text, reading.told or told, reading, is_alone=is_alone)
+        statement = Statement(clause.text, reading.reply or reply, reading, is_alone=is_alone)
         implied = [
-            replace(statement, told=name.told, reading=replace(reading, **name.fields), is_implied=True)
+            replace(statement, reply=name.reply, reading=replace(reading, **name.fields), is_implied=True)
             for name in implied_names(reading)
         ]
         found += [statement, *implied]

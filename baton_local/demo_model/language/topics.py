@@ -91,7 +91,7 @@ _TRADES = re.compile(r"[\w-]*(?:er|or|ist|ian|nurse|chef|cook|judge|pilot|clerk)
 
 
 def attribute_topic(attribute: str) -> Topic | None:
-    """Return what an attribute such as "job" or "home town" tells of its owner; None for one of no such topic."""
+    """Return the topic of an attribute such as "job" or "home town"; None if it has none of these."""
     return next((topic for topic, names in _ATTRIBUTES.items() if attribute in names), None)
 
 

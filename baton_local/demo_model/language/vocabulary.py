@@ -1,4 +1,4 @@
-"""The English words by which the demo model reads what users tell of themselves, and what they ask about it."""
+"""The English words by which the demo model reads users' statements about themselves, and their questions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ REQUESTS = frozenset(
     believe suppose assume remember forget feel find stop
     """.split()  # noqa: SIM905
 )
-"""Verbs with which somebody who says "I" tells no fact: "I want to know", "I think so"."""
+"""Verbs that state no fact about somebody who says "I": "I want to know", "I think so"."""
 
 MOTIONS = frozenset("go fly travel drive move ride head".split())  # noqa: SIM905
 """Verbs for getting somewhere: who flies to Rome goes there."""

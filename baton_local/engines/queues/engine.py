@@ -26,7 +26,7 @@ logger = logging.getLogger("baton_local.queues")
 
 
 class Queues:
-    """FIFO queues on a thread of their own; in memory unless ``data_dir`` is given."""
+    """FIFO queues on a separate thread; in memory unless ``data_dir`` is given."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
         self._data_dir = data_dir

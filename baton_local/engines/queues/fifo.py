@@ -44,7 +44,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent under a deduplication id."""
+    """The message that was sent under a deduplication id."""
 
     scope: str
     """The deduplication id, with its group where that is the queue's scope."""
@@ -78,7 +78,7 @@ class Rules:
 
 @dataclass
 class FifoQueue:
-    """One queue. It tells in ``changed``, ``removed`` and ``remembered`` what a call did, for whoever keeps it."""
+    """One queue. ``changed``, ``removed`` and ``remembered`` hold the effects of a call, for the journal."""
 
     rules: Rules
     last_number: int = 0

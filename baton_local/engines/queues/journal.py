@@ -23,7 +23,7 @@ CREATE INDEX IF NOT EXISTS sent_until ON sent (until);
 
 
 class Journal:
-    """What the queues hold, on disk when ``save`` returns; used by one thread at a time.
+    """The contents of the queues, on disk when ``save`` returns; used by one thread at a time.
 
     A commit is in the operating system's hands then: a process that is killed loses nothing, a machine that loses power
     may lose the last moments.

@@ -1,4 +1,4 @@
-"""What SQS's actions do, on queues in memory with a journal behind them; on one event loop only."""
+"""SQS's actions, on queues in memory with a journal behind them; on one event loop only."""
 
 import asyncio
 import contextlib

@@ -10,7 +10,7 @@ from baton_local.demo_model.telling import acknowledgement, facts_in
 
 
 def told(text: str) -> list[str]:
-    return [each.told for each in statements(text) if not each.is_implied]
+    return [each.reply for each in statements(text) if not each.is_implied]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_message_is_read_as_its_statements(text: str, each: list[str]) -> None
     ],
 )
 def test_names_are_implied(text: str, implied: list[str]) -> None:
-    assert sorted(each.told for each in statements(text) if each.is_implied) == sorted(implied)
+    assert sorted(each.reply for each in statements(text) if each.is_implied) == sorted(implied)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_nothing_is_printed_after_the_stop() -> None:
     started[0].stop()
     count = len(printed.texts)
     assert count <= len(checks.models())
-    started[0]._tell("late")
+    started[0]._print_text("late")
     assert len(printed.texts) == count
 
 
