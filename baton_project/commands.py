@@ -15,6 +15,7 @@ import typer
 
 from baton_local.errors import LocalCloudError
 from baton_project.errors import CheckFailed, ProjectProblem
+from baton_project.extras import require_local
 
 Folder = Annotated[Path, typer.Option(help="The project's folder, or one in it.")]
 
@@ -52,6 +53,7 @@ def dev(
 ) -> None:
     """Run the project on this machine. Edits of agents and tools are used by the next turn."""
     with _problems_printed():
+        require_local("dev")
         from baton_project.dev import run
 
         run(folder, port)
@@ -76,6 +78,7 @@ def deploy(
 ) -> None:
     """Build the project with the product's template and deploy it to AWS by SAM."""
     with _problems_printed():
+        require_local("deploy")
         from baton_project.deploy import carry_out, shown
 
         if dry_run:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from baton_project.errors import ProjectProblem
+from baton_project.extras import require_local
 
 if TYPE_CHECKING:
     from baton_project.project import Project
@@ -78,6 +79,7 @@ def run_tests(
         typer.echo(json.dumps(conversation_schema(), indent=1, ensure_ascii=False))
         return
     try:
+        require_local("test")
         options = Options(paths or (), folder, model, record, runs, name, processes, thread_id, url, junit, as_json)
         raise typer.Exit(_run(options))
     except (CannotRun, ProjectProblem) as problem:

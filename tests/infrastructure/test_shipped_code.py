@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from tests.infrastructure.stack import ROOT
 
 COMMANDS = {
-    "baton.admin.__main__": "operators start it",
+    "baton.admin": "operators start it",
     "baton.adapters.extraction.child": "the extractor starts it as a process",
 }
 """Modules of the library that are programs."""

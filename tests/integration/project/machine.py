@@ -49,7 +49,7 @@ class Machine:
         subprocess.run([uv(), "venv", "--quiet", "--python", sys.executable, programs], check=True)
         found = ("--find-links", wheel.parent)
         python = programs / "bin" / "python"
-        subprocess.run([uv(), "pip", "install", "--quiet", "--python", python, *found, wheel], check=True)
+        subprocess.run([uv(), "pip", "install", "--quiet", "--python", python, *found, f"{wheel}[local]"], check=True)
         (folder / "home").mkdir()
         return cls(programs / "bin", folder / "home")
 

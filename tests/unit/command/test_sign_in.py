@@ -89,7 +89,7 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
     for name in SERVER_COMMANDS:
         ended = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
         assert ended.exit_code == 2
-        assert "pip install baton-conversations" in ended.stderr
+        assert "pip install 'baton-conversations[local]'" in ended.stderr
 
 
 def test_a_local_server_that_is_not_there_is_told_by_its_address(server: ScriptedServer) -> None:

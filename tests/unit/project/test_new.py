@@ -21,7 +21,7 @@ from tests.unit.project.conftest import edited
 def test_a_new_project_names_the_version_that_it_is_of(project: Project) -> None:
     about = tomllib.loads((project.folder / "pyproject.toml").read_text())
     assert about["project"]["name"] == project.name == "my-shop"
-    assert about["project"]["dependencies"] == [f"baton-conversations=={__version__}"]
+    assert about["project"]["dependencies"] == [f"baton-conversations[local]=={__version__}"]
 
 
 def test_what_is_kept_on_the_machine_is_no_part_of_the_repository(project: Project) -> None:

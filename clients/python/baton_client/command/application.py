@@ -84,7 +84,7 @@ def add_installed(made: typer.Typer, found: list[EntryPoint]) -> None:
             made.command(each.name)(command)
     for name, purpose in SERVER_COMMANDS.items():
         if name not in names:
-            advice = f"`baton {name}` comes with the server. Install it by `pip install baton-conversations`."
+            advice = f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[local]'`."
             _add_absent(made, name, advice, purpose)
 
 
