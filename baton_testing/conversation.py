@@ -168,7 +168,7 @@ class Conversation:
         answers = [InterruptAnswer(each["id"], status, payload, self._scope.user_id) for each in chosen]
         request = answer_request(self.thread_id, answers)
         self._interrupts = [each for each in self._interrupts if each not in chosen]
-        await self._app.turns.answer(self._scope, request, emit, seconds=TURN_SECONDS)
+        await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
     async def _observed(self, title: str, act: Callable[[Callable[[Event], None]], Awaitable[None]]) -> Observation:
         self._watch.begin()

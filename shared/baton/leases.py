@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from baton.domain.errors import BatonError, LeaseLost, ThreadBusy
@@ -18,34 +18,21 @@ from baton.ports.threads import ThreadStore
 POLL_SECONDS = 0.25
 """Seconds between two checks of a waiting worker whether the thread is free."""
 
-WhenBusy = Callable[[LeaseRequest, LeaseBusy], Awaitable[LeaseRequest]]
-"""Waits while another worker holds the lease, and returns the next request to try."""
 
+async def acquire_when_free(store: ThreadStore, scope: Scope, request: LeaseRequest, *, seconds: float) -> Lease:
+    """Take the lease and return it, after waiting at most ``seconds`` for another worker that holds it.
 
-async def acquire_when_free(store: ThreadStore, scope: Scope, request: LeaseRequest, when_busy: WhenBusy) -> Lease:
-    """Take the lease and return it. While another worker holds it, ``when_busy`` decides how to wait.
-
-    Raises what ``when_busy`` raises, ``NoSuchThread``, ``ThreadUnavailable`` and ``StoreUnavailable``.
+    Raises ``ThreadBusy`` when they have passed, ``NoSuchThread``, ``ThreadUnavailable`` and ``StoreUnavailable``.
     """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
     while True:
         try:
             return await store.acquire(scope, request)
-        except LeaseBusy as busy:
-            request = await when_busy(request, busy)
-
-
-def waiting(seconds: float) -> WhenBusy:
-    """Return a ``WhenBusy`` that waits for at most ``seconds`` in total, then raises ``ThreadBusy``."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-
-    async def wait(request: LeaseRequest, _: LeaseBusy) -> LeaseRequest:
-        if loop.time() >= until:
-            raise ThreadBusy from None
+        except LeaseBusy:
+            if loop.time() >= until:
+                raise ThreadBusy from None
         await asyncio.sleep(POLL_SECONDS)
-        return request
-
-    return wait
 
 
 @asynccontextmanager

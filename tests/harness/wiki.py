@@ -73,7 +73,7 @@ async def answer(harness: Harness, *answers: InterruptAnswer) -> Said:
     """Give answers; the run's events, if it goes on."""
     events: list[Event] = []
     request = answer_request(harness.thread_id, answers)
-    finished: FinishedRun | None = await harness.turns.answer(harness.ada, request, events.append, seconds=20)
+    finished: FinishedRun | None = await harness.turns.run(harness.ada, request, events.append, seconds=20)
     return Said(events, finished)
 
 

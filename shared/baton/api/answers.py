@@ -23,9 +23,10 @@ async def whole_answer(app: App, scope: Scope, asked: TurnRequest) -> MessageAns
     return await answer_of(app, scope, app.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
 
 
-async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun]) -> MessageAnswer:
+async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
     """Wait for the turn and give its messages, likewise. The turn goes on if the caller hangs up."""
     finished = await BackgroundTurn(lambda _: turn).result()
+    assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
     return _answer((await app.agents.of(scope)).describe, finished)
 
 

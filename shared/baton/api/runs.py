@@ -162,7 +162,7 @@ async def run(
                 told.append(event.run_id)  # a message that was sent before has another run than this request names
             told_to(event)
 
-        if await app.turns.answer(owner, asked, noting, seconds=TURN_SECONDS) is None:
+        if await app.turns.run(owner, asked, noting, seconds=TURN_SECONDS) is None:
             thread = await app.ports.store.get_thread(owner, asked.thread.id)
             for event in still_waiting(run_input, thread):
                 emit(event)

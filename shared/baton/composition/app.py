@@ -115,7 +115,7 @@ class App:
         # It has no queue for titles: the next turn asks for them.
         services = replace(self.turn_services, makes_titles=False)
         return QueuedTurns(
-            Turns(services, self.agents, self.replays, self.follower, ports.audit),
+            Turns(services, self.replays, self.follower),
             self.closer,
             self.memory.history_summaries,
             self.sessions.made_titles,
@@ -165,7 +165,7 @@ class App:
         """Runs turns of all callers."""
         from baton.turns.turns import Turns
 
-        return Turns(self.turn_services, self.agents, self.replays, self.follower, self.ports.audit)
+        return Turns(self.turn_services, self.replays, self.follower)
 
     @cached_property
     def closer(self) -> Closer:

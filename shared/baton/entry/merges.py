@@ -35,6 +35,7 @@ class Merges:
             raise
         request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
         finished = await self._turns.run(scope, request, lambda event: None, seconds=seconds)
+        assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
         await self._record(scope, fork.id, finished)
         return finished
 

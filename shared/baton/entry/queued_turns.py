@@ -127,7 +127,7 @@ class QueuedTurns:
         if isinstance(queued, QueuedTitle):
             await self._made_titles.make(queued.scope, queued.thread_id)
             return
-        await self._turns.answer(
+        await self._turns.run(
             queued.scope,
             from_queue(queued),
             lambda event: None,

@@ -20,7 +20,7 @@ from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, Store
 from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.leases import acquire_when_free, holding, waiting
+from baton.leases import acquire_when_free, holding
 from baton.memory.message_range import messages_between
 from baton.memory.prompt.handoff_context import said
 from baton.memory.prompt.history_reading import ReadHistory, read_history
@@ -109,7 +109,7 @@ class Forks:
     ) -> None:
         """Make a fork of the caller's that begins with copies of messages. Raises ``ThreadBusy``."""
         wanted = self._wanted(child_id, parent_id, agent)
-        lease = await acquire_when_free(self._store, scope, wanted, waiting(PATIENCE_SECONDS))
+        lease = await acquire_when_free(self._store, scope, wanted, seconds=PATIENCE_SECONDS)
         async with holding(self._store, lease):
             if copied:
                 copies = [self._copy(each, place, keeps_calls=keeps_calls) for place, each in enumerate(copied)]
@@ -131,7 +131,7 @@ class Forks:
         """
         child_id, question = exchange.child_thread_id, exchange.question
         wanted = self._wanted(child_id, exchange.handoff.thread_id, exchange.agent)
-        lease = await acquire_when_free(self._store, scope, wanted, waiting(PATIENCE_SECONDS))
+        lease = await acquire_when_free(self._store, scope, wanted, seconds=PATIENCE_SECONDS)
         async with holding(self._store, lease):
             known = await self._store.get_turn(scope, child_id, question.id)
             if known is not None and known.first_ordinal < lease.thread.next_ordinal:

@@ -16,7 +16,7 @@ from baton.domain.imported import IMPORT_TURN, ImportedSession
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.usage import Usage
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.leases import acquire_when_free, holding, waiting
+from baton.leases import acquire_when_free, holding
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.audit import AuditLog, Once
 from baton.ports.chat_model import TokenCounter
@@ -60,7 +60,7 @@ class Importer:
             idle_seconds=agent.timeouts.idle_minutes * 60,
         )
         try:
-            lease = await acquire_when_free(self.store, scope, request, waiting(PATIENCE_SECONDS))
+            lease = await acquire_when_free(self.store, scope, request, seconds=PATIENCE_SECONDS)
         except NoSuchThread:
             raise ThreadUnavailable(is_unused=True) from None
         ref = _ref(imported, lease.thread.created_at)

@@ -1,11 +1,12 @@
-"""Checks whether a run may begin under the lease that was taken for it. A refusal changes nothing."""
+"""Deciding which run to carry out under a lease, and whether it may begin. A refusal changes nothing."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from baton.agents.approvals import audit_answer
 from baton.agents.tool_kit import taken_name
+from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
@@ -19,6 +20,7 @@ from baton.domain.errors import (
     LimitReached,
     MessageIdConflict,
     NotInHandoff,
+    ThreadBusy,
     ThreadLed,
     ThreadUnavailable,
     ToolNameTaken,
@@ -28,7 +30,10 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Scope
 from baton.handoffs.forks import is_led_by_parent
-from baton.ports.leases import Lease
+from baton.leases import give_back
+from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
+from baton.ports.turn_queue import HeldRecord
+from baton.requests.thread_access import distinguish_unavailable
 from baton.requests.turn_requests import (
     ActionRequest,
     AnswerRequest,
@@ -36,7 +41,11 @@ from baton.requests.turn_requests import (
     MessageRequest,
     TurnRequest,
 )
-from baton.turns.turn_call import StillWaiting
+from baton.turns.branch_points import BranchOpening, BranchPoints
+from baton.turns.committing import FinishedRun
+from baton.turns.recovery import Orphan, find_orphan
+from baton.turns.repeats import find_finished
+from baton.turns.turn_call import TurnCall, discard
 from baton.turns.turn_services import TurnServices
 
 BRANCH_REFUSALS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
@@ -57,18 +66,141 @@ REFUSALS = (
 """Errors that refuse a request before its run begins. Nothing of the request is stored."""
 
 
+@dataclass(frozen=True, slots=True)
+class AdmittedRun:
+    """A run that may begin under its lease."""
+
+    call: TurnCall
+    """The call that it answers. The run of an orphan has no caller."""
+    lease: Lease
+    scope: Scope
+    """The user's scope, with the permissions that the message came with."""
+    agents: AgentDirectory
+    branch: BranchOpening | None = None
+    """The branch that the run begins; the thread of ``lease`` is then that of its point."""
+
+
 class Admission:
-    """Checks requests against the state of the thread under the lease."""
+    """Admits runs, and checks requests against the state of the thread under the lease."""
 
     def __init__(self, services: TurnServices) -> None:
         self._services = services
         self._store = services.store
+        self._agents = services.agents.registry
+        self._points = BranchPoints(services.store, services.conversations)
 
-    async def take_answers(self, lease: Lease, request: AnswerRequest) -> Lease:
+    async def lease_request(self, call: TurnCall) -> tuple[LeaseRequest, UnknownAgent | None]:
+        """Return the lease that the call needs, and the error that refuses it if the thread does not exist.
+
+        If the thread exists, its own agent answers. Raises ``ToolNameTaken``.
+        """
+        request = call.request
+        self._agents.begin(call.scope)  # beside the lease's request
+        self._services.limits.begin(call.scope)
+        wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
+        if isinstance(request, MessageRequest) and request.a2a_task is not None:
+            wanted = replace(wanted, begins_task=True, notifies=request.notifies)
+        try:
+            agent = await self._agents.for_new_thread(call.scope, request.agent_id)
+        except UnknownAgent as unknown:
+            return wanted, unknown
+        await self._refuse_new_thread(call.scope, request, agent)
+        idle_seconds = agent.timeouts.idle_minutes * 60
+        may_create = request.thread.may_create
+        return replace(wanted, may_create=may_create, agent_id=agent.id, idle_seconds=idle_seconds), None
+
+    async def denial(
+        self, call: TurnCall, error: NoSuchThread | ThreadUnavailable | UnknownAgent, unknown: UnknownAgent | None
+    ) -> ThreadUnavailable | UnknownAgent:
+        """Audit that the message may not be sent, and return the error that says so.
+
+        ``unknown`` refuses a message to a thread that does not exist. An agent that the caller may know is not audited.
+        """
+        thread_id, detail = call.request.thread.id, {"messageId": call.request.message_id}
+        if isinstance(error, NoSuchThread) and unknown is not None:
+            error = unknown
+        if not isinstance(error, UnknownAgent):
+            error = await distinguish_unavailable(self._store, call.scope, thread_id, error)
+        elif error.is_visible:
+            return error
+        elif error.permission is not None:
+            detail["permission"] = error.permission
+        await self._services.agents.audit.record(
+            call.scope, "thread.write", thread_id=thread_id, outcome=error.audited_as, detail=detail
+        )
+        return error
+
+    async def admit(self, call: TurnCall, lease: Lease) -> AdmittedRun | FinishedRun | None:
+        """Return the run to carry out under the lease: the run of the call, or an orphaned run, which comes first.
+
+        Return the finished run if an earlier copy of the request was carried out, and None while other answers are
+        missing; then the lease has been given back. Raises ``REFUSALS``, and ``ThreadBusy`` if the call gives up its
+        run and there is an orphaned run.
+        """
+        run, request, scope = lease.thread.run, call.request, call.scope
+        is_own = run is not None and run.message_id == request.message_id
+        orphan = None if is_own else await find_orphan(self._store, lease)
+        if orphan is not None and call.gives_up:
+            raise ThreadBusy  # another message's run, which its own delivery or the sweeper finishes
+        if orphan is not None:
+            return await self.admit_orphan(orphan, lease, deadline=call.deadline, record=call.record)
+        if isinstance(request, AnswerRequest):
+            conflict = await self._refused_tools(lease, request)
+            if conflict is not None:
+                return await self._done_before(call, lease, conflict)
+            taken = await self._take_answers(lease, request)
+            if taken is None:
+                await give_back(self._store, lease)
+                return None
+            lease = taken
+        if not is_own:
+            lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)
+        refusal = await self._refusal(lease, request)
+        if refusal is not None:
+            return await self._done_before(call, lease, refusal)
+        pending = lease.thread.pending
+        if isinstance(request, AnswerRequest) and pending is not None:
+            scope = replace(scope, permissions=frozenset(pending.permissions))
+        try:
+            return await self._admitted(call, lease, scope)
+        except BRANCH_REFUSALS as refused:
+            return await self._done_before(call, lease, refused)
+
+    async def admit_orphan(
+        self, orphan: Orphan, lease: Lease, *, deadline: float, record: HeldRecord | None
+    ) -> AdmittedRun:
+        """Return the run whose worker died. Its caller gets the events over its connections and by replay."""
+        call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
+        return await self._admitted(call, lease, orphan.scope)
+
+    async def _admitted(self, call: TurnCall, lease: Lease, scope: Scope) -> AdmittedRun:
+        """Return the run of the call, which begins a branch if the request asks for one."""
+        request, branch = call.request, None
+        if isinstance(request, MessageRequest) and request.branch is not None:
+            branch = await self._points.opening(lease.scope, lease.thread, request.branch, request.content)
+            call = replace(call, request=replace(request, content=branch.content, a2a_task=branch.a2a_task))
+        agents = await self._agents.of(lease.scope)
+        if branch is not None:
+            lease = replace(lease, thread=branch.point.thread)
+        return AdmittedRun(call, lease, scope, agents, branch)
+
+    async def _done_before(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
+        """Return the run of an earlier copy of this request, and give the lease back.
+
+        Raises ``refusal`` if there is none.
+        """
+        known = await self._store.get_turn(lease.scope, lease.thread_id, call.request.message_id)
+        finished = await find_finished(self._store, call, known, lease.thread) if known is not None else None
+        if finished is None:
+            raise refusal
+        await give_back(self._store, lease)
+        return finished
+
+    async def _take_answers(self, lease: Lease, request: AnswerRequest) -> Lease | None:
         """Store the answers with the thread, and return a lease whose thread has all of them.
 
-        Raises ``StillWaiting`` while other answers are missing, and ``InterruptUnavailable`` if the thread does not
-        wait for these answers.
+        Returns None while other answers are missing. Raises ``InterruptUnavailable`` if the thread does not wait for
+        these answers.
         """
         pending = lease.thread.pending
         if pending is None or pending.message_id != request.message_id:
@@ -83,11 +215,9 @@ class Admission:
             for before, after in zip(pending.interrupts, answered.interrupts, strict=True):
                 if before.answer is None and after.answer is not None:
                     await audit_answer(self._services.agents.audit, lease.scope, lease.thread_id, after)
-        if answered.open:
-            raise StillWaiting
-        return replace(lease, thread=replace(lease.thread, pending=answered))
+        return None if answered.open else replace(lease, thread=replace(lease.thread, pending=answered))
 
-    async def refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:
+    async def _refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:
         """Return the error that refuses the request in the thread's present state, or None if it may run.
 
         A request that is refused now may have been carried out before. Raises ``AgentMismatch``, ``ThreadLed`` and
@@ -101,23 +231,23 @@ class Admission:
             return await self._refused_action(lease, request)
         if isinstance(request, AnswerRequest):
             return InterruptUnavailable() if lease.thread.pending is None else None
-        agents = await self._services.agents.registry.of(lease.scope)
+        agents = await self._agents.of(lease.scope)
         agents.check_main(lease.scope, lease.thread)
         most = (await self._services.limits.of(lease.scope)).thread_tokens
         if most is not None and lease.thread.usage.total_tokens >= most:
             return LimitReached(
                 f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
             )
-        return await self.refused_tools(lease, request)
+        return await self._refused_tools(lease, request)
 
-    async def refused_tools(self, lease: Lease, request: MessageRequest | AnswerRequest) -> ToolNameTaken | None:
+    async def _refused_tools(self, lease: Lease, request: MessageRequest | AnswerRequest) -> ToolNameTaken | None:
         """Return the error that refuses the client's tools beside those of the active agent; None if they may stay."""
         if request.client is None:
             return None
-        agents = await self._services.agents.registry.of(lease.scope)
+        agents = await self._agents.of(lease.scope)
         return await self._taken(lease.scope, agents.answering(lease.thread), request.client)
 
-    async def refuse_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
+    async def _refuse_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
         """Raise ``ToolNameTaken`` if the client's tools cannot stand beside those of a new thread's ``agent``.
 
         Asked before the lease is taken, which would create the thread.

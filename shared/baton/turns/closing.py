@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from baton.domain.episode import EndReason
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
-from baton.leases import acquire_when_free, holding, waiting
+from baton.leases import acquire_when_free, holding
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
@@ -61,9 +63,10 @@ class Closer:
         return await self._endings.end(lease, reason, subscriber)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
-        wanted, when_busy = LeaseRequest(thread_id, delivery=delivery_of(record)), waiting(patience)
+        wanted, loop = LeaseRequest(thread_id, delivery=delivery_of(record)), asyncio.get_running_loop()
+        until = loop.time() + patience
         while True:
-            lease = await acquire_when_free(self._store, scope, wanted, when_busy)
+            lease = await acquire_when_free(self._store, scope, wanted, seconds=until - loop.time())
             if lease.thread.run is None or not await self._turns.finish_orphan(lease, record=record):
                 return lease
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from baton.domain.errors import MessageIdConflict
 from baton.domain.events import Event
@@ -14,61 +15,63 @@ from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
 from baton.outbox.subscriber import Subscriber
 from baton.ports.messages import TurnRecord
+from baton.ports.threads import ThreadStore
 from baton.turns.committing import FinishedRun
 from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices
 
 
+async def find_finished(
+    store: ThreadStore, call: TurnCall, known: TurnRecord, thread: Thread | None = None
+) -> FinishedRun | None:
+    """Return the finished run of the call's message id; None if its run has not been committed.
+
+    ``known`` is the record of the id. Raises ``MessageIdConflict`` if the id was used for other content.
+    """
+    if known.digest != call.request.digest:
+        raise MessageIdConflict
+    if thread is None:
+        thread = await store.get_thread(call.scope, call.request.thread.id)
+    if known.first_ordinal >= thread.next_ordinal:
+        return None
+    messages = await store.run_messages(
+        call.scope, thread.id, first_ordinal=known.first_ordinal, below=thread.next_ordinal
+    )
+    if not messages or messages[0].id != known.message_id:
+        return None
+    return FinishedRun(thread, tuple(messages))
+
+
+@dataclass(frozen=True, slots=True)
 class Repeats:
     """Answers repeated messages. Only the caller gets the events."""
 
-    def __init__(self, services: TurnServices, replays: Replays, follower: Follower) -> None:
-        self._services = services
-        self._store = services.store
-        self._replays = replays
-        self._follower = follower
-
-    async def outcome(
-        self, call: TurnCall, thread_id: str, known: TurnRecord, thread: Thread | None = None
-    ) -> FinishedRun | None:
-        """Return the finished run of a repeated message id; None if its run has not been committed.
-
-        Raises ``MessageIdConflict`` if the id was used for other content.
-        """
-        if known.digest != call.request.digest:
-            raise MessageIdConflict
-        if thread is None:
-            thread = await self._store.get_thread(call.scope, thread_id)
-        if known.first_ordinal >= thread.next_ordinal:
-            return None
-        messages = await self._store.run_messages(
-            call.scope, thread_id, first_ordinal=known.first_ordinal, below=thread.next_ordinal
-        )
-        if not messages or messages[0].id != known.message_id:
-            return None
-        return FinishedRun(thread, tuple(messages))
+    services: TurnServices
+    replays: Replays
+    follower: Follower
 
     async def replay(self, call: TurnCall, finished: FinishedRun) -> FinishedRun:
         """Send the events of a finished run to the caller."""
-        events = await self._replays.of_run(call.scope, finished.thread, finished.messages)
+        events = await self.replays.of_run(call.scope, finished.thread, finished.messages)
         if call.subscriber is None:
             for event in events:
                 call.emit(event)
         else:
-            await self._send(call, finished.thread.id, call.subscriber, events)
+            await self._send(call, call.subscriber, events)
         return finished
 
-    async def follow(self, call: TurnCall, thread_id: str, run_id: str) -> LeaseMark | None:
+    async def follow(self, call: TurnCall, run_id: str) -> LeaseMark | None:
         """Send the caller the events of its message's run while another worker carries it out.
 
         Returns that worker's lease once the worker is presumed dead, otherwise None. A subscriber is attached and sent
         the events that it missed; it gets the rest live. Its record stays in the queue until the run has ended, so
         that the message is answered even if that worker dies.
         """
+        thread_id = call.request.thread.id
         if call.subscriber is not None:
-            thread = await self._store.get_thread(call.scope, thread_id)
-            replay = await self._replays.after(call.scope, thread, thread.last_seq)
-            await self._send(call, thread_id, call.subscriber, replay.events)
+            thread = await self.services.store.get_thread(call.scope, thread_id)
+            replay = await self.replays.after(call.scope, thread, thread.last_seq)
+            await self._send(call, call.subscriber, replay.events)
             return None
         died: list[LeaseMark] = []
 
@@ -77,15 +80,16 @@ class Repeats:
             return False
 
         seconds = call.deadline - asyncio.get_running_loop().time()
-        events = self._follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds, when_dead=when_dead)
+        events = self.follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds, when_dead=when_dead)
         async with contextlib.aclosing(events):
             async for event in events:
                 call.emit(event)
         return died[-1] if died else None
 
-    async def _send(self, call: TurnCall, thread_id: str, subscriber: Subscriber, events: Sequence[Event]) -> None:
+    async def _send(self, call: TurnCall, subscriber: Subscriber, events: Sequence[Event]) -> None:
         """Attach the subscriber and send it the events, unless its token has expired."""
-        if self._services.agents.clock.now() >= subscriber.token_expires_at:
+        if self.services.agents.clock.now() >= subscriber.token_expires_at:
             return
-        await self._services.live.attach(call.scope, thread_id, subscriber.connection_id, subscriber.token_expires_at)
-        await send_to(self._services.connections, subscriber.connection_id, events, patience=WORKER_SECONDS)
+        thread_id, connection_id = call.request.thread.id, subscriber.connection_id
+        await self.services.live.attach(call.scope, thread_id, connection_id, subscriber.token_expires_at)
+        await send_to(self.services.connections, connection_id, events, patience=WORKER_SECONDS)

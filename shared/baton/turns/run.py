@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from baton.turns.committing import FinishedRun, RunCommit
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.opening import brought_results, calls_before, opening_message, remote_tasks_before
 from baton.turns.reading import ThreadSnapshot, read_thread
+from baton.turns.repeats import find_finished
 from baton.turns.run_question import RunQuestion
 from baton.turns.run_time_zone import RunTimeZone
 from baton.turns.turn_call import TurnCall
@@ -49,9 +50,6 @@ logger = Logger()
 
 MAX_ATTEMPTS = 3
 """The number of the attempt that ends the run unanswered, because what killed two workers would kill a third."""
-
-FindOutcome = Callable[[TurnRecord], Awaitable[FinishedRun | None]]
-"""Returns the finished run of a repeated message id; None if its run has not been committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +121,8 @@ class RunExecution:
         self._unfinished: Sequence[StoredMessage] = ()
         """The interrupted exchange that this run continues; empty if there is none."""
 
-    async def execute(self, find_outcome: FindOutcome) -> RunOutcome:
-        """Open, answer, commit and deliver the run, unless ``find_outcome`` finds it already finished.
+    async def execute(self) -> RunOutcome:
+        """Open, answer, commit and deliver the run, unless it is already finished.
 
         Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
@@ -132,7 +130,7 @@ class RunExecution:
         try:
             known, left = await self._question.find_earlier_attempt() if self._run.attempt > 1 else (None, None)
             if known is not None and (left is not None or known.digest != self._request.digest):
-                return await self._finish_earlier(known, left, find_outcome)
+                return await self._finish_earlier(known, left)
             begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
             begun.append(locating := asyncio.ensure_future(self._locate()))
             # Begin the reads first: the model waits for them, but not for the writes.
@@ -144,7 +142,7 @@ class RunExecution:
             )
             known = await writing
             if known is not None:
-                earlier = await self._earlier_outcome(known, find_outcome)
+                earlier = await self._earlier_outcome(known)
                 if earlier is not None:
                     return earlier
                 await self._services.store.reopen_turn(self._holder.lease, self._question.turn)
@@ -157,14 +155,12 @@ class RunExecution:
             self._outbox.stop()
             await gather_all(self._writes.stop(), stop_all(*begun))
 
-    async def _finish_earlier(
-        self, known: TurnRecord, left: tuple[StoredMessage, ...] | None, find_outcome: FindOutcome
-    ) -> RunOutcome:
+    async def _finish_earlier(self, known: TurnRecord, left: tuple[StoredMessage, ...] | None) -> RunOutcome:
         """Return the run that an earlier attempt finished, or commit the answer that it left.
 
         Raises ``MessageIdConflict`` if the message id was used for other content.
         """
-        earlier = await self._earlier_outcome(known, find_outcome)
+        earlier = await self._earlier_outcome(known)
         if earlier is not None:
             return earlier
         # The model is not called again, and clients that have seen the answer keep it.
@@ -172,9 +168,9 @@ class RunExecution:
         self._outbox.open()
         return RunOutcome(await self._committing().adopt(known, left), was_told=False)
 
-    async def _earlier_outcome(self, known: TurnRecord, find_outcome: FindOutcome) -> RunOutcome | None:
+    async def _earlier_outcome(self, known: TurnRecord) -> RunOutcome | None:
         """Return the run that an earlier attempt has committed and release the lease; None if there is none."""
-        finished = await find_outcome(known)
+        finished = await find_finished(self._services.store, self._call, known, self._thread)
         if finished is None:
             return None
         await self._services.store.release(self._holder.lease)

@@ -13,10 +13,6 @@ from baton.ports.turn_queue import HeldRecord
 from baton.requests.turn_requests import TurnRequest
 
 
-class StillWaiting(Exception):
-    """The answers were stored; other answers are still missing."""
-
-
 @dataclass(frozen=True, slots=True)
 class TurnCall:
     """One request to ``Turns``, and how to reach its caller."""

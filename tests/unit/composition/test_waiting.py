@@ -35,12 +35,13 @@ SLEEPS = {
     "api/a2a/push.py: _let_thread_notify": CALLER,
     "api/a2a/sending.py: _until_begun": CALLER,
     "catalog/agent_editing.py: _pause": AGAIN,
-    "leases.py: wait": "only the holder of the lease may go on, and a caller or a record has some seconds",
+    "leases.py: acquire_when_free": "only the holder of the lease may go on, and a caller or a record has some seconds",
     "outbox/connection_sender.py: _pause": AGAIN,
     "outbox/follow.py: follow": STREAM,
     "pipelines/admission.py: _change": AGAIN,
     "privacy/forgetting.py: _cancel": "a run is given some seconds to stop, before its lease is taken away",
-    "turns/turns.py: _wait_until_free": CALLER,
+    "turns/acquisition.py: _wait_until_free": CALLER,
+    "turns/acquisition.py: acquire": "only the holder of the lease may go on, and the caller has some seconds",
 }
 
 

@@ -249,7 +249,7 @@ async def test_an_answer_with_such_a_tool_is_refused_and_not_kept(harness: Harne
     taken = ClientOffer((replace(PAINT, name="look"),))
     request = answer_request(harness.thread_id, [result(interrupt)], client=taken)
     with pytest.raises(ToolNameTaken):
-        await harness.turns.answer(harness.ada, request, lambda event: None, seconds=20)
+        await harness.turns.run(harness.ada, request, lambda event: None, seconds=20)
     harness.model.script("Now.")
     assert (await answer(harness, result(interrupt))).text == "Now."
 

@@ -201,7 +201,7 @@ class Sender:
         await self._audit_delegation(sending)
         turns = self._app.turns
         turn = BackgroundTurn(
-            lambda emit: turns.answer(sending.owner, sending.request, emit, seconds=TURN_SECONDS),
+            lambda emit: turns.run(sending.owner, sending.request, emit, seconds=TURN_SECONDS),
             self._caller.request_id,
         )
         loop = asyncio.get_running_loop()

@@ -27,7 +27,7 @@ class RunningTurn:
         self._caller = caller
         self._asked = asked
         turns = caller.app.turns
-        self._turn = BackgroundTurn(lambda emit: turns.answer(asked.owner, asked.request, emit, seconds=TURN_SECONDS))
+        self._turn = BackgroundTurn(lambda emit: turns.run(asked.owner, asked.request, emit, seconds=TURN_SECONDS))
 
     async def finished(self, tell: Callable[[Event | None], Awaitable[None]]) -> FinishedRun | None:
         """Wait for the end of the run; None if it waits for more answers. ``tell`` gets its events.

@@ -1,0 +1,189 @@
+"""A message enters ``turns.py`` a few times at most: other modules return values to it instead of calling it back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from baton.domain.errors import BatonError, MessageIdConflict, NotInHandoff
+from baton.requests.parsing import exit_request
+from baton.turns import turns
+from baton_testing.fakes.chat_model import Answer
+from tests.harness.harness import Harness
+from tests.harness.wiki import answer, interrupted, wiki, yes
+
+MOST = 3
+
+
+@contextmanager
+def entries() -> Iterator[list[str]]:
+    """Collect the functions of ``turns.py`` that code of other modules calls. A coroutine counts once."""
+    found: list[str] = []
+    seen: list[FrameType] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event != "call" or frame.f_code.co_filename != turns.__file__ or any(frame is each for each in seen):
+            return
+        seen.append(frame)
+        caller = frame.f_back
+        if caller is None or caller.f_code.co_filename != turns.__file__:
+            found.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+
+
+async def a_message() -> list[str]:
+    harness = Harness()
+    with entries() as found:
+        await harness.say()
+    return found
+
+
+async def a_message_that_calls_tools() -> list[str]:
+    harness = wiki()
+    harness.model.script(Answer.calling(), "Three pages.")
+    with entries() as found:
+        await harness.say()
+    return found
+
+
+async def a_repeated_message() -> list[str]:
+    harness = Harness()
+    await harness.say()
+    with entries() as found:
+        await harness.say()
+    return found
+
+
+async def a_message_to_a_busy_thread() -> list[str]:
+    harness = Harness()
+    harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0), "Two")
+    first = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked()
+    with entries() as found:
+        second = asyncio.ensure_future(harness.say("m2"))
+        await asyncio.sleep(2)
+        gate.set()
+        await second
+    await first
+    return found
+
+
+async def a_message_that_another_worker_answers() -> list[str]:
+    harness = Harness()
+    harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0))
+    first = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked()
+    with entries() as found:
+        again = asyncio.ensure_future(harness.say("m1"))
+        await asyncio.sleep(2)
+        gate.set()
+        await again
+    await first
+    return found
+
+
+async def a_message_after_a_worker_has_died() -> list[str]:
+    harness = Harness()
+    harness.model.script(Answer(("One",), gate=asyncio.Event(), gate_at=1), "One", "Two")
+    first = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked()
+    first.cancel()
+    await asyncio.wait([first])
+    with entries() as found:
+        said = await harness.say("m2")
+    assert said.text == "Two"
+    assert len(harness.model.asked) == 3
+    return found
+
+
+async def a_refused_message() -> list[str]:
+    harness = Harness()
+    await harness.say("m1", "Hello")
+    with entries() as found, pytest.raises(MessageIdConflict):
+        await harness.say("m1", "Something else")
+    return found
+
+
+async def a_refused_action() -> list[str]:
+    harness = Harness()
+    await harness.say()
+    with entries() as found, pytest.raises(NotInHandoff):
+        await harness.turns.run(harness.ada, exit_request(harness.thread_id, key="1"), lambda event: None, seconds=20)
+    return found
+
+
+async def one_answer_of_two() -> list[str]:
+    harness = wiki()
+    first, _ = await interrupted(harness, "home", "help")
+    with entries() as found:
+        said = await answer(harness, yes(first))
+    assert said.finished is None
+    return found
+
+
+async def an_answer() -> list[str]:
+    harness = wiki()
+    [interrupt] = await interrupted(harness)
+    harness.model.script("Done.")
+    with entries() as found:
+        said = await answer(harness, yes(interrupt))
+    assert said.text == "Done."
+    return found
+
+
+async def a_takeover() -> list[str]:
+    harness = Harness()
+    harness.model.script(Answer(("One",), gate=asyncio.Event(), gate_at=1), "One")
+    first = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked()
+    first.cancel()
+    await asyncio.wait([first])
+    with entries() as found:
+        await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
+    assert len(harness.model.asked) == 2
+    return found
+
+
+async def a_foreign_thread() -> list[str]:
+    harness = Harness()
+    await harness.say()
+    bob = type(harness.ada)(harness.ada.tenant_id, "bob")
+    with entries() as found, pytest.raises(BatonError):
+        await harness.say("m2", scope=bob)
+    return found
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        a_message,
+        a_message_that_calls_tools,
+        a_repeated_message,
+        a_message_to_a_busy_thread,
+        a_message_that_another_worker_answers,
+        a_message_after_a_worker_has_died,
+        a_refused_message,
+        a_refused_action,
+        one_answer_of_two,
+        an_answer,
+        a_takeover,
+        a_foreign_thread,
+    ],
+    ids=lambda each: each.__name__,
+)
+async def test_a_message_enters_the_module_of_turns_three_times_at_most(
+    send: Callable[[], Awaitable[list[str]]],
+) -> None:
+    found = await send()
+    assert 1 <= len(found) <= MOST, found
