@@ -30,12 +30,12 @@ from baton.composition.aws import AwsPorts
 from baton.domain.agent import MemorySettings
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import ExtractedText
+from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import chunks_of
-from baton.knowledge.knowledge_search import MAX_FOUND, FoundChunk
-from baton.memory.recall.retrievals import knowledge_item
+from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Retrieval
 from baton.ports.documents import DocumentStore
@@ -139,7 +139,7 @@ class Library:
         self._files[document.id] = name
         self.chunks += [chunk.text for chunk in chunks]
 
-    async def found(self, question: str, *, limit: int = MAX_FOUND) -> Sequence[FoundChunk]:
+    async def found(self, question: str, *, limit: int = MAX_FOUND) -> Sequence[FoundItem]:
         """Return what a turn would find."""
         return (await self._search.search(self._scope, AGENT, question, limit=limit)).chunks
 
@@ -148,7 +148,7 @@ class Library:
         found = await self.found(question.text, limit=max(ITEMS))
         covered, shares = set[int](), []
         for place, chunk in enumerate(found, start=1):
-            covered |= self._answering(question, chunk.citation.document_id, chunk.text)
+            covered |= self._answering(question, chunk.source.document_id, chunk.text)
             if place in ITEMS:
                 shares.append(100 * len(covered) / (question.end - question.start))
         return shares, max((chunk.cosine or 0.0 for chunk in found), default=None)
@@ -156,8 +156,7 @@ class Library:
     async def injected(self, question: Question) -> list[tuple[float, int, int]]:
         """Return the share of the reference that a turn is given, its items and their tokens, for ``SHARES``."""
         found = await self.found(question.text)
-        retrieval = Retrieval(tuple(map(knowledge_item, found)), is_asked=True)
-        texts = {chunk.citation.chunk_id: chunk.text for chunk in found}
+        retrieval = Retrieval(tuple(found), is_asked=True)
         given = []
         for share in SHARES:
             chosen = select(
@@ -165,7 +164,7 @@ class Library:
             ).knowledge
             covered = set[int]()
             for item in chosen.included:
-                covered |= self._answering(question, item.source.document_id if item.source else None, texts[item.id])
+                covered |= self._answering(question, item.source.document_id, item.text)
             part = 100 * len(covered) / (question.end - question.start)
             given.append((part, len(chosen.included), chosen.tokens))
         return given

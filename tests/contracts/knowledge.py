@@ -160,9 +160,7 @@ class KnowledgeContract:
         places = {code: f"manual@1#{number}" for number, code in enumerate(FACTS)}
         late = {}
         for question, codes in QUESTIONS:
-            found = [
-                each.citation.chunk_id for each in (await search.search(reader, "knowledge", question, limit=5)).chunks
-            ]
+            found = [each.id for each in (await search.search(reader, "knowledge", question, limit=5)).chunks]
             if not {places[code] for code in codes} <= set(found):
                 late[question] = found
         assert late == {}
@@ -187,12 +185,14 @@ class KnowledgeContract:
         ports = FakePorts.over(in_memory(), search=index, documents=records, embedder=EMBEDDER)
         search = build(ports).knowledge.search
         found = await search.find(reader, agent, query, EMBEDDER.vector(query) if with_vector else None)
-        assert {(each.citation.document_id, each.citation.version) for each in found} == {
+        cited = [each.source.citation for each in found if each.source.citation is not None]
+        assert {(each.document_id, each.version) for each in cited} == {
             (f"doc-{number}", each.active)
             for number, each in enumerate(documents)
             if each.readable(reader, agent, tenant) and each.active in each.indexed
         }
-        assert all(each.citation.agent_id == agent for each in found)
+        assert len(cited) == len(found)
+        assert all(each.agent_id == agent for each in cited)
         for name in {each.tenant for each in documents}:
             await index.delete(Scope(f"{name}-{mark}", "librarian"), IndexName.KNOWLEDGE, SearchFilter())
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.found_item import FoundItem
 from baton.domain.running_conversation import RunningConversation
 from baton.memory.episodes.episode_documents import MESSAGE
-from baton.memory.recalled import NOTHING_RECALLED, Recalled, RecalledItem
+from baton.memory.recalled import NOTHING_RECALLED, Recalled
 
 MAX_RECALLED = 5
 """Recalled items that a request names, the best ones. Endpoints limit the number of values to 16."""
@@ -47,27 +48,26 @@ def call_metadata(
 def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what is remembered, best first. Messages of one day have their time."""
     items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
-    best = sorted(items, key=lambda item: -(item.score or 0.0))[:limit]
+    best = sorted(items, key=lambda item: -item.score)[:limit]
     days = Counter(_day(item) for item in best)
     for number, item in enumerate(best, start=1):
         yield f"recalled.{number}", _item_fields(item, has_time=item.kind == MESSAGE and days[_day(item)] > 1)
 
 
-def _day(item: RecalledItem) -> str:
-    day = item.day or (item.at.date() if item.at is not None else None)
-    return day.isoformat() if day is not None else ""
+def _day(item: FoundItem) -> str:
+    return (item.day or item.at.date()).isoformat()
 
 
-def _item_fields(item: RecalledItem, *, has_time: bool) -> dict[str, Any]:
+def _item_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
     """Return an item with as much of its text as fits."""
     fields = {"kind": item.kind, "date": _day(item), "source": item.title[:80], "role": item.role, "text": ""}
-    if has_time and item.at is not None:
+    if has_time:
         fields["at"] = item.at.isoformat(timespec="seconds")
-    citation = item.source.citation if item.source is not None else None
+    citation = item.source.citation
     if citation is not None:
         fields |= {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
     room = MAX_RECALLED_CHARS - len(json.dumps(fields, ensure_ascii=False))
-    text = item.passage or item.text
+    text = item.passage or item.shown
     while len(json.dumps(text, ensure_ascii=False)) - 2 > room:
         text = text[: len(text) * 3 // 4]
     return fields | {"text": text}

@@ -12,10 +12,12 @@ from baton.api.authentication import Caller
 from baton.api.dependencies import UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked
+from baton.domain.citation import DOCUMENT_SOURCE
 from baton.domain.errors import InvalidRequest, SearchUnavailable, StoreUnavailable
+from baton.domain.found_item import FoundItem
 from baton.domain.served import TIMESTAMP, Served, Timestamp
-from baton.knowledge.knowledge_search import MAX_FOUND, FoundChunk
-from baton.memory.recall.knowledge_trial import try_knowledge
+from baton.knowledge.knowledge_search import MAX_FOUND
+from baton.memory.recall.retrievals import try_knowledge
 
 router = APIRouter(prefix="/agents", tags=["knowledge"])
 
@@ -71,28 +73,14 @@ class KnowledgeItem(Served):
     source: KnowledgeSource
 
     @classmethod
-    def shown(cls, found: FoundChunk, reason: str | None) -> KnowledgeItem:
+    def found(cls, item: FoundItem) -> KnowledgeItem:
         """Return the served form of a chunk."""
-        citation = found.citation
-        return cls(
-            id=citation.chunk_id,
-            text=found.shown,
-            score=found.score,
-            signals=dict(found.signals),
-            date=found.at,
-            included=reason is None,
-            reason=reason,
-            source=KnowledgeSource(
-                kind="document",
-                document_id=citation.document_id,
-                version=citation.version,
-                agent_id=citation.agent_id,
-                title=citation.title,
-                section=citation.section,
-                page=citation.first_page,
-                last_page=citation.last_page,
-                url=citation.url,
-            ),
+        citation = item.source.citation
+        return cls.of(
+            item,
+            text=item.shown,
+            date=item.at,
+            source=KnowledgeSource.of(citation, kind=DOCUMENT_SOURCE, page=citation.first_page if citation else None),
         )
 
 
@@ -126,7 +114,7 @@ async def search_knowledge(
         raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
     found = await try_knowledge(app.knowledge.search, caller, agent, asked.query, limit=asked.limit)
     return FoundKnowledge(
-        items=[KnowledgeItem.shown(each.chunk, each.reason) for each in found.items],
+        items=[KnowledgeItem.found(each) for each in found.chunks],
         next_cursor=None,
         note=found.words_only,
     )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from baton.api.schemas import Asked
-from baton.api.turn_schemas import ContextItem
+from baton.domain.context_item import ContextItem
 from baton.domain.identity import MAX_USER_ID
 from baton.domain.message import Role
 from baton.domain.procedure import Procedure as ProcedureRecord

@@ -34,9 +34,9 @@ from baton.api.procedure_schemas import (
     Rejection,
 )
 from baton.api.schemas import Listing
-from baton.api.turn_schemas import ContextItem
 from baton.composition.app import App
 from baton.domain.agent import AgentDefinition
+from baton.domain.context_item import ContextItem
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
     Forbidden,
@@ -51,7 +51,6 @@ from baton.domain.identity import MAX_USER_ID, Scope, is_printable
 from baton.domain.procedure import REVIEWED, ProcedureAction, ProcedureScope, ProcedureStatus
 from baton.domain.procedure import Procedure as Record
 from baton.domain.skill_markdown import skill_markdown
-from baton.memory.inspection.inspection import item_record
 from baton.procedures.administration import ProcedureVersions
 from baton.procedures.skill_administration import is_private_id
 
@@ -136,7 +135,7 @@ async def match_procedures(agent: Agent, scope: Caller, app: UseCases, asked: Ma
     if len(asked.query) > MAX_QUERY:
         raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
     block = await app.procedures.administration.match(scope, agent, asked.query)
-    items = [ContextItem.model_validate(item_record(item)) for item in block.items[: asked.limit]]
+    items = [ContextItem.found(item) for item in block.items[: asked.limit]]
     return ProcedureMatches(items=items, error=block.error)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
+from pydantic import Field, StringConstraints
 
 from baton.api.schemas import COST, Asked, Feedback, Usage
+from baton.domain.context_item import ContextItem, Recorded
 from baton.domain.feedback import Rating
 from baton.domain.prices import Prices
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
@@ -62,61 +62,7 @@ class Turn(Served):
         return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if ended else None)
 
 
-class _Recorded(Served):
-    """A shape that is stored as it is served."""
-
-    model_config = ConfigDict(alias_generator=to_camel)
-
-
-class ContextSource(_Recorded):
-    """What an item was taken from."""
-
-    thread_id: str | None = Field(
-        description="The conversation of what was recalled; null in `history`, and for documents.", examples=[THREAD_ID]
-    )
-    episode_id: str | None = Field(description="The session in it.", examples=["0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"])
-    message_ids: list[str] = Field(description="Its messages; empty for a summary.", examples=[["m-1"]])
-    document_id: str | None = Field(description="The document of a chunk.", examples=[None])
-    agent_id: str | None = Field(
-        description="The agent that said the message, or whose document it is.", examples=[None]
-    )
-    section: str | None = Field(default=None, description="The headings above a chunk.", examples=[None])
-    pages: str | None = Field(default=None, description="The page or pages of a chunk, as in `3-4`.", examples=[None])
-    url: str | None = Field(default=None, description="Where its document is found.", examples=[None])
-
-
-class ContextItem(_Recorded):
-    """One item of a block, in the prompt or left out of it."""
-
-    id: str = Field(
-        description="Of the message, fact or procedure; of a summary or chunk, of its document in the search index.",
-        examples=["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
-    )
-    kind: str = Field(description="What it is: a message, a fact, a chunk, a procedure.", examples=["fact"])
-    title: str = Field(description="Who told it, or its title.", examples=["noted"])
-    text: str = Field(examples=["The user's cat is called Miso."])
-    date: str | None = Field(examples=[TIMESTAMP])
-    score: float | None = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
-    signals: dict[str, float] = Field(
-        description="Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
-        examples=[{"turn.meaning": 0.61, "turn.words": 4.2}],
-    )
-    tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
-    included: bool
-    reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
-    masked: bool = Field(
-        default=False, description="Whether the prompt tells only the length of this tool's result.", examples=[False]
-    )
-    ambiguous: bool = Field(
-        default=False, description="Whether it is one of several procedures that fit the message.", examples=[False]
-    )
-    source: ContextSource | None = Field(
-        default=None,
-        description="Where it comes from; null for procedures written by hand, and for what an agent's file says.",
-    )
-
-
-class ContextBlock(_Recorded):
+class ContextBlock(Recorded):
     """One block of a prompt, also if it is empty."""
 
     kind: BlockKind
@@ -134,7 +80,7 @@ class ContextBlock(_Recorded):
     items: list[ContextItem]
 
 
-class ContextCall(_Recorded):
+class ContextCall(Recorded):
     """One call of a model, in the order in which they began."""
 
     agent_id: str = Field(examples=["assistant"])
@@ -179,7 +125,7 @@ class ContextCall(_Recorded):
     error: str | None = Field(description="The code of the failure that ended it.", examples=[None])
 
 
-class RecordedFeedback(_Recorded):
+class RecordedFeedback(Recorded):
     """The user's feedback on an answer of the turn, as it is now."""
 
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
@@ -188,7 +134,7 @@ class RecordedFeedback(_Recorded):
     updated_at: str = Field(examples=[TIMESTAMP])
 
 
-class Context(_Recorded):
+class Context(Recorded):
     """What a turn's models were sent, and why."""
 
     run_id: str = Field(examples=[RUN_ID])

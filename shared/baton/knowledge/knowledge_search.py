@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import nextafter
 
 from aws_lambda_powertools import Logger
@@ -13,6 +13,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.citation import Citation
 from baton.domain.document import Document, document_of_chunk
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
+from baton.domain.found_item import FoundItem, ItemSource, below_header
 from baton.domain.fusion import Ranked, fuse, fused_scores
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
@@ -61,40 +62,10 @@ EMBEDDING_DEADLINE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class FoundChunk:
-    """A chunk that a turn may use."""
-
-    text: str
-    """Verbatim."""
-    table_header: str | None
-    """The names of the columns, if it begins with rows of a table that has them further up."""
-    citation: Citation
-    at: datetime
-    """When its version of the document was created."""
-    score: float
-    """The fused score, from 0 to 1. It ranks the chunks of one search and says nothing about relevance."""
-    signals: Mapping[str, float]
-    """Raw scores of the search by "view.signal"."""
-    cosine: float | None
-    """The cosine similarity of its best passage to the query; None without vectors of the query's model."""
-    by_words: bool = False
-    """True if only its words have found it: it is none of the most similar."""
-    passage: str | None = None
-    """The best passage, or one with ``terms``, if it is not the whole text."""
-    terms: tuple[str, ...] = ()
-    """The codes, numbers and names of the query that it alone has, of all chunks found."""
-
-    @property
-    def shown(self) -> str:
-        """Return the text as readers and models get it: behind the header of its table."""
-        return below_header(self.table_header, self.text)
-
-
-@dataclass(frozen=True, slots=True)
 class FoundChunks:
     """The answer to a search, best first."""
 
-    chunks: Sequence[FoundChunk] = ()
+    chunks: Sequence[FoundItem] = ()
     words_only: str | None = None
     """Why the query was not compared by meaning, if it was not."""
 
@@ -115,7 +86,7 @@ class KnowledgeSearch:
 
     async def find(
         self, scope: Scope, agent_id: str, query: str, vector: Vector | None, *, limit: int = MAX_FOUND
-    ) -> tuple[FoundChunk, ...]:
+    ) -> tuple[FoundItem, ...]:
         """Return at most ``limit`` chunks, best first, each text once; ``vector`` is the query's embedding.
 
         Raises ``SearchUnavailable``, ``StoreUnavailable``, and ``WrongDimension`` if the index was made for another
@@ -165,7 +136,7 @@ class KnowledgeSearch:
 
     def _found(
         self, ranked: Ranked, record: Document, passage: int | None, query: str, terms: tuple[str, ...]
-    ) -> FoundChunk:
+    ) -> FoundItem:
         chunk = ranked.document
         text = _text(ranked)
         if terms:
@@ -173,25 +144,29 @@ class KnowledgeSearch:
         place = place_of(text, chunk.fields, passage, query[:MAX_QUERY])
         header = table_header_of(chunk, text)
         best = _passage(text, passage)
-        return FoundChunk(
+        citation = Citation(
+            document_id=record.id,
+            title=record.title,
+            agent_id=record.agent_id,
+            version=_place(ranked)[1],
+            chunk_id=chunk.id,
+            section=place.section,
+            first_page=place.first_page,
+            last_page=place.last_page,
+            url=record.url,
+        )
+        return FoundItem(
+            id=chunk.id,
+            kind=CHUNK,
+            title=record.title,
             text=text,
-            table_header=header,
-            citation=Citation(
-                document_id=record.id,
-                title=record.title,
-                agent_id=record.agent_id,
-                version=_place(ranked)[1],
-                chunk_id=chunk.id,
-                section=place.section,
-                first_page=place.first_page,
-                last_page=place.last_page,
-                url=record.url,
-            ),
             at=chunk.at,
             score=ranked.score,
             signals=ranked.signals,
             cosine=self._cosine(ranked),
             by_words=_MEANING_NAME in ranked.added,
+            source=ItemSource(document_id=record.id, agent_id=record.agent_id, citation=citation),
+            table_header=header,
             passage=below_header(header, best) if best is not None else None,
             terms=terms,
         )
@@ -255,22 +230,22 @@ def _is_usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str
     return record.required_permission is None or scope.has(record.required_permission)
 
 
-def _with_terms_first(found: list[FoundChunk]) -> list[FoundChunk]:
+def _with_terms_first(found: list[FoundItem]) -> list[FoundItem]:
     """Return ranked chunks with those that have ``terms`` among the first, by scores that keep this order."""
-    named = {each.citation.chunk_id for each in [each for each in found if each.terms][:FIRST]}
-    if named <= {each.citation.chunk_id for each in found[:FIRST]}:
+    named = {each.id for each in [each for each in found if each.terms][:FIRST]}
+    if named <= {each.id for each in found[:FIRST]}:
         return found
-    others = [each for each in found if each.citation.chunk_id not in named]
-    behind = {each.citation.chunk_id for each in others[FIRST - len(named) :]}
+    others = [each for each in found if each.id not in named]
+    behind = {each.id for each in others[FIRST - len(named) :]}
     least = others[FIRST - len(named)].score
     below = max(0.0, nextafter(least, 0.0))
 
-    def rated(each: FoundChunk) -> FoundChunk:
-        if each.citation.chunk_id in named:
+    def rated(each: FoundItem) -> FoundItem:
+        if each.id in named:
             return replace(each, score=max(each.score, least))
-        return replace(each, score=min(each.score, below)) if each.citation.chunk_id in behind else each
+        return replace(each, score=min(each.score, below)) if each.id in behind else each
 
-    return sorted(map(rated, found), key=lambda each: (-each.score, each.citation.chunk_id not in named))
+    return sorted(map(rated, found), key=lambda each: (-each.score, each.id not in named))
 
 
 def _place(ranked: Ranked) -> tuple[str, int]:
@@ -279,11 +254,6 @@ def _place(ranked: Ranked) -> tuple[str, int]:
         return document_of_chunk(ranked.document.source_id)
     except ValueError:
         return ranked.document.source_id, -1
-
-
-def below_header(header: str | None, rows: str) -> str:
-    """Return rows of a table, or any other text, behind the header that they have, if any."""
-    return f"{header}\n{rows}" if header else rows
 
 
 def _passage(text: str, place: int | None) -> str | None:

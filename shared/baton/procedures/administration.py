@@ -11,6 +11,7 @@ from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, ProcedureChanged, ProcedureVersionMismatch, UnknownProcedure
+from baton.domain.found_item import NO_SOURCE
 from baton.domain.identity import Permission, Scope, derived_procedure_record_id
 from baton.domain.procedure import (
     REVIEWED,
@@ -226,7 +227,7 @@ class ProcedureAdministration:
         block = select(found, agent.memory, self._counter).procedure
         if scope.has(Permission.PROCEDURE_APPROVE):
             return block
-        return replace(block, items=tuple(replace(item, source=None) for item in block.items))
+        return replace(block, items=tuple(replace(item, source=NO_SOURCE) for item in block.items))
 
     async def usable(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
         """Return the approved procedures of these agents, each followed by the tenant's, without their sources."""

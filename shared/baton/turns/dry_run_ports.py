@@ -14,6 +14,7 @@ from baton.agents.call_outcome import CallOutcome
 from baton.agents.run_context import EmitAgentEvent
 from baton.agents.tool_calls import Question
 from baton.domain.agent import AgentDefinition
+from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.remote_task import RemoteTask
@@ -21,7 +22,7 @@ from baton.domain.task import Task, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.memory.episodes.episode_documents import SUMMARY
 from baton.memory.recall.recall import Recall
-from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem
+from baton.memory.recalled import NOTHING_FOUND, Found
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentTask
 from baton.ports.audit import AuditRecord, Once
 from baton.ports.chat_model import TextDelta
@@ -221,7 +222,7 @@ class PastRecall(Recall):
         """Return whether the item was known then. A summary tells when its session began, but also how it went on."""
         if item.id in self._without or item.at >= self._asked_at:
             return False
-        return item.kind != SUMMARY or item.thread_id != self._thread_id
+        return item.kind != SUMMARY or item.source.thread_id != self._thread_id
 
 
 def _as_compared(arguments: Mapping[str, Any] | str) -> str:

@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from baton.composition.app import build
+from baton.domain.citation import Citation
 from baton.domain.document import Document
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
 from baton.domain.extracted import Chunk, ChunkPart
+from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton_testing.fakes.documents import FakeDocuments
@@ -61,6 +63,11 @@ class Library:
         return [each.text for each in found.chunks]
 
 
+def cited(found: FoundItem) -> Citation:
+    assert found.source.citation is not None
+    return found.source.citation
+
+
 @pytest.fixture
 def library() -> Library:
     return Library()
@@ -70,7 +77,7 @@ async def test_a_chunk_is_found_with_its_place_in_the_document(library: Library)
     chunk = Chunk(2, "The pump is started by hand.", ("Pumps", "Starting"), 3, 4)
     await learn(library, ADA, "knowledge", chunk.text, title="Handbook", url="https://a.example/h", chunk=chunk)
     [found] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
-    citation = found.citation
+    citation = cited(found)
     assert (citation.title, citation.section, citation.pages) == ("Handbook", "Pumps > Starting", "3-4")
     assert (citation.url, citation.chunk_id) == ("https://a.example/h", "document-0@1#2")
     assert found.text == chunk.text
@@ -98,7 +105,7 @@ async def test_a_chunk_that_crosses_a_heading_is_cited_with_the_place_of_what_wa
 ) -> None:
     await learn(library, ADA, "knowledge", CROSSING, chunk=CROSSES)
     [found] = (await library.knowledge.search(ADA, "knowledge", query, limit=5)).chunks
-    assert (found.citation.section, found.citation.pages) == (section, pages)
+    assert (cited(found).section, cited(found).pages) == (section, pages)
 
 
 LONG = "\n".join(f"Pump {number} | {number * 3} litres | by hand" for number in range(60))
@@ -139,7 +146,7 @@ async def test_a_chunk_that_alone_has_a_code_is_cited_with_the_passage_and_the_p
     assert found.terms == ("pn-173",)
     assert found.passage is not None
     assert "PN-173" in found.passage
-    assert (found.citation.section, found.citation.pages) == ("Seals", "4")
+    assert (cited(found).section, cited(found).pages) == ("Seals", "4")
 
 
 async def test_scores_keep_the_order_of_what_is_found(library: Library) -> None:

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.agent import MemorySettings
+from baton.domain.found_item import FoundItem, ItemSource
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.knowledge.chunking import MAX_CHUNK
 from baton.knowledge.table_headers import MAX_HEADER
 from baton.memory.prompt.quoting import excerpt, quoted
 from baton.memory.recall.selecting import SentHistory, select
-from baton.memory.recalled import Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
+from baton.memory.recalled import Found, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.token_counter import WordCounter
 
@@ -40,8 +41,10 @@ def items(draw: st.DrawFn, kind: str = "message") -> FoundItem:
         at=MARCH + timedelta(days=draw(st.integers(0, 30))),
         score=draw(st.floats(0, 1)),
         cosine=draw(st.none() | st.floats(-1, 1)),
-        thread_id=draw(st.sampled_from([HERE, "thread-there"])),
-        message_ids=tuple(draw(st.lists(st.sampled_from(["m1", "m2", "m3"]), max_size=2))),
+        source=ItemSource(
+            draw(st.sampled_from([HERE, "thread-there"])),
+            message_ids=tuple(draw(st.lists(st.sampled_from(["m1", "m2", "m3"]), max_size=2))),
+        ),
         superseded_at=draw(st.none() | st.just(MARCH + timedelta(days=40))),
         superseded_by=draw(st.none() | st.integers(0, 40).map(lambda other: f"{kind}-{other}")),
     )
@@ -65,7 +68,7 @@ def chosen(found: Found, memory: MemorySettings = MEMORY, *, sent: SentHistory |
 
 
 def episode(name: str, text: str, **fields: object) -> FoundItem:
-    item = FoundItem(name, "message", "the user said", text, MARCH, 0.5, cosine=0.6, thread_id="thread-there")
+    item = FoundItem(name, "message", "the user said", text, MARCH, 0.5, cosine=0.6, source=ItemSource("thread-there"))
     return replace(item, **fields)  # type: ignore[arg-type]
 
 
@@ -107,8 +110,8 @@ def test_nothing_is_recalled_that_stands_in_the_history(found: Found, memory: Me
     made = chosen(found, memory, sent=SentHistory(HERE, frozenset(sent)))
     known = {item.id: item for item in found.episodes.items}
     for item in made.episodes.included:
-        whole = known[item.id]
-        assert whole.thread_id != HERE or not whole.message_ids or not set(whole.message_ids) <= sent
+        source = known[item.id].source
+        assert source.thread_id != HERE or not source.message_ids or not set(source.message_ids) <= sent
 
 
 @given(everything_found, memories)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import is_
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.context_item import ContextItem
+from baton.domain.found_item import ItemSource
 from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.domain.usage import Usage
@@ -17,7 +19,7 @@ from baton.memory.prompt.context import SUMMARISED, AssembledContext
 from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
-from baton.memory.recalled import BlockKind, ItemSource, Recalled, RecalledBlock, RecalledItem
+from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
 
 MAX_CALLS = 200
@@ -110,37 +112,43 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     is_told = windowed is not None and windowed.window.summary_at is not None
     reason = "told by the summary" if is_told else "over the budget"
     below = windowed.window.masked_below if windowed is not None else 0
-    masked = {each.id for exchange in context.included for each in exchange.messages if is_masked(each, below)}
     history = [
-        *(_message_item(each, reason) for exchange in context.pruned for each in exchange.messages),
-        *(_message_item(each, None) for exchange in context.included for each in exchange.messages),
+        *(_message_item(each, reason, below) for exchange in context.pruned for each in exchange.messages),
+        *(_message_item(each, None, below) for exchange in context.included for each in exchange.messages),
     ]
-    blocks = [
-        RecalledBlock(BlockKind.SYSTEM, tuple(_prompt_item(each, counter) for each in system)),
-        *begun.recalled.blocks,
-        RecalledBlock(BlockKind.HISTORY, tuple(history)),
-        RecalledBlock(BlockKind.CURRENT, tuple(_prompt_item(each, counter) for each in current)),
+    return [
+        _block(begun, BlockKind.SYSTEM, [_prompt_item(each, counter) for each in system]),
+        *(_recalled_block(begun, block) for block in begun.recalled.blocks),
+        _block(begun, BlockKind.HISTORY, history),
+        _block(begun, BlockKind.CURRENT, [_prompt_item(each, counter) for each in current]),
     ]
-    return [_block(block, begun, masked if block.kind is BlockKind.HISTORY else ()) for block in blocks]
 
 
-def _block(block: RecalledBlock, begun: AgentContext, masked: Collection[str]) -> dict[str, Any]:
-    tokens = block.tokens or sum(item.tokens for item in block.included)
-    return {
-        "kind": block.kind.value,
-        "agentId": begun.agent.id,
-        "taskId": begun.task_id,
-        "tokens": tokens,
-        "budget": _budget(block, begun),
+def _recalled_block(begun: AgentContext, block: RecalledBlock) -> dict[str, Any]:
+    made = _block(begun, block.kind, [ContextItem.found(item) for item in block.items])
+    return made | {
+        "tokens": block.tokens or made["tokens"],
         "durationMs": _milliseconds(block.duration) if block.duration is not None else None,
         "error": block.error,
-        "items": [_item(item, masked) for item in block.items],
     }
 
 
-def _budget(block: RecalledBlock, begun: AgentContext) -> int | None:
+def _block(begun: AgentContext, kind: BlockKind, items: Sequence[ContextItem]) -> dict[str, Any]:
+    return {
+        "kind": kind.value,
+        "agentId": begun.agent.id,
+        "taskId": begun.task_id,
+        "tokens": sum(item.tokens for item in items if item.included),
+        "budget": _budget(kind, begun),
+        "durationMs": None,
+        "error": None,
+        "items": [item.stored() for item in items],
+    }
+
+
+def _budget(kind: BlockKind, begun: AgentContext) -> int | None:
     """Return the tokens that a block may take; None if it has no limit of its own."""
-    match block.kind:
+    match kind:
         case BlockKind.PROCEDURE:
             return MAX_PROCEDURE_TOKENS
         case BlockKind.KNOWLEDGE | BlockKind.EPISODES:
@@ -152,61 +160,28 @@ def _budget(block: RecalledBlock, begun: AgentContext) -> int | None:
     return None
 
 
-def _item(item: RecalledItem, masked: Collection[str]) -> dict[str, Any]:
-    """Return the record of an item. Only those that the prompt masks say so, which keeps records small."""
-    record = item_record(item)
-    return {**record, "masked": True} if item.included and item.id in masked else record
-
-
 def _milliseconds(duration: timedelta) -> int:
     return round(duration.total_seconds() * 1000)
 
 
-def item_record(item: RecalledItem) -> dict[str, Any]:
-    """Return an item of a block as JSON values."""
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "title": item.title,
-        "text": item.text,
-        "date": iso(item.at) if item.at is not None else None,
-        "score": round(item.score, 4) if item.score is not None else None,
-        "signals": {name: round(score, 4) for name, score in item.signals.items()},
-        "tokens": item.tokens,
-        "included": item.included,
-        "reason": item.reason,
-        "ambiguous": item.ambiguous,
-        "source": _source(item.source) if item.source is not None else None,
-    }
-
-
-def _source(source: ItemSource) -> dict[str, Any]:
-    return {
-        "threadId": source.thread_id,
-        "episodeId": source.episode_id,
-        "messageIds": list(source.message_ids),
-        "documentId": source.document_id,
-        "agentId": source.agent_id,
-        "section": source.citation.section if source.citation is not None else None,
-        "pages": source.citation.pages if source.citation is not None else None,
-        "url": source.citation.url if source.citation is not None else None,
-    }
-
-
-def _message_item(message: StoredMessage, reason: str | None) -> RecalledItem:
-    title = message.agent_name or message.role.value
-    tokens = message.tokens if reason is None else 0
-    role = message.role.value
-    source = ItemSource(message_ids=(message.id,), agent_id=message.agent_id)
-    return RecalledItem(
-        message.id, title, message.text, message.timestamp, None, {}, tokens, reason, role, source=source
+def _message_item(message: StoredMessage, reason: str | None, masked_below: int) -> ContextItem:
+    return ContextItem.made(
+        message.id,
+        message.role.value,
+        message.agent_name or message.role.value,
+        message.text,
+        message.tokens if reason is None else 0,
+        at=message.timestamp,
+        reason=reason,
+        is_masked=reason is None and is_masked(message, masked_below),
+        source=ItemSource(message_ids=(message.id,), agent_id=message.agent_id),
     )
 
 
-def _prompt_item(prompt: Prompt, counter: TokenCounter) -> RecalledItem:
+def _prompt_item(prompt: Prompt, counter: TokenCounter) -> ContextItem:
     tokens, text = prompt_tokens(prompt, counter), _text(prompt.content)
     kind = SUMMARY if prompt.role is Role.CONTEXT and text.startswith(SUMMARY_HEAD) else prompt.role.value
-    return RecalledItem("", prompt.role.value, text, None, None, {}, tokens, None, kind)
+    return ContextItem.made("", kind, prompt.role.value, text, tokens)
 
 
 def _call(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+from baton.domain.found_item import FoundItem
 from baton.domain.procedure import Procedure
 from baton.domain.skill_markdown import numbered_steps
 from baton.domain.time_zone import UNKNOWN
 from baton.knowledge.chunking import MAX_CHUNK
 from baton.knowledge.table_headers import MAX_HEADER
-from baton.memory.recalled import FoundItem
 
 MEMORY_RULES = """\
 About what is remembered: Besides the conversation you may get matched procedures, retrieved knowledge and snippets of \
@@ -123,7 +123,7 @@ def excerpt(text: str, words: frozenset[str], limit: int) -> str:
 
 def _place(item: FoundItem) -> str:
     """Return where in its document a chunk stands. What documents say of themselves is quoted, too."""
-    citation = item.citation
+    citation = item.source.citation
     if citation is None:
         return ""
     section = f", section {quoted(citation.section[:MAX_SECTION_CHARS])}" if citation.section else ""

@@ -13,14 +13,15 @@ from aws_lambda_powertools import Logger
 from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, WrongDimension
+from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.recall.procedure_matching import ProcedureVectors
-from baton.memory.recall.retrievals import find_episodes, find_knowledge
-from baton.memory.recalled import NOTHING_FOUND, Found, FoundItem, ProcedureMatch, ProcedureRetrieval, Retrieval
+from baton.memory.recall.retrievals import find_episodes
+from baton.memory.recalled import NOTHING_FOUND, Found, ProcedureMatch, ProcedureRetrieval, Retrieval
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
 logger = Logger(child=True)
@@ -239,7 +240,7 @@ class _Work:
             return await find(None)
 
     async def _find_knowledge(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        return await find_knowledge(self._knowledge, self._scope, self._agent.id, self._query, vector)
+        return await self._knowledge.find(self._scope, self._agent.id, self._query, vector)
 
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
         return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)

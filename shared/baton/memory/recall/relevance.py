@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from baton.memory.recalled import FoundItem
+from baton.domain.found_item import FoundItem
 
 WORDS_FLOOR = 1 / 3
 """The share of the message's words that a text must have if it was found by words only."""
@@ -90,7 +90,7 @@ def irrelevance(item: FoundItem, wanted: frozenset[str], floor: float) -> str | 
         return None
     if item.cosine is not None and not item.by_words:
         return f"below the relevance floor: {item.cosine:.3f} < {floor:g}"
-    share, least = coverage(wanted, item.text), max(floor, WORDS_FLOOR)
+    share, least = coverage(wanted, item.shown), max(floor, WORDS_FLOOR)
     return f"too few of the message's words: {share:.2f} < {least:.2f}" if share < least else None
 
 

@@ -1,20 +1,22 @@
-"""Retrieve episodes and knowledge: search, and name the hits by source and date."""
+"""Search episodes and documents, and name what is found by source and date."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
+from baton.domain.agent import AgentDefinition
+from baton.domain.found_item import FoundItem, ItemSource
 from baton.domain.fusion import Ranked
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import IndexDocument, Signal, Vector
-from baton.knowledge.chunk_documents import CHUNK
-from baton.knowledge.knowledge_search import FoundChunk, KnowledgeSearch
+from baton.knowledge.knowledge_search import FoundChunks, KnowledgeSearch
 from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
 from baton.memory.episodes.episode_ranking import rank_episodes
-from baton.memory.recalled import FoundItem
+from baton.memory.recall.relevance import MAX_QUERY_WORDS, content_words, irrelevance
 from baton.ports.search import SearchIndex
 
 MAX_FOUND = 40
@@ -37,14 +39,17 @@ async def find_episodes(
     return tuple(_episode_item(each, embedder) for each in found)
 
 
-async def find_knowledge(
-    search: KnowledgeSearch, scope: Scope, agent_id: str, query: str, vector: Vector | None
-) -> tuple[FoundItem, ...]:
-    """Return what the agent's documents say about the message.
+async def try_knowledge(
+    search: KnowledgeSearch, scope: Scope, agent: AgentDefinition, query: str, *, limit: int
+) -> FoundChunks:
+    """Return what a turn would find in the agent's documents, best first, each judged by its relevance floor.
 
-    Raises ``SearchUnavailable``, and ``StoreUnavailable`` if the documents' records cannot be read.
+    Raises ``SearchUnavailable`` and ``StoreUnavailable``.
     """
-    return tuple(knowledge_item(each) for each in await search.find(scope, agent_id, query, vector))
+    found = await search.search(scope, agent.id, query, limit=limit)
+    words = frozenset(content_words(query)[:MAX_QUERY_WORDS])
+    floor = agent.memory.relevance_floor
+    return replace(found, chunks=[replace(each, reason=irrelevance(each, words, floor)) for each in found.chunks])
 
 
 def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
@@ -62,35 +67,11 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         signals=ranked.signals,
         cosine=max((ranked.signals[name] for name in compared), default=None),
         by_words=ranked.added.issuperset(compared),
-        thread_id=document.thread_id,
-        message_ids=tuple(ids),
+        source=ItemSource(document.thread_id, document.source_id, tuple(ids), agent_id=document.agent_id),
         superseded_at=_time(fields.get("superseded_at")),
         superseded_by=fields.get("superseded_by"),
         role=fields.get("role"),
-        source_id=document.source_id,
-        agent_id=document.agent_id,
         day=_day(fields),
-    )
-
-
-def knowledge_item(found: FoundChunk) -> FoundItem:
-    """Return a chunk as an item that is chosen for a prompt."""
-    citation = found.citation
-    return FoundItem(
-        id=citation.chunk_id,
-        kind=CHUNK,
-        title=citation.title,
-        text=found.shown,
-        at=found.at,
-        score=found.score,
-        signals=found.signals,
-        cosine=found.cosine,
-        by_words=found.by_words,
-        source_id=citation.document_id,
-        agent_id=citation.agent_id,
-        citation=citation,
-        passage=found.passage,
-        terms=found.terms,
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
 from baton.domain.agent import MemorySettings
+from baton.domain.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
 from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure import Procedure, ProcedureStatus
 from baton.domain.time_zone import UNKNOWN
@@ -36,13 +37,10 @@ from baton.memory.recall.relevance import (
 from baton.memory.recalled import (
     BlockKind,
     Found,
-    FoundItem,
-    ItemSource,
     ProcedureMatch,
     ProcedureRetrieval,
     Recalled,
     RecalledBlock,
-    RecalledItem,
     Retrieval,
 )
 from baton.ports.chat_model import Prompt, TokenCounter
@@ -78,42 +76,12 @@ class SentHistory:
 
     def covers(self, item: FoundItem) -> bool:
         """Return whether everything that the item consists of, or was taken from, is in the prompt."""
-        if item.thread_id != self.thread_id:
+        if item.source.thread_id != self.thread_id:
             return False
         if item.kind == SUMMARY:
             return self.since is not None and self.since <= item.at  # the time at which its session began
-        if not item.message_ids:
-            return False
-        return all(message_id in self.message_ids for message_id in item.message_ids)
-
-
-@dataclass(slots=True)
-class _Judged:
-    """An item on its way into a block."""
-
-    item: FoundItem
-    line: str = ""
-    tokens: int = 0
-    reason: str | None = None
-
-    def shown(self) -> RecalledItem:
-        item = self.item
-        tokens = self.tokens if self.reason is None else 0
-        return RecalledItem(
-            item.id,
-            item.title,
-            item.text,
-            item.at,
-            item.score,
-            item.signals,
-            tokens,
-            self.reason,
-            item.kind,
-            item.role,
-            item.source,
-            item.passage,
-            day=item.day,
-        )
+        ids = item.source.message_ids
+        return bool(ids) and all(message_id in self.message_ids for message_id in ids)
 
 
 def select(
@@ -136,95 +104,107 @@ def select(
     the later word stands last; an empty block has no prompt.
     """
     words = frozenset(content_words(found.query)[:MAX_QUERY_WORDS])
-    knowledge = _judged(found.knowledge, memory.semantic_top_k, memory, words, found.query, sent, least_share)
-    episodes = _judged(found.episodes, memory.episodic_top_k, memory, words, found.query, sent)
+    judge = partial(_judged, memory=memory, words=words, query=found.query, sent=sent)
+    judged = {
+        BlockKind.KNOWLEDGE: judge(found.knowledge.items, memory.semantic_top_k, least_share=least_share),
+        BlockKind.EPISODES: judge(found.episodes.items, memory.episodic_top_k),
+    }
     heads = {BlockKind.KNOWLEDGE: KNOWLEDGE_HEAD, BlockKind.EPISODES: EPISODES_HEAD}
     lines: dict[BlockKind, _Line] = {
         BlockKind.KNOWLEDGE: knowledge_line,
         BlockKind.EPISODES: partial(episode_line, zone=zone),
     }
-    judged = {BlockKind.KNOWLEDGE: knowledge, BlockKind.EPISODES: episodes}
-    _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
+    fitting = _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
     procedure, procedures = _procedure(found.procedure, memory, counter, follows_procedures=follows_procedures)
+
+    def block(kind: BlockKind, retrieval: Retrieval) -> RecalledBlock:
+        return _block(kind, retrieval, fitting[kind], heads[kind], counter)
+
     return Recalled(
         procedure=procedure,
-        knowledge=_block(BlockKind.KNOWLEDGE, found.knowledge, knowledge, heads[BlockKind.KNOWLEDGE], counter),
-        episodes=_block(BlockKind.EPISODES, found.episodes, episodes, heads[BlockKind.EPISODES], counter),
+        knowledge=block(BlockKind.KNOWLEDGE, found.knowledge),
+        episodes=block(BlockKind.EPISODES, found.episodes),
         procedures=procedures,
     )
 
 
 def _judged(
-    retrieval: Retrieval,
+    found: Sequence[FoundItem],
     top_k: int,
+    *,
     memory: MemorySettings,
     words: frozenset[str],
     query: str,
     sent: SentHistory,
     least_share: float = 0.0,
-) -> list[_Judged]:
+) -> list[FoundItem]:
     """Return all items, best first, with the reasons of those that are left out whatever their tokens."""
-    judged = [_Judged(item) for item in sorted(retrieval.items, key=lambda item: (-item.score, item.id))]
-    for each in judged:
-        each.reason = irrelevance(each.item, words, memory.relevance_floor)
-        if each.reason is None and sent.covers(each.item):
-            each.reason = "already in the message history"
-        if each.reason is None and same_text_key(each.item.text) == same_text_key(query):
-            each.reason = "repeats the message"
-    _merge(judged)
-    relevant = {each.item.id: each for each in judged if each.reason is None}
-    for each in judged:
-        if each.reason is None and each.item.superseded_by in relevant:
-            each.reason = f"superseded by {each.item.superseded_by}"
-    _drop_echoes(judged)
-    best = max((each.item.score for each in judged if each.reason is None), default=0.0)
-    likest = max((each.item.cosine or 0.0 for each in judged if each.reason is None), default=0.0)
-    for each in judged:
-        is_alike = each.item.cosine is not None and each.item.cosine >= LEAST_LIKENESS * likest
-        is_alike = is_alike or bool(each.item.terms)
-        if each.reason is None and each.item.score < least_share * best and not is_alike:
-            each.reason = f"far below the best: {each.item.score:.3f} < {least_share:g} of {best:.3f}"
-    chosen = [each for each in judged if each.reason is None]
-    for each in chosen[top_k:]:
-        each.reason = f"beyond the best {top_k}"
-    return judged
+
+    def reason(item: FoundItem) -> str | None:
+        if irrelevant := irrelevance(item, words, memory.relevance_floor):
+            return irrelevant
+        if sent.covers(item):
+            return "already in the message history"
+        return "repeats the message" if same_text_key(item.shown) == same_text_key(query) else None
+
+    items = _merged([_with_reason(each, reason(each)) for each in _best_first(found)])
+    relevant = {each.id for each in items if each.included}
+    items = _without_echoes(
+        [
+            _with_reason(each, f"superseded by {each.superseded_by}" if each.superseded_by in relevant else None)
+            for each in items
+        ]
+    )
+    items = _without_far_below(items, least_share)
+    for place in [place for place, each in enumerate(items) if each.included][top_k:]:
+        items[place] = _with_reason(items[place], f"beyond the best {top_k}")
+    return items
 
 
-def _merge(judged: list[_Judged]) -> None:
-    """Drop all but one of the items that say the same. The latest stays, with the best score among them."""
-    alike: dict[tuple[str, ...], list[_Judged]] = {}
-    for each in judged:
-        if each.reason is None:
-            alike.setdefault(same_text_key(each.item.text), []).append(each)
-    for group in alike.values():
-        kept = max(group, key=lambda each: (each.item.superseded_at is None, each.item.at, each.item.id))
-        best = max(each.item.score for each in group)
-        kept.item = replace(kept.item, score=best)
-        for each in group:
-            if each is not kept:
-                each.reason = f"duplicate of {kept.item.id}"
-    judged.sort(key=lambda each: (-each.item.score, each.item.id))
+def _with_reason(item: FoundItem, reason: str | None) -> FoundItem:
+    """Return the item, left out for ``reason`` unless it is left out already; None leaves it as it is."""
+    return replace(item, reason=reason) if reason is not None and item.included else item
 
 
-def _drop_echoes(judged: list[_Judged]) -> None:
-    """Drop the answers and facts that only quote another item. What they quote stays, with the best of their scores.
+def _best_first(items: Iterable[FoundItem]) -> list[FoundItem]:
+    return sorted(items, key=lambda item: (-item.score, item.id))
+
+
+def _merged(items: Sequence[FoundItem]) -> list[FoundItem]:
+    """Leave out all but one of the items that say the same. The latest stays, with the best score among them."""
+    merged, alike = list(items), dict[tuple[str, ...], list[int]]()
+    for place, each in enumerate(items):
+        if each.included:
+            alike.setdefault(same_text_key(each.shown), []).append(place)
+    for places in alike.values():
+        kept = max(places, key=lambda place: (items[place].superseded_at is None, items[place].at, items[place].id))
+        for place in places:
+            merged[place] = _with_reason(items[place], f"duplicate of {items[kept].id}")
+        merged[kept] = replace(items[kept], score=max(items[place].score for place in places))
+    return _best_first(merged)
+
+
+def _without_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
+    """Leave out the answers and facts that only quote another item. That one stays, with the best of their scores.
 
     Otherwise one sentence of a user comes several times, and an answer that recalls it quotes the quotes. A fact that
     does not hold any more stays, because its line says so.
     """
-    kept: list[tuple[tuple[str, ...], _Judged]] = []
-    chosen = [(quoted_key(each.item.text), each) for each in judged if each.reason is None]
+    left = list(items)
+    keys = {place: quoted_key(each.shown) for place, each in enumerate(items) if each.included}
+    kept: list[int] = []
     # The shortest first: nothing quotes a longer text than itself.
-    for key, each in sorted(chosen, key=lambda pair: (len(pair[0]), _may_echo(pair[1].item), pair[1].item.id)):
-        quoted = [(words, other) for words, other in kept if _may_echo(each.item) and quotes(key, words)]
-        may_add = each.item.kind != FACT  # a fact is no talk: each of its words counts
-        if not quoted or not is_echo(key, [words for words, _ in quoted], may_add=may_add):
-            kept.append((key, each))
+    for place in sorted(keys, key=lambda place: (len(keys[place]), _may_echo(items[place]), items[place].id)):
+        each, key = items[place], keys[place]
+        quoted = [other for other in kept if _may_echo(each) and quotes(key, keys[other])]
+        may_add = each.kind != FACT  # facts are short, so every word counts
+        if not quoted or not is_echo(key, [keys[other] for other in quoted], may_add=may_add):
+            kept.append(place)
             continue
-        each.reason = f"duplicate of {quoted[-1][1].item.id}"
-        for _, other in quoted:
-            other.item = replace(other.item, score=max(other.item.score, each.item.score))
-    judged.sort(key=lambda each: (-each.item.score, each.item.id))
+        left[place] = _with_reason(each, f"duplicate of {items[quoted[-1]].id}")
+        for other in quoted:
+            left[other] = replace(left[other], score=max(left[other].score, each.score))
+    return _best_first(left)
 
 
 def _may_echo(item: FoundItem) -> bool:
@@ -234,40 +214,60 @@ def _may_echo(item: FoundItem) -> bool:
     return item.kind == MESSAGE and item.role == Role.ASSISTANT
 
 
+def _without_far_below(items: Sequence[FoundItem], least_share: float) -> list[FoundItem]:
+    """Leave out what has less than ``least_share`` of the best one's score, and is not about as similar."""
+    best = max((each.score for each in items if each.included), default=0.0)
+    likest = max((each.cosine or 0.0 for each in items if each.included), default=0.0)
+
+    def reason(item: FoundItem) -> str | None:
+        is_alike = item.cosine is not None and item.cosine >= LEAST_LIKENESS * likest
+        if is_alike or item.terms or item.score >= least_share * best:
+            return None
+        return f"far below the best: {item.score:.3f} < {least_share:g} of {best:.3f}"
+
+    return [_with_reason(each, reason(each)) for each in items]
+
+
 def _fit(
-    judged: dict[BlockKind, list[_Judged]],
-    heads: dict[BlockKind, str],
-    lines: dict[BlockKind, _Line],
+    judged: Mapping[BlockKind, Sequence[FoundItem]],
+    heads: Mapping[BlockKind, str],
+    lines: Mapping[BlockKind, _Line],
     cap: int,
     words: frozenset[str],
     counter: TokenCounter,
-) -> None:
-    """Drop the items that exceed ``cap`` tokens together with the others, the lowest scores first."""
-    candidates = [(kind, each) for kind, items in judged.items() for each in items if each.reason is None]
-    candidates.sort(key=lambda pair: -pair[1].item.score)
+) -> dict[BlockKind, list[FoundItem]]:
+    """Leave out the items that exceed ``cap`` tokens together with the others, the lowest scores first.
+
+    The others get their lines and tokens.
+    """
+    fitting = {kind: list(items) for kind, items in judged.items()}
+    candidates = [
+        (kind, place, each) for kind, items in judged.items() for place, each in enumerate(items) if each.included
+    ]
     used, opened = 0, set[BlockKind]()
-    for kind, each in candidates:
-        each.line = lines[kind](each.item, excerpt(each.item.text, words, MAX_CHARS[kind]))
-        # The newline before a line may be a token of its own.
-        each.tokens = counter.count(each.line) + 1
+    for kind, place, each in sorted(candidates, key=lambda candidate: -candidate[2].score):
+        line = lines[kind](each, excerpt(each.shown, words, MAX_CHARS[kind]))
+        tokens = counter.count(line) + 1  # the newline before a line may be a token
         head = 0 if kind in opened else counter.count(heads[kind]) + CONTEXT_FRAME_TOKENS
-        if used + head + each.tokens > cap:
-            each.reason = f"over the cap of {cap} tokens"
+        if used + head + tokens > cap:
+            fitting[kind][place] = _with_reason(each, f"over the cap of {cap} tokens")
             continue
-        used += head + each.tokens
+        fitting[kind][place] = replace(each, line=line, tokens=tokens)
+        used += head + tokens
         opened.add(kind)
+    return fitting
 
 
 def _block(
-    kind: BlockKind, retrieval: Retrieval, judged: Sequence[_Judged], head: str, counter: TokenCounter
+    kind: BlockKind, retrieval: Retrieval, items: Sequence[FoundItem], head: str, counter: TokenCounter
 ) -> RecalledBlock:
-    kept = sorted((each for each in judged if each.reason is None), key=_by_date)
+    kept = sorted((each for each in items if each.included), key=_by_date)
     prompts: tuple[Prompt, ...] = ()
     if kept:
         prompts = (Prompt(Role.CONTEXT, "\n".join([head, *(each.line for each in kept)])),)
     return RecalledBlock(
         kind,
-        tuple(each.shown() for each in judged),
+        tuple(items),
         prompts,
         tokens=counter.count(head) + CONTEXT_FRAME_TOKENS + sum(each.tokens for each in kept) if kept else 0,
         duration=retrieval.duration if retrieval.is_asked else None,
@@ -275,10 +275,9 @@ def _block(
     )
 
 
-def _by_date(each: _Judged) -> tuple[datetime, int, str]:
+def _by_date(item: FoundItem) -> tuple[datetime, int, str]:
     # Ids of chunks end with their number: the shorter one is the earlier part of a document.
-    item = each.item
-    return item.at, len(item.id) if item.citation is not None else 0, item.id
+    return item.at, len(item.id) if item.source.citation is not None else 0, item.id
 
 
 def _procedure(
@@ -333,32 +332,26 @@ def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memor
     return f"{best} fits better"
 
 
-def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None, *, ambiguous: bool) -> RecalledItem:
-    procedure = match.procedure
+def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None, *, ambiguous: bool) -> FoundItem:
+    procedure, source = match.procedure, match.procedure.source
     signals: dict[str, float] = {}
     if match.trigger is not None:
         signals["trigger"] = 1.0
     if match.cosine is not None:
         signals["meaning"] = match.cosine
-    name = f"{procedure.draft.name} (version {procedure.version})"
     text = procedure.draft.description
-    return RecalledItem(
+    return FoundItem(
         procedure.id,
-        name,
+        PROCEDURE,
+        f"{procedure.draft.name} (version {procedure.version})",
         f"{text} Trigger: {match.trigger}" if match.trigger else text,
-        None,
+        procedure.created_at,
         match.score,
         signals,
-        tokens,
-        reason,
-        "procedure",
-        source=_made_of(procedure),
+        source=ItemSource(source.thread_id, message_ids=source.message_ids, agent_id=procedure.agent_id)
+        if source is not None
+        else NO_SOURCE,
+        reason=reason,
+        tokens=tokens,
         ambiguous=ambiguous,
     )
-
-
-def _made_of(procedure: Procedure) -> ItemSource | None:
-    source = procedure.source
-    if source is None:
-        return None
-    return ItemSource(source.thread_id, message_ids=source.message_ids, agent_id=procedure.agent_id)
