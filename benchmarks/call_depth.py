@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import inspect
 import json
+import runpy
 import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -163,12 +163,7 @@ def _handler(queued_turns: object) -> Iterator[Any]:
         patch.object(composition, "queued_turns", lambda: queued_turns),
         patch.object(composition, "prepare_turns", lambda: None),
     ):
-        spec = importlib.util.spec_from_file_location("measured_worker", ROOT / HANDLER)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module.handler
+        yield runpy.run_path(str(ROOT / HANDLER))["handler"]
 
 
 async def _set_task_factory(callers: _Callers | None) -> None:

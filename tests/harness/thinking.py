@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncGenerator
-
 import pytest
-from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
 from baton.domain.events import reasoning_content, reasoning_end, reasoning_start
@@ -14,19 +10,14 @@ from baton.domain.events import reasoning_content, reasoning_end, reasoning_star
 
 def let_agents_think(patch: pytest.MonkeyPatch, *pieces: str) -> None:
     """Every agent thinks aloud, in these pieces, before each of its answers."""
-    answer = AgentLoop.events
+    answer = AgentLoop.answer
 
-    async def events(loop: AgentLoop) -> AsyncGenerator[BaseEvent, None]:
+    async def think_and_answer(loop: AgentLoop) -> None:
         message_id = loop._transcript.new_reasoning_id()
-        for event in reasoning_start(message_id, loop._agent):
-            yield event
+        loop._context.emit_all(reasoning_start(message_id, loop._agent))
         for piece in pieces:
-            for event in reasoning_content(message_id, piece):
-                yield event
-        for event in reasoning_end(message_id):
-            yield event
-        async with contextlib.aclosing(answer(loop)) as answered:
-            async for event in answered:
-                yield event
+            loop._context.emit_all(reasoning_content(message_id, piece))
+        loop._context.emit_all(reasoning_end(message_id))
+        await answer(loop)
 
-    patch.setattr(AgentLoop, "events", events)
+    patch.setattr(AgentLoop, "answer", think_and_answer)

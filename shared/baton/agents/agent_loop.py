@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-from ag_ui.core import BaseEvent
-from aws_lambda_powertools import Logger
 
 from baton.agents.agent_result import AgentResult
 from baton.agents.answer_events import AnswerEvents
@@ -29,7 +26,6 @@ from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role
-from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall
@@ -43,8 +39,6 @@ from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import AnsweredBy, Finished, FinishReason, Prompt, ReasoningDelta, TextDelta, TextTakenBack
-
-logger = Logger(child=True)
 
 LAST_ANSWER = (
     "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "
@@ -60,7 +54,7 @@ MAX_SHORTENINGS = 6
 class AgentLoop:
     """One agent's work on one answer: it asks the model and executes tool calls until the model has answered.
 
-    Texts and tool results go into ``transcript``; ``events`` yields them for the user.
+    Texts and tool results go into ``transcript``, and as events to the run's ``emit``.
     """
 
     def __init__(
@@ -111,7 +105,7 @@ class AgentLoop:
 
     @property
     def result(self) -> AgentResult:
-        """What has come of it so far; final once ``events`` has ended."""
+        """Return the result so far; it is final once ``answer`` has returned."""
         return AgentResult(
             agent=self._agent,
             model=self._model,
@@ -137,22 +131,20 @@ class AgentLoop:
         self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, changing))
         await self._prompt.begin(context, recalled.prompts)
 
-    async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Answer the prompt. Raises the ``BatonError`` that ends the run, after it has ended open messages."""
+    async def answer(self) -> None:
+        """Answer the prompt. Raises the error that ends the run, after it has ended open messages."""
         while True:
             is_last = self._budget.is_spent
             if is_last and self._unused_id is None:
                 # At the end: what stands before it is what the model's thinking and its prompt cache are bound to.
                 self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
             calls: list[ToolCall] = []
-            async for event in self._ask_fitting(calls, is_last=is_last):
-                yield event
+            await self._ask_fitting(calls, is_last=is_last)
             if self._unused_id is not None:
                 continue
             if not calls or not await self._context.may_act():
                 return
-            async for event in self._carry_out(calls, self._transcript.messages[-1].id):
-                yield event
+            await self._carry_out(calls, self._transcript.messages[-1].id)
             if is_last or self._waiting or self._context.stop.is_set():
                 return
             if self._transfer is not None or self._returns is not None:
@@ -170,23 +162,21 @@ class AgentLoop:
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
-    ) -> AsyncGenerator[BaseEvent, None]:
+    ) -> None:
         """Execute the ``approved`` calls of an interrupted run. The model gets the outcomes of ``settled`` ones."""
         for call in calls:
             if call.id in settled:
                 await self._calls.settle(call, settled[call.id])
-        async for event in self._results(calls, approved):
-            yield event
+        await self._results(calls, approved)
 
-    async def _ask_fitting(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
+    async def _ask_fitting(self, calls: list[ToolCall], *, is_last: bool) -> None:
         """Ask the model, with a shorter prompt as long as it says that the prompt is too long."""
         budgets, model = self._context.services.budgets, self._settings.model
         shortened, is_told = 0, False
         while True:
             self._said = None
             try:
-                async for event in self._ask_model(calls, is_last=is_last):
-                    yield event
+                await self._ask_model(calls, is_last=is_last)
             except ContextTooLong as too_long:
                 if self._said is not None and self._said.content:
                     raise  # something was shown
@@ -205,7 +195,7 @@ class AgentLoop:
         tokens = await self._prompt.tokens()
         return await self._prompt.shorten(self._context.services.budgets.next(tokens), tokens)
 
-    async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> AsyncGenerator[BaseEvent, None]:
+    async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> None:
         """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``."""
         context = self._context
         answer = AnswerEvents(
@@ -217,7 +207,7 @@ class AgentLoop:
         )
         finished: Finished | None = None
         held, self._unused_id = HeldText(), None
-        failure: BatonError | None = None
+        failure: Exception | None = None
         prompts, tools = list(self._prompt.prompts), self._kit.specs
         conversation = self._tracker.current if self._tracker is not None else None
         metadata = call_metadata(self._agent, conversation, self._recalled)
@@ -244,8 +234,7 @@ class AgentLoop:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
                     if isinstance(chunk, TextDelta | ReasoningDelta | TextTakenBack):
-                        for event in answer.of(chunk):
-                            yield event
+                        context.emit_all(answer.of(chunk))
                     elif isinstance(chunk, ToolCall):
                         if len(calls) < MAX_CALLS:
                             calls.append(self._ids.identified(chunk))
@@ -255,12 +244,8 @@ class AgentLoop:
                         finished = chunk
         except (LeaseLost, StoreUnavailable):
             raise
-        except BatonError as error:
+        except Exception as error:  # noqa: BLE001 - raised again, after the message has been ended
             failure = error
-        except Exception:
-            logger.exception("answer failed", thread_id=context.thread_id, run_id=context.run.run_id)
-            count(Metric.INTERNAL_FAULTS)
-            failure = InternalError()
         is_whole = failure is None and not context.stop.is_set()
         is_cut = is_whole and (
             self._limit.is_spent or (finished is not None and finished.reason is FinishReason.LENGTH)
@@ -273,12 +258,10 @@ class AgentLoop:
             elif answer.heard:
                 held = HeldText(self._prefix() + encodable(answer.heard))
             failure = held.failure
-            for event in answer.show(held.text, is_structured=held.is_structured):
-                yield event
+            context.emit_all(answer.show(held.text, is_structured=held.is_structured))
         text = answer.text
         sources = () if calls else answer_sources(answer.heard, self._sources.all)
-        for event in answer.end(sources, is_cut=is_cut):
-            yield event
+        context.emit_all(answer.end(sources, is_cut=is_cut))
         parts = finished.provider_parts if finished is not None and is_whole else None
         if text or calls:
             self._transcript.add_answer(
@@ -294,7 +277,7 @@ class AgentLoop:
             )
         self._said = Prompt(Role.ASSISTANT, answer.heard, tool_calls=tuple(calls), provider_parts=parts)
         noted.ended_at = context.services.clock.now()
-        noted.error = failure.code if failure is not None else None
+        noted.error = _code(failure)
         if finished is not None:
             noted.model, noted.usage, noted.dropped = finished.model, finished.usage, finished.dropped
         await self._count(finished, prompts, answer.heard, calls)
@@ -309,13 +292,11 @@ class AgentLoop:
         if failure is not None:
             raise failure
 
-    async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> AsyncGenerator[BaseEvent, None]:
+    async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> None:
         """Execute the calls of the answer ``message_id`` and add their results to the prompts."""
-        for event in call_events(calls, message_id):
-            yield event
+        self._context.emit_all(call_events(calls, message_id))
         said = self._said
-        async for event in self._results(calls, ()):
-            yield event
+        await self._results(calls, ())
         assert said is not None  # noqa: S101 - calls come with an answer
         results = [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
@@ -326,19 +307,17 @@ class AgentLoop:
         self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again
         await self._prompt.fit()
 
-    async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> AsyncGenerator[BaseEvent, None]:
+    async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> None:
         result_ids = {call.id: self._transcript.new_id() for call in calls}
         outcomes = self._calls.outcomes
         for call in calls:
             if call.id in outcomes:
-                yield tool_result(call, result_ids[call.id], self._calls.result_for_model(call), outcomes[call.id].end)
+                told = self._calls.result_for_model(call)
+                self._context.emit(tool_result(call, result_ids[call.id], told, outcomes[call.id].end))
         left = [call for call in calls if call.id not in outcomes]
         if left:
             activity_id = self._transcript.new_activity_id()
-            events = self._calls.carry_out(left, result_ids, activity_id=activity_id, approved=approved)
-            async with contextlib.aclosing(events):
-                async for event in events:
-                    yield event
+            await self._calls.carry_out(left, result_ids, activity_id=activity_id, approved=approved)
         for call in calls:
             self._take(call, outcomes[call.id], result_ids[call.id])
             await asyncio.sleep(0)  # counting a result takes time, so let other tasks run in between
@@ -393,6 +372,12 @@ class AgentLoop:
         if usage is not None:
             self._context.spent.append(ModelUsage(self._model or OTHER_MODELS, usage))
         self._budget.count_model_call(usage or Usage())
+
+
+def _code(failure: Exception | None) -> str | None:
+    if failure is None:
+        return None
+    return failure.code if isinstance(failure, BatonError) else InternalError.code
 
 
 def _call_length(calls: Sequence[ToolCall]) -> int:

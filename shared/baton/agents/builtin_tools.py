@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.agents.call_outcome import CallOutcome, Transfer
-from baton.agents.run_context import EmitAgentEvent
+from baton.agents.run_context import EmitEvent
 from baton.agents.workflow_notes import collected_note, workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import MAX_SUMMARY
@@ -91,7 +91,7 @@ class BuiltinTools:
     _one_by_one: asyncio.Lock | None = None
 
     async def use(
-        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: EmitAgentEvent, *, waits: bool
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: EmitEvent, *, waits: bool
     ) -> CallOutcome:
         """Execute a call of ``agent``; its arguments fit the tool. ``waits``: another call waits for an approval."""
         if self._one_by_one is None:
@@ -131,7 +131,7 @@ class BuiltinTools:
         self._decided = self.tracker.current.main.name
         return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
 
-    async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitAgentEvent) -> CallOutcome:
+    async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitEvent) -> CallOutcome:
         conversation = self.tracker.current
         definition, workflow = conversation.definition, conversation.workflow
         if definition is None or workflow is None:
@@ -156,7 +156,7 @@ class BuiltinTools:
         found = triggered(conversation.main, [target for target in described if target is not None], text)
         return found[0].name if found is not None else None
 
-    def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: EmitAgentEvent) -> None:
+    def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: EmitEvent) -> None:
         moves = left.state != entered.state
         for event in (
             *(self.tracker.step_ends() if moves else ()),

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
@@ -19,7 +20,7 @@ from baton.agents.attachments import attachments
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.prompting import today_note
 from baton.agents.remote_answers import ReturnedFiles, counted_by_type, in_words
-from baton.agents.run_context import EmitAgentEvent, RemoteTasks, RunContext
+from baton.agents.run_context import EmitEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
@@ -131,7 +132,7 @@ class Consultations:
         """Tokens that the agents of this deployment have used so far."""
         return self._usage
 
-    async def ask(self, question: Question, emit: EmitAgentEvent) -> CallOutcome:
+    async def ask(self, question: Question, emit: EmitEvent) -> CallOutcome:
         """Ask another agent. The asking model gets the outcome, which is also stored as a task."""
         context, call, agent = self._context, question.call, question.agent
         task = Task(
@@ -193,7 +194,8 @@ class Consultations:
 
     async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
         """Let an agent of this deployment answer. It sees only its task."""
-        context, services = self._context, self._context.services
+        # The user sees only the asking agent's answer.
+        context, services = replace(self._context, emit=_show_nothing), self._context.services
         kit = await tool_kit(agent, context.scope, context.agents, services.tools)
         transcript = Transcript(
             context.thread_id,
@@ -215,9 +217,7 @@ class Consultations:
         head = len(prompts) - 1
         await loop.begin(AssembledContext(prompts, 0, head, current_from=head, budget=budget), recalled=recalled)
         try:
-            async with contextlib.aclosing(loop.events()) as events:
-                async for _ in events:
-                    pass  # the user sees only the asking agent's answer
+            await loop.answer()
         finally:
             work.usage = loop.result.usage
             self._usage += work.usage
@@ -335,6 +335,10 @@ class Consultations:
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
         await gather_all(services.records.put_task(context.lease(), ended), audited)
+
+
+def _show_nothing(event: BaseEvent) -> None:
+    """Drop an event of a consulted agent."""
 
 
 def _missed(work: _Work) -> str:

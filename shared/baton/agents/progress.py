@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from baton.agents.run_context import EmitAgentEvent
+from baton.agents.run_context import EmitEvent
 from baton.concurrency import stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.sentences import sentence
@@ -25,7 +25,7 @@ class ProgressIndicator:
     """An activity that shows the consulted agents, as an async context manager around the wait."""
 
     def __init__(
-        self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: EmitAgentEvent
+        self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: EmitEvent
     ) -> None:
         self._message_id = message_id
         self._asking = asking

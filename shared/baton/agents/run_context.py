@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +26,8 @@ from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
 from baton.ports.leases import Lease
 
-EmitAgentEvent = Callable[[BaseEvent], None]
-"""A callback for events that occur while a run waits for tools or agents."""
+EmitEvent = Callable[[BaseEvent], None]
+"""Takes an event of a run, in order. It neither waits nor fails."""
 
 MAX_RESERVE_SECONDS = 15.0
 RESERVED_SHARE = 0.25
@@ -97,6 +97,8 @@ class RunContext:
     run: Run
     lease: Callable[[], Lease]
     """The lease as last renewed. Every write carries its fence."""
+    ensure_lease: Callable[[], Awaitable[None]]
+    """Makes sure that no other worker has the run. Raises ``LeaseLost``."""
     files: ThreadFiles
     deadline: float
     """Event loop time by which the turn must have ended."""
@@ -106,6 +108,8 @@ class RunContext:
     """Set by whoever wants the run to end where it is."""
     opened: asyncio.Event
     """Set once the question is stored: before that no tool is called and no other agent asked."""
+    emit: EmitEvent
+    """Takes the run's events for its user."""
     today: Today
     """The day of the run. It is the same for all its agents, and does not change at midnight."""
     writes: Writes = field(default_factory=Writes)
@@ -120,9 +124,20 @@ class RunContext:
     spent: list[ModelUsage] = field(default_factory=list)
     """What each call of a model has used."""
 
+    def emit_all(self, events: Iterable[BaseEvent]) -> None:
+        """EmitEvent the events as they are made."""
+        for event in events:
+            self.emit(event)
+
     async def may_act(self) -> bool:
-        """Wait until the question is stored. False if the run was stopped: nothing may be done outside then."""
+        """Wait until the question is stored. Returns False if the run was stopped: nothing may be done outside then.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
         await self.opened.wait()
+        if self.stop.is_set():
+            return False
+        await self.ensure_lease()
         return not self.stop.is_set()
 
     async def keep_remote_task(self, task: RemoteTask) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from baton.agents.answer_sources import consulted_sources
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.progress import ProgressIndicator
-from baton.agents.run_context import Budget, EmitAgentEvent, RunContext
+from baton.agents.run_context import Budget, EmitEvent, RunContext
 from baton.agents.tool_kit import BadCall, Offer, OutOfReach, ToolKit
 from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
@@ -64,7 +64,7 @@ class Question:
     """Shows the user what the agent says of its work."""
 
 
-Consult = Callable[[Question, EmitAgentEvent], Awaitable[CallOutcome]]
+Consult = Callable[[Question, EmitEvent], Awaitable[CallOutcome]]
 """Consults an agent: the question, and the callback for events."""
 
 
@@ -97,24 +97,24 @@ class ToolCalls:
         *,
         activity_id: str,
         approved: Collection[str] = (),
-    ) -> AsyncGenerator[BaseEvent, None]:
-        """Execute all calls at once and yield their events. ``outcomes`` has the results afterwards.
+    ) -> None:
+        """Execute all calls at once and emit their events. ``outcomes`` has the results afterwards.
 
         ``result_ids`` has the ids of the calls' result messages, ``activity_id`` is that of the progress indicator, and
         ``approved`` has the ids of approved calls. Ends promptly when the run is stopped. Raises ``LeaseLost`` and
         ``StoreUnavailable``.
         """
-        channel: asyncio.Queue[BaseEvent | None] = asyncio.Queue()
         self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
-        async with self._indicator(calls, activity_id, channel.put_nowait):
-            jobs = self._begin(calls, result_ids, channel.put_nowait, approved)
-            closer = asyncio.ensure_future(self._close_when_done(jobs, channel))
+        async with self._indicator(calls, activity_id):
+            jobs = [
+                asyncio.ensure_future(self._one(call, result_ids[call.id], is_approved=call.id in approved))
+                for call in calls
+            ]
             stopper = asyncio.ensure_future(self._cancel_on_stop(jobs))
             try:
-                while (event := await channel.get()) is not None:
-                    yield event
+                await asyncio.wait(jobs)
             finally:
-                await stop_all(stopper, closer, *jobs)
+                await stop_all(stopper, *jobs)
         for job in jobs:
             if not job.cancelled():
                 job.result()
@@ -136,38 +136,23 @@ class ToolCalls:
         needs_approval = offer.tool is not None and offer.tool.requires_approval
         return offer.is_client or (needs_approval and call.id not in approved)
 
-    def _indicator(
-        self, calls: Sequence[ToolCall], activity_id: str, emit: EmitAgentEvent
-    ) -> contextlib.AbstractAsyncContextManager[object]:
+    def _indicator(self, calls: Sequence[ToolCall], activity_id: str) -> contextlib.AbstractAsyncContextManager[object]:
         offers = [self.kit.offers.get(call.name) for call in calls]
         asked = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
         if not asked:
             return contextlib.nullcontext()
-        self._research = ProgressIndicator(activity_id, self.agent, asked, emit)
+        self._research = ProgressIndicator(activity_id, self.agent, asked, self.context.emit)
         return self._research
-
-    def _begin(
-        self, calls: Sequence[ToolCall], result_ids: Mapping[str, str], emit: EmitAgentEvent, approved: Collection[str]
-    ) -> list[asyncio.Future[None]]:
-        return [
-            asyncio.ensure_future(self._one(call, result_ids[call.id], emit, is_approved=call.id in approved))
-            for call in calls
-        ]
-
-    @staticmethod
-    async def _close_when_done(jobs: Sequence[asyncio.Future[None]], channel: asyncio.Queue[BaseEvent | None]) -> None:
-        await asyncio.wait(jobs)
-        channel.put_nowait(None)
 
     async def _cancel_on_stop(self, jobs: Sequence[asyncio.Future[None]]) -> None:
         await self.context.stop.wait()
         for job in jobs:
             job.cancel()
 
-    async def _one(self, call: ToolCall, result_id: str, emit: EmitAgentEvent, *, is_approved: bool) -> None:
+    async def _one(self, call: ToolCall, result_id: str, *, is_approved: bool) -> None:
         began = self.context.services.clock.now()
         try:
-            outcome = await self._outcome(call, emit, is_approved=is_approved)
+            outcome = await self._outcome(call, is_approved=is_approved)
         except asyncio.CancelledError:
             if not self.context.stop.is_set():
                 # The consultation's time is over. The call may have had its effect.
@@ -197,7 +182,7 @@ class ToolCalls:
             self.context.writes.add(self._record(call, outcome, began))
         self._show_progress(call, outcome)
         if is_shown(call.name):
-            emit(tool_result(call, result_id, self._shown(call, outcome), outcome.end))
+            self.context.emit(tool_result(call, result_id, self._shown(call, outcome), outcome.end))
 
     def _show_progress(self, call: ToolCall, outcome: CallOutcome) -> None:
         offer = self.kit.offers.get(call.name)
@@ -205,7 +190,7 @@ class ToolCalls:
             failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
             self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
 
-    async def _outcome(self, call: ToolCall, emit: EmitAgentEvent, *, is_approved: bool) -> CallOutcome:
+    async def _outcome(self, call: ToolCall, *, is_approved: bool) -> CallOutcome:
         try:
             offer = self.kit.offer(call)
             # Schema validation is Python code and takes some hundredths of a millisecond for each value.
@@ -230,11 +215,11 @@ class ToolCalls:
         if offer.agent is not None and self.consult is not None:
             report = self._research.reporter(offer.agent.id) if self._research is not None else _not_shown
             question = Question(call, offer.agent, arguments["message"], arguments.get("data"), report)
-            return await self.consult(question, emit)
+            return await self.consult(question, self.context.emit)
         if offer.tool is not None:
             return await self._outside(call, offer, arguments)
         if self.own is not None:
-            return await self.own.use(self.agent, call.name, arguments, emit, waits=self._is_waiting)
+            return await self.own.use(self.agent, call.name, arguments, self.context.emit, waits=self._is_waiting)
         return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
 
     async def _outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
-
-from ag_ui.core import BaseEvent
 
 from baton.agents.agent_result import AgentResult
 from baton.agents.call_outcome import Transfer
@@ -66,7 +62,7 @@ class AgentRouter:
 
     @property
     def result(self) -> RouterResult:
-        """Return the result so far; it is final once ``events`` has ended."""
+        """Return the result so far; it is final once ``answer`` has returned."""
         agents = self._runner.result
         return RouterResult(
             last=None if self._has_baton_the_last_word else agents.last,
@@ -79,29 +75,24 @@ class AgentRouter:
             followed=tuple(dict.fromkeys(each for agent in agents.agents for each in agent.followed)),
         )
 
-    async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the events of the agents and of Baton's own messages. Raises the ``BatonError`` that ends the run."""
-        for event in self._tracker.step_begins():
-            yield event
+    async def answer(self) -> None:
+        """Let the agents and Baton itself answer the request. Raises the error that ends the run."""
+        self._context.emit_all(self._tracker.step_begins())
         request = self._input.request
         if not isinstance(request, ActionRequest):
-            parts = self._answer()
+            await self._answer()
         elif request.action is ConversationAction.EXIT:
-            parts = self._exit()
+            self._end(HandoffOutcome.EXITED)
         elif request.action is ConversationAction.CONTINUE:
-            parts = self._continue(request.about or "")
+            await self._continue(request.about or "")
         else:
-            parts = self._merge(*request.named_answer)
-        async with contextlib.aclosing(parts) as events:
-            async for event in events:
-                yield event
+            await self._merge(*request.named_answer)
 
-    async def _answer(self) -> AsyncGenerator[BaseEvent, None]:
+    async def _answer(self) -> None:
         """Answer a message, or continue a run whose interrupts are answered."""
         trouble = self._tracker.current.trouble
         if trouble is not None:
-            for event in self._handoffs.without_specialist(trouble):
-                yield event
+            self._handoffs.without_specialist(trouble)
             if trouble is not SpecialistProblem.LOST:
                 return
         is_message = self._input.answered is None
@@ -110,40 +101,27 @@ class AgentRouter:
         conversation = self._tracker.current
         if conversation.offer is not None and wanted is None:
             self._tracker.current = conversation.offered()
-            for event in self._handoffs.welcome(conversation.offer):
-                yield event
+            self._handoffs.welcome(conversation.offer)
         if conversation.redefined is not None:
-            for event in self._handoffs.tell_redefined(conversation.redefined):
-                yield event
+            self._handoffs.tell_redefined(conversation.redefined)
         locale = (
             exit_locale(conversation.agent.exit_words, self._text)
             if is_message and conversation.handoff is not None
             else None
         )
         if locale is not None:
-            for event in self._end(HandoffOutcome.EXITED, locale):
-                yield event
+            self._end(HandoffOutcome.EXITED, locale)
             return
         if wanted is not None:
-            async with contextlib.aclosing(self._handoffs.hand_over(wanted, None)) as events:
-                async for event in events:
-                    yield event
+            await self._handoffs.hand_over(wanted, None)
         if wanted is None or wanted.refusal is None:
-            async with contextlib.aclosing(self._converse()) as events:
-                async for event in events:
-                    yield event
+            await self._converse()
 
-    async def _exit(self) -> AsyncGenerator[BaseEvent, None]:
-        """Leave the specialist without calling a model."""
-        for event in self._end(HandoffOutcome.EXITED):
-            yield event
-
-    async def _continue(self, workflow_id: str) -> AsyncGenerator[BaseEvent, None]:
+    async def _continue(self, workflow_id: str) -> None:
         """Continue an unfinished workflow of this thread or of another one."""
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
-            for event in self._handoffs.without_specialist(trouble):
-                yield event
+            self._handoffs.without_specialist(trouble)
         workflow = await self._unfinished(workflow_id)
         conversation = self._tracker.current
         target = conversation.describe(workflow.agent_id)
@@ -152,36 +130,28 @@ class AgentRouter:
         handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
         summary = f"The user continues {workflow.name}."
         wanted = Transfer(target, handoff, "continue", summary, refusal=self._refusal(target, handoff))
-        async with contextlib.aclosing(self._handoffs.hand_over(wanted, workflow)) as events:
-            async for event in events:
-                yield event
+        await self._handoffs.hand_over(wanted, workflow)
         if wanted.refusal is None:
-            async with contextlib.aclosing(self._converse()) as events:
-                async for event in events:
-                    yield event
+            await self._converse()
 
-    async def _merge(self, fork_thread_id: str, answer_id: str) -> AsyncGenerator[BaseEvent, None]:
+    async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
         """Copy an answer of a fork into this thread. The fork may have newer messages by now."""
         answer = await self._services.forks.answer(self._context.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
-        for event in self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured):
-            yield event
+        self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured)
 
-    async def _converse(self) -> AsyncGenerator[BaseEvent, None]:
+    async def _converse(self) -> None:
         """Run the active agent, and then each agent that it hands over to."""
         stop = self._context.stop
         while not stop.is_set():
             try:
-                async with contextlib.aclosing(self._runner.run_active()) as events:
-                    async for event in events:
-                        yield event
+                await self._runner.run_active()
             except ModelError:
                 if not self._is_silent_target:
                     raise
                 count(Metric.MODEL_FAILURES)
-                for event in self._fail():
-                    yield event
+                self._fail()
                 return
             spoken = self._runner.result.last
             if spoken is None:
@@ -191,19 +161,15 @@ class AgentRouter:
                 return
             if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
                 workflow = await self._wanted_workflow(spoken.transfer)
-                async with contextlib.aclosing(self._handoffs.hand_over(spoken.transfer, workflow)) as events:
-                    async for event in events:
-                        yield event
+                await self._handoffs.hand_over(spoken.transfer, workflow)
                 if spoken.transfer.refusal is not None:
                     self._has_baton_the_last_word = True
                     return
                 continue
             if spoken.returns is not None or self._is_done:
-                for event in self._end(HandoffOutcome.RETURNED):
-                    yield event
+                self._end(HandoffOutcome.RETURNED)
             elif self._is_silent_target:
-                for event in self._fail():
-                    yield event
+                self._fail()
             return
 
     @property
@@ -212,9 +178,9 @@ class AgentRouter:
         handoff = self._tracker.current.handoff
         return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
 
-    def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> Iterator[BaseEvent]:
+    def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
         self._has_baton_the_last_word = True
-        return self._handoffs.leave(outcome, locale)
+        self._handoffs.leave(outcome, locale)
 
     @property
     def _is_silent_target(self) -> bool:
@@ -224,9 +190,9 @@ class AgentRouter:
             message.agent_id == conversation.agent.id and message.is_said for message in self._input.transcript.messages
         )
 
-    def _fail(self) -> Iterator[BaseEvent]:
+    def _fail(self) -> None:
         self._has_baton_the_last_word = True
-        return self._handoffs.fail()
+        self._handoffs.fail()
 
     def _asked_for(self, text: str) -> Transfer | None:
         """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
-
-from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_result import AgentResult
@@ -17,11 +14,12 @@ from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.client_context import context_note
 from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, changing_notes, steady_notes, today_note
+from baton.agents.run_context import RunContext
 from baton.agents.tool_kit import ToolKit, tool_kit
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_histories import AgentHistories
 from baton.dialogue.dialogue_input import DialogueInput
-from baton.dialogue.merging import merged
+from baton.dialogue.merging import MergedAnswer
 from baton.dialogue.remote_agent_runner import RemoteAgentRunner
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
@@ -45,11 +43,11 @@ class RunsAgent(Protocol):
 
     @property
     def result(self) -> AgentResult:
-        """Return the result so far; it is final once ``events`` has ended."""
+        """Return the result so far; it is final once ``answer`` has returned."""
         ...
 
-    def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the events of the answer. Raises the ``BatonError`` that ends it, after closing open messages."""
+    async def answer(self) -> None:
+        """Answer, and emit the events of the answer. Raises the error that ends it, after ending open messages."""
         ...
 
 
@@ -96,18 +94,15 @@ class AgentRunner:
         histories = self._histories
         return RunnerResult(agents, usage, self._forked, histories.windows(agents), histories.summary_due(agents))
 
-    async def run_active(self) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the events of the active agent's answer, in this thread or in its fork."""
+    async def run_active(self) -> None:
+        """Let the active agent answer, in this thread or in its fork."""
         handoff = self._tracker.current.handoff
         if handoff is None or handoff.context_mode is not ContextMode.FORKED:
-            parts = self._run_in(self._input.transcript)
+            await self._run_in(self._input.transcript, self._context)
         else:
-            parts = self._run_in_fork(handoff)
-        async with contextlib.aclosing(parts) as events:
-            async for event in events:
-                yield event
+            await self._run_in_fork(handoff)
 
-    async def _run_in_fork(self, handoff: HandoffRequest) -> AsyncGenerator[BaseEvent, None]:
+    async def _run_in_fork(self, handoff: HandoffRequest) -> None:
         """Run the specialist in its fork, and merge its answer into this thread."""
         given, agent, context = self._input, self._tracker.current.agent, self._context
         transcript = Transcript(
@@ -117,12 +112,12 @@ class AgentRunner:
             clock=self._services.clock,
             counter=self._services.counter,
         )
-        parts = merged(self._run_in(transcript), agent, given.transcript, context.stop)
+        answer, is_whole = MergedAnswer(agent, given.transcript, context.emit), False
         try:
-            async with contextlib.aclosing(parts) as events:
-                async for event in events:
-                    yield event
+            await self._run_in(transcript, replace(context, emit=answer.take))
+            is_whole = not context.stop.is_set()
         finally:
+            answer.end(is_whole=is_whole)
             for report in (message for message in transcript.messages if message.is_handoff_summary):
                 call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
                 given.transcript.add_result(
@@ -131,10 +126,11 @@ class AgentRunner:
             if transcript.messages:
                 self._forked = ForkedExchange(handoff, agent, context.run, given.opening, transcript.messages)
 
-    async def _run_in(self, transcript: Transcript) -> AsyncGenerator[BaseEvent, None]:
+    async def _run_in(self, transcript: Transcript, context: RunContext) -> None:
+        """Let the active agent answer into ``transcript``, with the events going where ``context`` says."""
         conversation = self._tracker.current
         if conversation.agent.remote is not None and conversation.handoff is not None:
-            agent: RunsAgent = await self._remote_runner(conversation.handoff, transcript)
+            agent: RunsAgent = await self._remote_runner(conversation.handoff, transcript, context)
             self._running.append(agent)
         else:
             kit = await tool_kit(
@@ -145,35 +141,31 @@ class AgentRunner:
                 conversation=conversation,
                 client=self._input.client,
             )
-            loop = agent = self._loop(kit, transcript)
+            loop = agent = self._loop(kit, transcript, context)
             self._running.append(agent)
             asked, brought = self._input.asked, self._input.brought
             current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
             if self._input.answered is not None and len(self._running) == 1:
-                async with contextlib.aclosing(self._go_on(loop, self._input.answered)) as events:
-                    async for event in events:
-                        yield event
+                await self._go_on(loop, self._input.answered)
                 current = (*self._input.unfinished, *self._input.transcript.messages)
             elif brought is not None and brought.agent_id == conversation.agent.id and len(self._running) == 1:
-                async with contextlib.aclosing(self._take_brought(loop, brought)) as events:
-                    async for event in events:
-                        yield event
+                await self._take_brought(loop, brought)
                 current = (*current, *transcript.messages)
             # An approved call may have advanced the workflow.
             changing = changing_notes(self._tracker.current, kit)
             shown = await context_note(conversation.agent, self._input.client, self._services.counter)
             today = today_note(self._context.today)
             blocks = Blocks(steady=steady_notes(self._tracker.current), changing=[*changing, *shown, today])
-            context, recalled = await self._assembled(kit, current, blocks)
-            await loop.begin(context, recalled=recalled, changing=[*changing, today])
+            prompts, recalled = await self._assembled(kit, current, blocks)
+            await loop.begin(prompts, recalled=recalled, changing=[*changing, today])
         if not self._context.stop.is_set():
-            async with contextlib.aclosing(agent.events()) as events:
-                async for event in events:
-                    yield event
+            await agent.answer()
         if conversation.agent.remote is not None:
             self._note_task(agent.result.remote_task_id)
 
-    async def _remote_runner(self, handoff: HandoffRequest, transcript: Transcript) -> RemoteAgentRunner:
+    async def _remote_runner(
+        self, handoff: HandoffRequest, transcript: Transcript, context: RunContext
+    ) -> RemoteAgentRunner:
         history = said((await self._histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
@@ -186,7 +178,7 @@ class AgentRunner:
         asked = self._input.asked
         text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
         return RemoteAgentRunner(
-            self._context,
+            context,
             self._tracker.current.agent,
             transcript,
             handoff,
@@ -197,7 +189,7 @@ class AgentRunner:
             content=self._input.asked.content if self._input.asked is not None else "",
         )
 
-    def _loop(self, kit: ToolKit, transcript: Transcript) -> AgentLoop:
+    def _loop(self, kit: ToolKit, transcript: Transcript, context: RunContext) -> AgentLoop:
         own = BuiltinTools(
             self._tracker,
             self._context.scope,
@@ -205,7 +197,7 @@ class AgentRunner:
             self._input.services.conversations.check_skill,
         )
         consult = self._input.consult or self._consultations.ask
-        return AgentLoop(self._context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
+        return AgentLoop(context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
     async def _assembled(
         self, kit: ToolKit, current: Sequence[StoredMessage], blocks: Blocks
@@ -256,7 +248,7 @@ class AgentRunner:
             found = replace(own, procedure=found.procedure)
         return found
 
-    async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
+    async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> None:
         """Make the approved calls, and give the model the refusals and the client's results of the others.
 
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
@@ -267,11 +259,9 @@ class AgentRunner:
             raise InterruptUnavailable
         settled = settled_calls(answered)
         approved = {call.id for call in calls} - settled.keys()
-        async with contextlib.aclosing(loop.go_on(calls, approved, settled)) as events:
-            async for event in events:
-                yield event
+        await loop.go_on(calls, approved, settled)
 
-    async def _take_brought(self, loop: AgentLoop, pending: PendingInterrupts) -> AsyncGenerator[BaseEvent, None]:
+    async def _take_brought(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
         """Take the results that came with the message, of calls of the run before."""
         if not await self._context.may_act():
             return
@@ -282,9 +272,7 @@ class AgentRunner:
             if interrupt.tool_call_id not in self._context.journal:
                 await audit_answer(self._services.audit, self._context.scope, self._context.thread_id, interrupt)
         settled = settled_calls(replace(pending, interrupts=tuple(given)))
-        async with contextlib.aclosing(loop.go_on([known[call_id] for call_id in settled], (), settled)) as events:
-            async for event in events:
-                yield event
+        await loop.go_on([known[call_id] for call_id in settled], (), settled)
 
     def _note_task(self, remote_task_id: str | None) -> None:
         """Store the id of the task that the remote specialist continues with the user's next message."""

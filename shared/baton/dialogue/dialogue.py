@@ -1,9 +1,8 @@
-"""The dialogue of a run: the answers of its agents as a stream of AG-UI events, and one result."""
+"""The dialogue of a run: the answers of its agents as AG-UI events, and one result."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
@@ -36,7 +35,7 @@ from baton.domain.usage import ModelUsage, Usage, by_model
 from baton.handoffs.forks import ForkedExchange
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 
-logger = Logger(child=True)
+logger = Logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class DialogueResult:
 
 
 class Dialogue:
-    """Answers a turn: streams its agents' answers as AG-UI events, and then returns one result.
+    """Answers a turn: emits its agents' answers as AG-UI events, and then returns one result.
 
     It handles neither connections nor sequence numbers.
     """
@@ -92,38 +91,41 @@ class Dialogue:
         self._error: BatonError | None = None
         self._is_cancelled = False
 
-    async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the events from RUN_STARTED on, without the run's last event. Every opened message and step is closed.
+    async def run(self) -> None:
+        """Emit the events from RUN_STARTED on, without the run's last event. Every opened message and step is closed.
 
         The caller commits the run and sends its last event (RUN_FINISHED or RUN_ERROR). A failure becomes the result's
         ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
-        given = self._input
-        yield started(given)
-        yield state_snapshot(given.tracker.current.shown)
+        given, context = self._input, self._input.context
+        context.emit(started(given))
+        context.emit(state_snapshot(given.tracker.current.shown))
         if given.ends_at_once_as is not None and not given.asks_no_model:
             # No model is called: the run is given up, or was cancelled while it waited.
             self._error = Interrupted() if given.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
             return
         try:
-            async with contextlib.aclosing(self._router.events()) as events:
-                async for event in events:
-                    yield event
-            self._is_cancelled = given.context.stop.is_set() and not given.asks_no_model
+            await self._router.answer()
+            self._is_cancelled = context.stop.is_set() and not given.asks_no_model
         except (LeaseLost, StoreUnavailable):
             raise
-        except BatonError as error:
-            self._error = error
-        except Exception:
-            logger.exception("turn failed", thread_id=given.thread.id, run_id=given.context.run.run_id)
-            count(Metric.INTERNAL_FAULTS)
-            self._error = InternalError()
-        for event in given.tracker.step_ends():
-            yield event
+        except Exception as error:  # noqa: BLE001 - it becomes the run's error
+            self.fail(error)
+        context.emit_all(given.tracker.step_ends())
 
-    def finish(self, error: BatonError | None = None) -> DialogueResult:
-        """Return the result, once ``events`` has ended. ``error`` is a failure of sending the events."""
+    def fail(self, error: Exception) -> None:
+        """End the run with ``error``. The user gets an unexpected one as an ``InternalError``."""
+        if isinstance(error, BatonError):
+            self._error = error
+            return
+        context = self._input.context
+        logger.error("turn failed", exc_info=error, thread_id=context.thread_id, run_id=context.run.run_id)
+        count(Metric.INTERNAL_FAULTS)
+        self._error = InternalError()
+
+    def finish(self) -> DialogueResult:
+        """Return the result, once ``run`` has returned."""
         given, routed = self._input, self._router.result
         if given.answered is not None and not given.transcript.messages:
             tell_results(given.transcript, given.agent, given.answered, given.context.journal)
@@ -136,7 +138,7 @@ class Dialogue:
             agent=last.agent if last is not None else None,
             waiting=last.waiting if last is not None else (),
             is_cancelled=self._is_cancelled,
-            error=error or self._error,
+            error=self._error,
             forked=routed.forked,
             windows=routed.windows,
             summary_due=routed.summary_due,

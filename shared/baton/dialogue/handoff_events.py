@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator
 from dataclasses import replace
 from datetime import datetime
-
-from ag_ui.core import BaseEvent
 
 from baton.agents.call_outcome import Transfer
 from baton.catalog.agent_directory import missing_permissions
@@ -27,7 +24,7 @@ from baton.memory.prompt.handoff_context import granted_ids
 
 
 class HandoffEvents:
-    """Carries out handoffs and returns in one run, and yields the events that show them.
+    """Carries out handoffs and returns in one run, and emits the events that show them.
 
     Baton's own messages go into the transcript, and the new conversation state into the tracker.
     """
@@ -52,8 +49,8 @@ class HandoffEvents:
         """Return the usage of summaries."""
         return self._usage
 
-    async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> AsyncGenerator[BaseEvent, None]:
-        """Make another agent active and yield the events that show it, or say why it cannot be.
+    async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
+        """Make another agent active and show it, or say why it cannot be.
 
         ``workflow`` is the one to continue, if there is one.
         """
@@ -61,8 +58,7 @@ class HandoffEvents:
         request = self._request(wanted)
         if wanted.refusal is not None:
             self._tracker.current = source.refused(request, now)
-            for event in self.refuse(wanted, wanted.refusal):
-                yield event
+            self.refuse(wanted, wanted.refusal)
             return
         resumed = self._resumed(wanted.target, workflow, now) if workflow is not None else None
         begun = resumed.workflow if resumed else source.new_workflow(wanted.target, given.opening.ordinal, now)
@@ -71,12 +67,11 @@ class HandoffEvents:
         self._tracker.current = self._tracker.current.handed_over(request, wanted.target, begun, is_new=resumed is None)
         label = sentence(wanted.target, "connecting", agent=wanted.target.name)
         activity_id = given.transcript.new_activity_id()
-        yield handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason)
-        for event in (*self._tracker.changes_since(source.shown), *self._tracker.step_begins()):
-            yield event
+        self._context.emit(handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason))
+        self._context.emit_all(self._tracker.changes_since(source.shown))
+        self._context.emit_all(self._tracker.step_begins())
         if resumed is not None and resumed.changed is not None:
-            for event in self.tell_redefined(resumed.changed):
-                yield event
+            self.tell_redefined(resumed.changed)
         if wanted.summary is None:
             summary, usage = await summarised(self._context, given.history.messages, self._text)
             self._usage += usage
@@ -115,75 +110,69 @@ class HandoffEvents:
             show_tool_calls=handoff.show_tool_calls,
         )
 
-    def refuse(self, wanted: Transfer, refusal: Refusal) -> Iterator[BaseEvent]:
+    def refuse(self, wanted: Transfer, refusal: Refusal) -> None:
         """Say why the handoff is refused."""
         conversation = self._tracker.current
         if refusal.permission is not None:
             self._audit_denial(wanted.target, refusal.permission)
         words = conversation.agent if refusal.session is not None else wanted.target
         name = refusal.sentence or "unavailable"
-        yield from self.say(
-            conversation.agent, sentence(words, name, agent=wanted.target.name, session=refusal.session or "")
-        )
+        self.say(conversation.agent, sentence(words, name, agent=wanted.target.name, session=refusal.session or ""))
 
-    def without_specialist(self, trouble: SpecialistProblem) -> Iterator[BaseEvent]:
+    def without_specialist(self, trouble: SpecialistProblem) -> None:
         """Return to the main agent because the specialist cannot continue. Say why, unless its workflow has ended."""
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         if trouble is SpecialistProblem.LOST:
-            yield from self._lose()
+            self._lose()
             return
-        yield from self._give_back(HandoffOutcome.FAILED)
+        self._give_back(HandoffOutcome.FAILED)
         name = "forbidden" if trouble is SpecialistProblem.FORBIDDEN else "unavailable"
         for permission in missing_permissions(self._context.scope, specialist)[:1]:
             self._audit_denial(specialist, permission)
-        yield from self.say(conversation.main, sentence(specialist, name, agent=specialist.name))
+        self.say(conversation.main, sentence(specialist, name, agent=specialist.name))
 
-    def fail(self) -> Iterator[BaseEvent]:
+    def fail(self) -> None:
         """Undo a handoff whose target did not say anything."""
         conversation, target = self._tracker.current, self._tracker.current.agent
         workflow = conversation.workflow
         is_new = workflow is not None and workflow.id in conversation.begun_ids and not any(workflow.data.values())
-        yield from self._give_back(HandoffOutcome.FAILED, keeps=not is_new)
-        yield from self.say(conversation.main, sentence(target, "unavailable", agent=target.name))
+        self._give_back(HandoffOutcome.FAILED, keeps=not is_new)
+        self.say(conversation.main, sentence(target, "unavailable", agent=target.name))
 
-    def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> Iterator[BaseEvent]:
+    def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
         """Return to the main agent, with a closing message of the specialist and a confirmation of the main agent."""
         conversation = self._tracker.current
         specialist, workflow = conversation.agent, conversation.workflow
         if conversation.trouble is SpecialistProblem.LOST:
-            yield from self._lose()
-            yield from self.say(conversation.main, sentence(conversation.main, "main_confirms", locale=locale))
+            self._lose()
+            self.say(conversation.main, sentence(conversation.main, "main_confirms", locale=locale))
             return
         is_complete = conversation.is_workflow_complete
         is_done = is_complete or (workflow is None and outcome is HandoffOutcome.RETURNED)
-        yield from self.say(specialist, sentence(specialist, "completed" if is_done else "exit", locale=locale))
-        is_saved = yield from self._give_back(outcome)
+        self.say(specialist, sentence(specialist, "completed" if is_done else "exit", locale=locale))
+        is_saved = self._give_back(outcome)
         confirmation = None
         if is_saved:
             confirmation = sentence(specialist, "saved_for_later", locale=locale)
         elif is_done:
             confirmation = filled_sentence(specialist, "main_confirms", _collected(workflow), locale=locale)
-        yield from self.say(
-            conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale)
-        )
+        self.say(conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale))
 
-    def _lose(self) -> Iterator[BaseEvent]:
+    def _lose(self) -> None:
         """Return to the main agent because the specialist's workflow has ended or continues in another thread.
 
         If it continues in another thread, say so.
         """
         conversation, specialist = self._tracker.current, self._tracker.current.agent
-        yield from self._give_back(HandoffOutcome.CLOSED, is_lost=True)
+        self._give_back(HandoffOutcome.CLOSED, is_lost=True)
         if conversation.elsewhere is not None:
             told = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
-            yield from self.say(conversation.main, told)
+            self.say(conversation.main, told)
 
-    def _give_back(
-        self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True
-    ) -> Generator[BaseEvent, None, bool]:
-        """Make the main agent active and yield the events that show it. Returns whether the workflow was saved."""
+    def _give_back(self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True) -> bool:
+        """Make the main agent active and show it. Returns True if the workflow was saved."""
         conversation, now = self._tracker.current, self._clock.now()
-        yield from self._tracker.step_ends()
+        self._context.emit_all(self._tracker.step_ends())
         saved = None
         if is_lost:
             self._tracker.current = conversation.released(outcome, now)
@@ -194,32 +183,30 @@ class HandoffEvents:
         main = conversation.main
         label = sentence(main, "back_with", agent=main.name)
         activity_id = self._input.transcript.new_activity_id()
-        yield handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value)
-        yield from self._tracker.changes_since(conversation.shown)
+        self._context.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
+        self._context.emit_all(self._tracker.changes_since(conversation.shown))
         return saved is not None
 
-    def tell_redefined(self, changed: DefinitionChanged) -> Iterator[BaseEvent]:
+    def tell_redefined(self, changed: DefinitionChanged) -> None:
         """Say that the workflow's steps have changed since it was left."""
         agent, workflow = self._tracker.current.agent, self._tracker.current.workflow
         at = progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
         label = at.label if at is not None else changed.goes_on_in
-        yield from self.say(agent, sentence(agent, "workflow_changed", label=label))
+        self.say(agent, sentence(agent, "workflow_changed", label=label))
 
-    def welcome(self, offer: Workflow) -> Iterator[BaseEvent]:
+    def welcome(self, offer: Workflow) -> None:
         """Offer to continue a workflow that was left."""
         conversation = self._tracker.current
         words = conversation.describe(offer.agent_id) or conversation.main
-        yield from self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
+        self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
 
-    def say(
-        self, agent: AgentDefinition, text: str, *, source: str | None = None, is_structured: bool = False
-    ) -> Iterator[BaseEvent]:
-        """Yield the events of a message from Baton in the name of ``agent``, and add it to the transcript."""
+    def say(self, agent: AgentDefinition, text: str, *, source: str | None = None, is_structured: bool = False) -> None:
+        """Show a message from Baton in the name of ``agent``, and add it to the transcript."""
         transcript = self._input.transcript
         message_id = transcript.new_id()
-        yield text_start(message_id, agent, is_structured=is_structured)
-        yield text_content(message_id, text)
-        yield text_end(message_id)
+        self._context.emit(text_start(message_id, agent, is_structured=is_structured))
+        self._context.emit(text_content(message_id, text))
+        self._context.emit(text_end(message_id))
         transcript.add_answer(message_id, agent, text, source=source, is_structured=is_structured)
         self._has_spoken = True
 

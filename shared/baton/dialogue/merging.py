@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +20,9 @@ from ag_ui.core import (
     TextMessageStartEvent,
 )
 
+from baton.agents.run_context import EmitEvent
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import BatonError
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.message import LENGTH
 from baton.handoffs.forks import SPECIALIST
@@ -68,47 +65,46 @@ class _Message:
         return text_end(self.id, self.sources, is_cut=self.is_cut)
 
 
-async def merged(
-    events: AsyncGenerator[BaseEvent, None], agent: AgentDefinition, into: Transcript, stop: asyncio.Event
-) -> AsyncGenerator[BaseEvent, None]:
-    """Yield the answer of ``agent`` in its fork as one message of the parent. Its tool calls stay in the fork.
+class MergedAnswer:
+    """Shows the answer of an agent in its fork as one message of the parent. Its tool calls stay in the fork.
 
-    A structured answer is a message of its own, so that its text is nothing but JSON. ``stop`` is set if the user has
-    stopped the answer.
+    A structured answer is a message of its own, so that its text is nothing but JSON.
     """
-    message: _Message | None = None
-    is_whole, failure = False, None
-    try:
-        async with contextlib.aclosing(events):
-            async for event in events:
-                metadata = event.metadata or {}
-                if isinstance(event, TextMessageStartEvent):
-                    is_structured = bool(metadata.get("isStructured"))
-                    if message is not None and is_structured:
-                        message.add_to(into, agent, is_whole=True)
-                        yield message.end
-                        message = None
-                    if message is None:
-                        message = _Message(into.new_id(), is_structured)
-                        yield text_start(message.id, agent, is_structured=is_structured)
-                    elif message.text:
-                        message.text += _APART
-                        yield text_content(message.id, _APART)
-                elif isinstance(event, TextMessageContentEvent) and message is not None:
-                    message.text += event.delta
-                    yield text_content(message.id, event.delta)
-                elif isinstance(event, TextMessageEndEvent) and message is not None:
-                    message.sources += metadata.get("sources", [])
-                    message.is_cut |= metadata.get("finishReason") == LENGTH
-                elif isinstance(event, _SHOWN):
-                    yield event
-        is_whole = not stop.is_set()
-    except BatonError as error:
-        failure = error
-    finally:
+
+    def __init__(self, agent: AgentDefinition, into: Transcript, emit: EmitEvent) -> None:
+        """``into`` is the transcript of the parent; ``emit`` takes the parent's events."""
+        self._agent = agent
+        self._into = into
+        self._emit = emit
+        self._message: _Message | None = None
+
+    def take(self, event: BaseEvent) -> None:
+        """Take an event of the fork."""
+        message, metadata = self._message, event.metadata or {}
+        if isinstance(event, TextMessageStartEvent):
+            self._start(is_structured=bool(metadata.get("isStructured")))
+        elif isinstance(event, TextMessageContentEvent) and message is not None:
+            message.text += event.delta
+            self._emit(text_content(message.id, event.delta))
+        elif isinstance(event, TextMessageEndEvent) and message is not None:
+            message.sources += metadata.get("sources", [])
+            message.is_cut |= metadata.get("finishReason") == LENGTH
+        elif isinstance(event, _SHOWN):
+            self._emit(event)
+
+    def end(self, *, is_whole: bool) -> None:
+        """End the message and add it to the parent, if the agent has said anything."""
+        message, self._message = self._message, None
         if message is not None:
-            message.add_to(into, agent, is_whole=is_whole)
-    if message is not None:
-        yield message.end
-    if failure is not None:
-        raise failure
+            message.add_to(self._into, self._agent, is_whole=is_whole)
+            self._emit(message.end)
+
+    def _start(self, *, is_structured: bool) -> None:
+        if is_structured:
+            self.end(is_whole=True)
+        if self._message is None:
+            self._message = _Message(self._into.new_id(), is_structured)
+            self._emit(text_start(self._message.id, self._agent, is_structured=is_structured))
+        elif self._message.text:
+            self._message.text += _APART
+            self._emit(text_content(self._message.id, _APART))

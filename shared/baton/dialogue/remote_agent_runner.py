@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any
 
-from ag_ui.core import BaseEvent, TextPart
+from ag_ui.core import TextPart
 
 from baton.agents.agent_result import AgentResult
 from baton.agents.attachments import attachments
@@ -46,7 +46,7 @@ from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
 
 class RemoteAgentRunner:
-    """Sends one message of the user to a remote agent, and yields the agent's answer."""
+    """Sends one message of the user to a remote agent, and emits the agent's answer."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RemoteAgentRunner:
 
     @property
     def result(self) -> AgentResult:
-        """Return the result so far; it is final once ``events`` has ended."""
+        """Return the result so far; it is final once ``answer`` has returned."""
         return AgentResult(
             agent=self._agent,
             model=None,
@@ -96,8 +96,8 @@ class RemoteAgentRunner:
             remote_task_id=self._remote_task_id,
         )
 
-    async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the events of the agent's answer. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
+    async def answer(self) -> None:
+        """Let the agent answer, and emit the events of its answer. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
         context, message_id = self._context, self._transcript.new_id()
         text, is_open, sources = "", False, self._files.sources
         failure: BatonError | None = None
@@ -110,9 +110,9 @@ class RemoteAgentRunner:
                         continue
                     if not is_open:
                         is_open = True
-                        yield text_start(message_id, self._agent)
+                        context.emit(text_start(message_id, self._agent))
                     text += chunk.text
-                    yield text_content(message_id, chunk.text)
+                    context.emit(text_content(message_id, chunk.text))
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as error:
@@ -121,7 +121,7 @@ class RemoteAgentRunner:
         if is_open:
             is_whole = failure is None and not is_stopped
             is_cut = is_whole and limit.is_spent
-            yield text_end(message_id, [dict(source) for source in sources], is_cut=is_cut)
+            context.emit(text_end(message_id, [dict(source) for source in sources], is_cut=is_cut))
             self._transcript.add_answer(
                 message_id, self._agent, text, is_whole=is_whole, is_cut=is_cut, sources=sources
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 from baton.agents.answer_sources import consulted_sources
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.run_context import EmitAgentEvent
+from baton.agents.run_context import EmitEvent
 from baton.agents.tool_calls import Question
 from baton.domain.agent import AgentDefinition
 from baton.domain.found_item import FoundItem
@@ -85,7 +85,7 @@ class RecordedConsultations:
 
     recorded: RecordedCalls
 
-    async def ask(self, question: Question, emit: EmitAgentEvent) -> CallOutcome:
+    async def ask(self, question: Question, emit: EmitEvent) -> CallOutcome:
         """Return what the agent answered the same question in the run."""
         call = question.call
         known = self.recorded.take(call.id, call.name, call.parsed() or call.arguments)

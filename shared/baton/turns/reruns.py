@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from ag_ui.core import BaseEvent
+
 from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, Writes
 from baton.agents.transcript import Transcript
 from baton.catalog.agent_directory import AgentDirectory
@@ -236,8 +238,10 @@ class _Attempt:
             files=self._services.agents.files.of_thread(self._scope, self._thread.id),
             deadline=began + seconds,
             reserve_seconds=min(MAX_RESERVE_SECONDS, RESERVED_SHARE * seconds),
+            ensure_lease=_hold_none,
             stop=asyncio.Event(),
             opened=opened,
+            emit=_show_nobody,
             writes=self._writes,
             inspection=self._inspection,
             # Memory is today's, so the day is too.
@@ -269,8 +273,7 @@ class _Attempt:
             )
         )
         try:
-            async for _ in dialogue.events():
-                pass  # nobody watches
+            await dialogue.run()
             await self._writes.done()
         finally:
             await self._writes.stop()
@@ -315,3 +318,11 @@ class _Attempt:
             first_seq=0,
             end_seq=0,
         )
+
+
+def _show_nobody(event: BaseEvent) -> None:
+    """Drop an event: nobody watches a dry run."""
+
+
+async def _hold_none() -> None:
+    """Do nothing: a dry run acts on nothing that a lease protects."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ag_ui.core import EventType
-from aws_lambda_powertools import Logger
+from ag_ui.core import BaseEvent, EventType
 
-from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RemoteTasks, RunContext, Writes
+from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, EmitEvent, RemoteTasks, RunContext, Writes
 from baton.agents.transcript import Transcript
 from baton.catalog.agent_directory import AgentDirectory
 from baton.concurrency import gather_all, stop_all
 from baton.dialogue.dialogue import Dialogue, DialogueResult
 from baton.dialogue.dialogue_input import DialogueInput
-from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable
+from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, Role, StoredMessage
@@ -45,8 +43,6 @@ from baton.turns.run_question import RunQuestion
 from baton.turns.run_time_zone import RunTimeZone
 from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices
-
-logger = Logger()
 
 MAX_ATTEMPTS = 3
 """The number of the attempt that ends the run unanswered, because what killed two workers would kill a third."""
@@ -237,7 +233,8 @@ class RunExecution:
         stop, opened = asyncio.Event(), asyncio.Event()
         self._writes, self._inspection, self._first_token_ms = Writes(), Inspection(), None
         self._writes.add(self._zone.keep())
-        dialogue = Dialogue(self._dialogue_input(snapshot, stop, opened))
+        events: asyncio.Queue[BaseEvent | None] = asyncio.Queue()
+        dialogue = Dialogue(self._dialogue_input(snapshot, stop, opened, events.put_nowait))
         keeper = LeaseKeeper(
             self._holder,
             self._outbox.log,
@@ -252,7 +249,7 @@ class RunExecution:
         beginning = asyncio.ensure_future(self._begin(writing, stop, opened))
         try:
             async with keeper:
-                error = await self._publish(dialogue)
+                await self._publish(dialogue, events)
                 was_begun = await beginning
         finally:
             await stop_all(beginning)
@@ -261,7 +258,7 @@ class RunExecution:
             self._outbox.discard_waiting()
             await self._writes.stop()
             return None
-        return dialogue.finish(error)
+        return dialogue.finish()
 
     async def _begin(
         self, writing: asyncio.Future[TurnRecord | None] | None, stop: asyncio.Event, opened: asyncio.Event
@@ -282,28 +279,32 @@ class RunExecution:
             opened.set()
         return is_new
 
-    async def _publish(self, dialogue: Dialogue) -> BatonError | None:
-        """Send the dialogue's events. Return ``InternalError`` for an unexpected failure, otherwise None.
+    async def _publish(self, dialogue: Dialogue, events: asyncio.Queue[BaseEvent | None]) -> None:
+        """Run the dialogue and send its ``events``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        answering = asyncio.ensure_future(dialogue.run())
+        answering.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                await self._ensure_lease()
+                self._outbox.send(event)
+                if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
+                    self._first_token_ms = self._milliseconds_since_question()
+            await answering
+        except (LeaseLost, StoreUnavailable):
+            self._passed_on.set()
+            raise
+        except Exception as error:  # noqa: BLE001 - sending has failed: the run ends with it
+            dialogue.fail(error)
+        finally:
+            await stop_all(answering)  # closes the model's stream
 
-        Raises ``LeaseLost`` and ``StoreUnavailable``.
-        """
-        async with contextlib.aclosing(dialogue.events()) as events:
-            try:
-                async for event in events:
-                    await self._holder.ensure(self._outbox.log.last_seq)
-                    self._outbox.send(event)
-                    if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
-                        self._first_token_ms = self._milliseconds_since_question()
-            except (LeaseLost, StoreUnavailable):
-                self._passed_on.set()
-                raise
-            except Exception:
-                logger.exception("turn failed", thread_id=self._thread.id, run_id=self._run.run_id)
-                count(Metric.INTERNAL_FAULTS)
-                return InternalError()
-        return None
+    async def _ensure_lease(self) -> None:
+        """Renew the lease if another worker may have it. Raises ``LeaseLost``: nothing more may be sent then."""
+        await self._holder.ensure(self._outbox.log.last_seq)
 
-    def _dialogue_input(self, snapshot: ThreadSnapshot, stop: asyncio.Event, opened: asyncio.Event) -> DialogueInput:
+    def _dialogue_input(
+        self, snapshot: ThreadSnapshot, stop: asyncio.Event, opened: asyncio.Event, emit: EmitEvent
+    ) -> DialogueInput:
         agent, services, loop = self._agent, self._services, asyncio.get_running_loop()
         deadline = min(self._call.deadline, loop.time() + agent.timeouts.turn_seconds)
         is_from_user = self._question.message.role is Role.USER
@@ -317,8 +318,10 @@ class RunExecution:
             files=services.agents.files.of_thread(self._holder.lease.scope, self._thread.id),
             deadline=deadline,
             reserve_seconds=min(MAX_RESERVE_SECONDS, RESERVED_SHARE * (deadline - loop.time())),
+            ensure_lease=self._ensure_lease,
             stop=stop,
             opened=opened,
+            emit=emit,
             writes=self._writes,
             journal=self._journal,
             remote_tasks=self._remote_tasks,
