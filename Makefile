@@ -109,7 +109,7 @@ client: setup ## Write what is generated of the Python client: models, classes o
 
 docs: export NO_MKDOCS_2_WARNING := 1
 docs: setup ## Make a site of docs/ with a search (.baton/site)
-	@$(BIN)/python -m mkdocs build --quiet --config-file documentation/mkdocs.yml
+	@$(BIN)/python -m mkdocs build --quiet --config-file docs/site/mkdocs.yml
 	@echo "The site is in .baton/site. To read it: python3 -m http.server --directory .baton/site 8000"
 
 format: setup ## Format the code and mend what ruff can

@@ -32,7 +32,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, as ``make docs`` builds it."""
     folder = tmp_path_factory.mktemp("site")
-    configuration = ROOT / "documentation" / "mkdocs.yml"
+    configuration = ROOT / "docs" / "site" / "mkdocs.yml"
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", configuration, "--site-dir", folder],
         check=True,

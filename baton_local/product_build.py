@@ -1,4 +1,4 @@
-"""The wheel's product tree, as a build hook of hatchling: what deployments and the local cloud read beside packages."""
+"""The product's tree in the wheel, as a build hook of hatchling: files that deployments and the local cloud read."""
 
 from __future__ import annotations
 
