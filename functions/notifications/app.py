@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.api.a2a.notifying import Notifications
-from baton.composition import event_loop
 from baton.composition.metrics import counted
+from baton.composition.queue_records import each_record
 
 logger = Logger()
 notifications = Notifications.of(composition.deployed())  # built once per execution environment
@@ -22,12 +21,8 @@ composition.prepare_store()
 
 @logger.inject_lambda_context(clear_state=True)
 @counted
-def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Notify clients of changes of their tasks. A record that fails returns to the queue for later."""
-
-    def run(record: SQSRecord) -> None:
-        receives = int(record.attributes.approximate_receive_count)
-        event_loop.run(notifications.run(record.body, record.receipt_handle, receives))
-
-    processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
-    return process_partial_response(event, run, processor, context)
+@each_record()
+def handler(record: SQSRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
+    """Notify clients of changes of a task."""
+    receives = int(record.attributes.approximate_receive_count)
+    return notifications.run(record.body, record.receipt_handle, receives)
