@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from baton.handoffs.sandboxes import Sandboxes
     from baton.outbox.replay import Replays
     from baton.outbox.task_news import TaskNews
+    from baton.ports.turn_queue import QueueRecords
     from baton.tenant_copies import CurrentLimits
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
@@ -89,42 +90,32 @@ class App:
     @cached_property
     def queued_turns(self) -> QueuedTurns:
         """Runs turns from the queue."""
-        from baton.entry.queued_turns import QueuedTurns
-
-        ports = self.ports
-        return QueuedTurns(
-            self.turns,
-            self.closer,
-            self.memory.history_summaries,
-            self.sessions.made_titles,
-            ports.connections,
-            ports.queue_records,
-            ports.clock,
-            ports.forget_requests,
-            ports.a2a_tasks,
-            self.task_news,
-        )
+        return self._queued_turns(self.turns, self.ports.queue_records)
 
     @cached_property
     def dead_turns(self) -> QueuedTurns:
         """Ends turns of the dead-letter queue. No other worker receives their records any more."""
-        from baton.entry.queued_turns import QueuedTurns
         from baton.turns.turns import Turns
 
-        ports = self.ports
         # It has no queue for titles: the next turn asks for them.
         services = replace(self.turn_services, makes_titles=False)
+        return self._queued_turns(Turns(services, self.replays, self.follower), None)
+
+    def _queued_turns(self, turns: Turns, records: QueueRecords | None) -> QueuedTurns:
+        from baton.entry.queued_turns import QueuedTurns
+
+        ports = self.ports
         return QueuedTurns(
-            Turns(services, self.replays, self.follower),
-            self.closer,
-            self.memory.history_summaries,
-            self.sessions.made_titles,
-            ports.connections,
-            None,
-            ports.clock,
-            ports.forget_requests,
-            ports.a2a_tasks,
-            self.task_news,
+            turns=turns,
+            closer=self.closer,
+            summaries=self.memory.history_summaries,
+            made_titles=self.sessions.made_titles,
+            connections=ports.connections,
+            records=records,
+            clock=ports.clock,
+            forgotten=ports.forget_requests,
+            a2a_tasks=ports.a2a_tasks,
+            task_news=self.task_news,
         )
 
     @cached_property

@@ -73,17 +73,17 @@ class ActionServices:
     clock: Clock
 
 
+@dataclass(frozen=True, slots=True)
 class Actions:
     """Handles frames. Answers and refusals go to the frame's connection. A refusal ends no run and no connection."""
 
-    def __init__(self, services: ActionServices) -> None:
-        self._services = services
+    services: ActionServices
 
     async def handle(self, caller: Caller, frame: str) -> None:
         """Handle a frame. Raises no error that a client can cause."""
         fields: dict[str, Any] = {}
         try:
-            if self._services.clock.now() >= caller.token_expires_at:
+            if self.services.clock.now() >= caller.token_expires_at:
                 raise TokenExpired
             fields = parse_frame(frame)
             await self._act(caller, fields)
@@ -93,11 +93,11 @@ class Actions:
                 count(Metric.REQUESTS_FAILED)
             await self._reply(caller, refusal(error, caller, fields))
             if isinstance(error, TokenExpired):
-                await self._services.connections.close(caller.connection_id)
+                await self.services.connections.close(caller.connection_id)
 
     async def disconnected(self, connection_id: str) -> None:
         """Forget a connection that has ended."""
-        await self._services.live.disconnect(connection_id)
+        await self.services.live.disconnect(connection_id)
 
     async def _act(self, caller: Caller, fields: dict[str, Any]) -> None:
         match fields.get("action"):
@@ -124,7 +124,7 @@ class Actions:
 
     async def _advise(self, caller: Caller) -> None:
         """Advise the client to open a new connection before this one expires. Both may exist for a while."""
-        left = caller.connected_at + CONNECTION_LIFE - self._services.clock.now()
+        left = caller.connected_at + CONNECTION_LIFE - self.services.clock.now()
         if left < RECONNECT_BEFORE:
             advice = custom("reconnect", {"secondsLeft": max(0, int(left.total_seconds()))})
             await self._reply(caller, unsequenced(advice))
@@ -147,12 +147,12 @@ class Actions:
             connection_expires_at=int(caller.token_expires_at.timestamp()),
             request_id=caller.request_id,
         )
-        await self._services.queue.send(caller.scope, waiting)
+        await self.services.queue.send(caller.scope, waiting)
         value = {"messageId": request.message_id, "threadId": request.thread.id}
         await self._reply(caller, unsequenced(custom("message_accepted", value), threadId=request.thread.id))
 
     async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
-        services, scope = self._services, caller.scope
+        services, scope = self.services, caller.scope
         thread_id = named_thread(scope, fields.get("threadId")).id
         after = integer(fields.get("after"), "after", low=0, high=10**12)
         thread = await read_audited(services.store, services.audit, scope, thread_id, "thread.resume")
@@ -186,16 +186,16 @@ class Actions:
 
     async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = named_thread(caller.scope, fields.get("threadId")).id
-        await self._services.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
+        await self.services.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
 
     async def _exit(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = named_thread(caller.scope, fields.get("threadId")).id
-        request = await self._services.controls.leaving(caller.scope, thread_id, request_id=caller.request_id)
+        request = await self.services.controls.leaving(caller.scope, thread_id, request_id=caller.request_id)
         await self._queue_action(caller, request)
 
     async def _continue(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread = named_thread(caller.scope, fields.get("threadId"))
-        request = await self._services.controls.continuing(caller.scope, thread, fields.get("workflowId"))
+        request = await self.services.controls.continuing(caller.scope, thread, fields.get("workflowId"))
         await self._queue_action(caller, request)
 
     async def _queue_action(self, caller: Caller, request: ActionRequest) -> None:
@@ -206,10 +206,10 @@ class Actions:
             connection_expires_at=int(caller.token_expires_at.timestamp()),
             request_id=caller.request_id,
         )
-        await self._services.queue.send(caller.scope, waiting)
+        await self.services.queue.send(caller.scope, waiting)
 
     async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
-        await self._services.controls.close(
+        await self.services.controls.close(
             caller.scope,
             named_thread(caller.scope, fields.get("threadId")).id,
             request_id=caller.request_id,
@@ -222,7 +222,7 @@ class Actions:
         answer = interrupt_answer(
             fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
         )
-        owner = await self._services.approvals.owner(caller.scope, thread_id, [answer])
+        owner = await self.services.approvals.owner(caller.scope, thread_id, [answer])
         is_own = owner.user_id == caller.scope.user_id
         waiting = queued_answer(
             owner,
@@ -233,10 +233,10 @@ class Actions:
             connection_expires_at=int(caller.token_expires_at.timestamp()),
             request_id=caller.request_id,
         )
-        await self._services.queue.send(owner, waiting)
+        await self.services.queue.send(owner, waiting)
 
     async def _reply(self, caller: Caller, event: Event) -> None:
-        await send_to(self._services.connections, caller.connection_id, [event])
+        await send_to(self.services.connections, caller.connection_id, [event])
 
 
 def parse_frame(frame: str) -> dict[str, Any]:

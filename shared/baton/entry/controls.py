@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from baton.domain.episode import episode_id
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable
@@ -22,22 +22,15 @@ from baton.requests.turn_requests import ActionRequest
 from baton.sessions.endings import Closed, last_episode
 
 
+@dataclass(frozen=True, slots=True)
 class Controls:
     """Handles a user's requests about a thread. Each checks that the thread is the caller's own, and is audited."""
 
-    def __init__(
-        self,
-        store: ThreadStore,
-        live: LiveRegistry,
-        queue: TurnQueue,
-        conversations: ConversationStates,
-        audit: AuditLog,
-    ) -> None:
-        self._store = store
-        self._live = live
-        self._queue = queue
-        self._conversations = conversations
-        self._audit = audit
+    store: ThreadStore
+    live: LiveRegistry
+    queue: TurnQueue
+    conversations: ConversationStates
+    audit: AuditLog
 
     async def cancel(self, scope: Scope, thread_id: str, run_id: str | None) -> str | None:
         """Cancel the run in progress, or the named run when it begins. Returns the id of the cancelled run.
@@ -79,10 +72,10 @@ class Controls:
             known = await self._own_if_begun(scope, thread, "thread.continue")
         except ThreadUnavailable:
             # Check the workflow first: the refusal must not depend on whether the thread exists in another tenant.
-            await self._conversations.unfinished(scope, named)
+            await self.conversations.unfinished(scope, named)
             raise
-        workflow = await self._conversations.unfinished(scope, named)
-        if known is not None and await self._conversations.is_in_session(known, scope):
+        workflow = await self.conversations.unfinished(scope, named)
+        if known is not None and await self.conversations.is_in_session(known, scope):
             raise HandoffInProgress
         # What came of it before is repeated until it is committed; afterwards it is tried anew.
         said = known.next_ordinal if known is not None else 0
@@ -116,7 +109,7 @@ class Controls:
             episode=thread.episode,
         )
         # Also for a closed thread, because a queued message may reopen it.
-        await self._queue.send(scope, closing)
+        await self.queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
             return Closed(thread_id, last_episode(thread))
         said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
@@ -144,33 +137,33 @@ class Controls:
             thread_id=thread.id,
             lease=presumed_dead,
         )
-        await self._queue.send(owner, takeover)
+        await self.queue.send(owner, takeover)
 
     async def _stop(self, scope: Scope, thread_id: str, run_id: str) -> None:
-        await self._live.request_cancel(scope, thread_id, run_id)
+        await self.live.request_cancel(scope, thread_id, run_id)
         detail = {"runId": run_id}
-        await self._audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
+        await self.audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
 
     async def _own_if_begun(self, scope: Scope, thread: ThreadRef, action: str) -> Thread | None:
         """Return the caller's own thread; None if it does not exist and the caller may create it."""
         if not thread.may_create:
             return await self._own(scope, thread.id, action)
         try:
-            await self._store.check_writable(scope, thread.id)
+            await self.store.check_writable(scope, thread.id)
         except ThreadUnavailable as refusal:
             await self._refused(scope, thread.id, action, refusal)
             raise
         try:
-            return await self._store.get_thread(scope, thread.id)
+            return await self.store.get_thread(scope, thread.id)
         except ThreadUnavailable:
             return None
 
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         try:
-            return await own_thread(self._store, scope, thread_id)
+            return await own_thread(self.store, scope, thread_id)
         except ThreadUnavailable as refusal:
             await self._refused(scope, thread_id, action, refusal)
             raise
 
     async def _refused(self, scope: Scope, thread_id: str, action: str, refusal: ThreadUnavailable) -> None:
-        await self._audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})
+        await self.audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from baton.domain.errors import NotFound, ThreadLed, ThreadUnavailable
@@ -27,24 +27,16 @@ def named_user(scope: Scope, user_id: str, action: str) -> Scope:
     return Scope(scope.tenant_id, user_id)
 
 
+@dataclass(frozen=True, slots=True)
 class ForgetCalls:
     """Takes requests to forget, and shows how far they have come."""
 
-    def __init__(
-        self,
-        store: ThreadStore,
-        requests: ForgetRequests,
-        forgettings: Forgettings,
-        audit: AuditLog,
-        clock: Clock,
-        wait: timedelta,
-    ) -> None:
-        self._store = store
-        self._requests = requests
-        self._forgettings = forgettings
-        self._audit = audit
-        self._clock = clock
-        self._wait = wait
+    store: ThreadStore
+    requests: ForgetRequests
+    forgettings: Forgettings
+    audit: AuditLog
+    clock: Clock
+    wait: timedelta
 
     async def forget_user(self, scope: Scope, user_id: str) -> ForgetRequest:
         """Forget a user: everything said before the request's cut-off. Raises ``Forbidden``, ``StoreUnavailable``."""
@@ -57,17 +49,17 @@ class ForgetCalls:
         While it is being forgotten, a repetition returns the same request. Raises ``ThreadUnavailable`` (audited),
         ``ThreadLed`` and ``StoreUnavailable``.
         """
-        latest = await self._requests.latest(scope, thread_id)
+        latest = await self.requests.latest(scope, thread_id)
         if latest is not None and latest.user_id == scope.user_id and latest.status is not ForgetStatus.COMPLETED:
             # Its tombstone hides the thread. Start it again, in case the request died before it had started it.
-            if latest.is_running(self._clock.now()):
-                await self._forgettings.start(latest)
+            if latest.is_running(self.clock.now()):
+                await self.forgettings.start(latest)
                 return latest
             return await self._begin(scope, self._about_thread(scope, thread_id))
         try:
-            thread = await own_thread(self._store, scope, thread_id)
+            thread = await own_thread(self.store, scope, thread_id)
         except ThreadUnavailable as refusal:
-            await self._audit.record(scope, "thread.forget", thread_id=thread_id, outcome=refusal.audited_as, detail={})
+            await self.audit.record(scope, "thread.forget", thread_id=thread_id, outcome=refusal.audited_as, detail={})
             raise
         if is_led_by_parent(thread):
             raise ThreadLed
@@ -75,7 +67,7 @@ class ForgetCalls:
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest:
         """Return a request, for who made it, whom it is about, and holders of ``user:manage``. Raises ``NotFound``."""
-        request = await self._requests.get(scope, request_id)
+        request = await self.requests.get(scope, request_id)
         may_see = request is not None and (
             scope.user_id in (request.requested_by, request.user_id) or scope.has(Permission.USER_MANAGE)
         )
@@ -88,21 +80,21 @@ class ForgetCalls:
         is_open = request.status is ForgetStatus.RUNNING and request.cutoff_at is None
         if not is_open or request.subject is ForgetSubject.RETENTION:
             return None
-        return request.requested_at + self._wait
+        return request.requested_at + self.wait
 
     def _about_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
         return replace(self._request(scope, ForgetSubject.THREAD, scope.user_id), thread_id=thread_id)
 
     def _request(self, scope: Scope, subject: ForgetSubject, user_id: str) -> ForgetRequest:
-        return ForgetRequest(self._clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self._clock.now())
+        return ForgetRequest(self.clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self.clock.now())
 
     async def _begin(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
-        known = await self._requests.open(request.scope, request)
-        await self._forgettings.start(known)
+        known = await self.requests.open(request.scope, request)
+        await self.forgettings.start(known)
         if known.id == request.id:
             detail = {"requestId": request.id, "userId": request.user_id}
             if request.thread_id is not None:
                 detail["threadId"] = request.thread_id
             action = "user.forget" if request.subject is ForgetSubject.USER else "thread.forget"
-            await self._audit.record(scope, action, thread_id=None, outcome="requested", detail=detail)
+            await self.audit.record(scope, action, thread_id=None, outcome="requested", detail=detail)
         return known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import OutcomeType
@@ -12,13 +14,13 @@ from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
 
 
+@dataclass(frozen=True, slots=True)
 class Merges:
     """Merges answers of forks into their parents."""
 
-    def __init__(self, turns: Turns, forks: Forks, audit: AuditLog) -> None:
-        self._turns = turns
-        self._forks = forks
-        self._audit = audit
+    turns: Turns
+    forks: Forks
+    audit: AuditLog
 
     async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> FinishedRun:
         """Add the last answer of a fork to its parent, as one message of its agent's, by a run of the parent's.
@@ -28,13 +30,13 @@ class Merges:
         ``ThreadLed``, ``ThreadBusy`` and ``StoreUnavailable``.
         """
         try:
-            fork, answer = await self._forks.newest_answer(scope, fork_thread_id)
+            fork, answer = await self.forks.newest_answer(scope, fork_thread_id)
         except ThreadUnavailable as refusal:
             outcome = refusal.audited_as
-            await self._audit.record(scope, "thread.merge", thread_id=fork_thread_id, outcome=outcome, detail={})
+            await self.audit.record(scope, "thread.merge", thread_id=fork_thread_id, outcome=outcome, detail={})
             raise
         request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
-        finished = await self._turns.run(scope, request, lambda event: None, seconds=seconds)
+        finished = await self.turns.run(scope, request, lambda event: None, seconds=seconds)
         assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
         await self._record(scope, fork.id, finished)
         return finished
@@ -45,4 +47,4 @@ class Merges:
             return
         detail = {"forkThreadId": fork_thread_id, "messageId": merged.id}
         once = Once(derived_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
-        await self._audit.record(scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once)
+        await self.audit.record(scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once)

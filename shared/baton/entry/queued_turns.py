@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 
 from aws_lambda_powertools import Logger
@@ -34,10 +35,11 @@ from baton.ports.a2a import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.privacy import ForgetRequests
-from baton.ports.turn_queue import HeldRecord, QueueRecords
+from baton.ports.turn_queue import QueueRecords
 from baton.requests.queue_mapping import from_queue
 from baton.sessions.made_titles import MadeTitles
 from baton.turns.closing import Closer
+from baton.turns.turn_call import discard
 from baton.turns.turns import Turns
 
 logger = Logger(child=True)
@@ -48,32 +50,20 @@ PATIENCE_SECONDS = 20.0
 """How long a worker waits for a busy thread before the record returns to the queue."""
 
 
+@dataclass(frozen=True, slots=True)
 class QueuedTurns:
     """Runs the turns of queue records."""
 
-    def __init__(
-        self,
-        turns: Turns,
-        closer: Closer,
-        summaries: HistorySummaries,
-        made_titles: MadeTitles,
-        connections: Connections,
-        records: QueueRecords | None,
-        clock: Clock,
-        forgotten: ForgetRequests,
-        a2a_tasks: A2ATasks,
-        task_news: TaskNews,
-    ) -> None:
-        self._turns = turns
-        self._closer = closer
-        self._summaries = summaries
-        self._made_titles = made_titles
-        self._connections = connections
-        self._records = records
-        self._clock = clock
-        self._forgotten = forgotten
-        self._a2a_tasks = a2a_tasks
-        self._task_news = task_news
+    turns: Turns
+    closer: Closer
+    summaries: HistorySummaries
+    made_titles: MadeTitles
+    connections: Connections
+    records: QueueRecords | None
+    clock: Clock
+    forgotten: ForgetRequests
+    a2a_tasks: A2ATasks
+    task_news: TaskNews
 
     async def run(
         self,
@@ -89,53 +79,46 @@ class QueuedTurns:
         ``sent_at`` is when the record was sent. What was sent before its user or thread was forgotten is refused.
         """
         queued = parse_queued(body)
-        logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
-        async with self._records.hidden(receipt_handle, delivery) if self._records else nullcontext() as record:
+        scope, thread_id, subscriber = queued.scope, queued.thread_id, _subscriber(queued)
+        logger.append_keys(tenant=queued.tenant_id, thread_id=thread_id, request_id=queued.request_id)
+        async with self.records.hidden(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)
                 if await self._is_canceled(queued):
                     return
-                await self._carry_out(queued, seconds, record)
+                match queued:
+                    case QueuedClose():
+                        await self.closer.close(
+                            scope,
+                            thread_id,
+                            EndReason.USER_CLOSED,
+                            patience=min(seconds, PATIENCE_SECONDS),
+                            episode=queued.episode,
+                            subscriber=subscriber,
+                            record=record,
+                        )
+                    case QueuedTakeover():
+                        await self.turns.finish_interrupted(scope, thread_id, presumed_dead=queued.lease, record=record)
+                    case QueuedSummary():
+                        await self.summaries.write(scope, queued.due)
+                    case QueuedTitle():
+                        await self.made_titles.make(scope, thread_id)
+                    case _:
+                        await self.turns.run(
+                            scope,
+                            from_queue(queued),
+                            discard,
+                            seconds=seconds,
+                            patience=PATIENCE_SECONDS,
+                            subscriber=subscriber,
+                            record=record,
+                        )
             except _TRY_AGAIN:
                 raise
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
                 await self._refuse(queued, error)
-
-    async def _carry_out(self, queued: Queued, seconds: float, record: HeldRecord | None) -> None:
-        subscriber = _subscriber(queued)
-        if isinstance(queued, QueuedClose):
-            await self._closer.close(
-                queued.scope,
-                queued.thread_id,
-                EndReason.USER_CLOSED,
-                patience=min(seconds, PATIENCE_SECONDS),
-                episode=queued.episode,
-                subscriber=subscriber,
-                record=record,
-            )
-            return
-        if isinstance(queued, QueuedTakeover):
-            await self._turns.finish_interrupted(
-                queued.scope, queued.thread_id, presumed_dead=queued.lease, record=record
-            )
-            return
-        if isinstance(queued, QueuedSummary):
-            await self._summaries.write(queued.scope, queued.due)
-            return
-        if isinstance(queued, QueuedTitle):
-            await self._made_titles.make(queued.scope, queued.thread_id)
-            return
-        await self._turns.run(
-            queued.scope,
-            from_queue(queued),
-            lambda event: None,
-            seconds=seconds,
-            patience=PATIENCE_SECONDS,
-            subscriber=subscriber,
-            record=record,
-        )
 
     async def give_up(self, body: str, *, sent_at: datetime | None = None) -> None:
         """End a turn that failed too often: its run ends as ``interrupted``, and the thread can continue."""
@@ -145,7 +128,7 @@ class QueuedTurns:
             if await self._is_canceled(queued):
                 return
             if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):
-                await self._turns.give_up(queued.scope, from_queue(queued), subscriber=_subscriber(queued))
+                await self.turns.give_up(queued.scope, from_queue(queued), subscriber=_subscriber(queued))
             elif isinstance(queued, QueuedClose):
                 await self._refuse(queued, StoreUnavailable())
         except _TRY_AGAIN:
@@ -158,9 +141,9 @@ class QueuedTurns:
 
         The thread's tombstone refuses records at no cost until it is removed; only those that are older read more.
         """
-        if sent_at is None or self._clock.now() - sent_at < LATE_RECORD:
+        if sent_at is None or self.clock.now() - sent_at < LATE_RECORD:
             return
-        cutoff = await self._forgotten.cutoff(queued.scope, queued.thread_id)
+        cutoff = await self.forgotten.cutoff(queued.scope, queued.thread_id)
         if cutoff is not None and sent_at <= cutoff:
             raise ThreadUnavailable
 
@@ -168,7 +151,7 @@ class QueuedTurns:
         """Return whether the message was sent to an A2A task that has been cancelled since."""
         if not isinstance(queued, QueuedMessage) or queued.a2a_task is None:
             return False
-        mark = await self._a2a_tasks.get(queued.scope, queued.thread_id, queued.a2a_task)
+        mark = await self.a2a_tasks.get(queued.scope, queued.thread_id, queued.a2a_task)
         return mark is not None and mark.status is MarkStatus.CANCELED
 
     async def _refuse(self, queued: Queued, error: BatonError) -> None:
@@ -177,23 +160,23 @@ class QueuedTurns:
                 root=queued.a2a_task,
                 user_id=queued.user_id,
                 status=MarkStatus.REFUSED,
-                at=self._clock.now(),
+                at=self.clock.now(),
                 message_id=queued.message_id,
                 reason=error.detail,
             )
-            kept = await self._a2a_tasks.mark(queued.scope, queued.thread_id, mark)
+            kept = await self.a2a_tasks.mark(queued.scope, queued.thread_id, mark)
             if kept == mark:
-                await self._task_news.marked(
+                await self.task_news.marked(
                     queued.scope, queued.thread_id, queued.a2a_task, f"{mark.status.value}.{queued.message_id}"
                 )
         subscriber = _subscriber(queued)
-        if subscriber is None or self._clock.now() >= subscriber.token_expires_at:
+        if subscriber is None or self.clock.now() >= subscriber.token_expires_at:
             return
         about = {"action": queued.action, "threadId": queued.thread_id}
         if isinstance(queued, QueuedMessage):
             about["messageId"] = queued.message_id
         refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
-        await send_to(self._connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
+        await send_to(self.connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
 
 
 def _subscriber(queued: Queued) -> Subscriber | None:

@@ -42,32 +42,23 @@ class SweepReport:
     """Whether every due thread was checked. The others stay due for the next sweep."""
 
 
+@dataclass(frozen=True, slots=True)
 class Sweeper:
     """Checks every due thread. Sweeps may overlap, because each step depends on a condition on the thread."""
 
-    def __init__(
-        self,
-        idle: IdleThreads,
-        store: ThreadStore,
-        endings: Endings,
-        controls: Controls,
-        episodes: Episodes,
-        sessions: Sessions,
-        clock: Clock,
-    ) -> None:
-        self._idle = idle
-        self._store = store
-        self._endings = endings
-        self._controls = controls
-        self._episodes = episodes
-        self._sessions = sessions
-        self._clock = clock
+    idle: IdleThreads
+    store: ThreadStore
+    endings: Endings
+    controls: Controls
+    episodes: Episodes
+    sessions: Sessions
+    clock: Clock
 
     async def sweep(self, *, seconds: float) -> SweepReport:
         """Check due threads for at most ``seconds``."""
         deadline = asyncio.get_running_loop().time() + seconds
         report = SweepReport()
-        due = self._idle.due(self._clock.now())
+        due = self.idle.due(self.clock.now())
         report.is_complete = await each_until(
             deadline, due, lambda each: self._look_at(each, report), at_once=CONCURRENT
         )
@@ -89,34 +80,34 @@ class Sweeper:
         """Postpone a thread whose check failed, for longer each time."""
         pause = min(LOOK_AGAIN * 2 ** min(due.failures, 20), MAX_PAUSE)
         try:
-            await self._idle.postpone(due, self._clock.now() + pause, failures=due.failures + 1)
+            await self.idle.postpone(due, self.clock.now() + pause, failures=due.failures + 1)
         except Exception:  # it stays due
             logger.exception("thread not put off", thread_id=due.thread_id)
             count(Metric.SWEEP_FAILURES)
 
     async def _decide(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         thread = idle.thread
         closing_again = await self._revive_closing(due, idle, report)
         if thread.run is not None and thread.run.status is RunStatus.RUNNING:
-            await self._idle.postpone(due, now + LOOK_AGAIN)
+            await self.idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
         elif thread.run is not None:
             # Its worker died. Another worker finishes the run first; a later sweep closes the session.
-            await self._controls.revive(idle.scope, thread, request_id=self._clock.new_id())
-            await self._idle.postpone(due, now + LOOK_AGAIN)
+            await self.controls.revive(idle.scope, thread, request_id=self.clock.new_id())
+            await self.idle.postpone(due, now + LOOK_AGAIN)
             report.resumed += 1
         elif thread.status is ThreadStatus.CLOSED and closing_again is None:
-            await self._store.settle(idle.scope, thread.id, episode=thread.episode - 1)
+            await self.store.settle(idle.scope, thread.id, episode=thread.episode - 1)
         elif thread.status is ThreadStatus.CLOSED:
-            await self._idle.postpone(due, now + (closing_again or CLOSING_AGAIN), failures=due.failures + 1)
+            await self.idle.postpone(due, now + (closing_again or CLOSING_AGAIN), failures=due.failures + 1)
         elif idle.closes_at > now:
-            if await self._idle.postpone(due, idle.closes_at):
+            if await self.idle.postpone(due, idle.closes_at):
                 report.postponed += 1
-        elif await self._endings.end_idle(idle.scope, thread) is not None:
+        elif await self.endings.end_idle(idle.scope, thread) is not None:
             report.closed += 1
         else:
-            await self._idle.postpone(due, now + LOOK_AGAIN)
+            await self.idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
 
     async def _revive_closing(self, due: DueThread, idle: IdleThread, report: SweepReport) -> timedelta | None:
@@ -128,13 +119,13 @@ class Sweeper:
         number = idle.thread.episode - 1
         if number < 1 or idle.has_last_episode:
             return None
-        episode = await self._episodes.get(idle.scope, idle.thread.id, number)
+        episode = await self.episodes.get(idle.scope, idle.thread.id, number)
         if episode is not None and episode.is_settled:
             return None
-        ref = await self._episodes.get_ref(idle.scope, idle.thread.id, number)
+        ref = await self.episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is None:
             return None
-        await self._sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
+        await self.sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
         report.resumed += 1
         # Without an episode the pipeline could not even store it, and left no count.
         attempts = episode.attempts if episode is not None else due.failures
@@ -143,4 +134,4 @@ class Sweeper:
 
     def _attempt(self, ref: EpisodeRef) -> int:
         """Return the number of this attempt: one every five minutes, however many sweeps check the thread."""
-        return 2 + int((self._clock.now() - ref.ended_at) / CLOSING_AGAIN)
+        return 2 + int((self.clock.now() - ref.ended_at) / CLOSING_AGAIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from baton.catalog.agent_directory import AgentDirectory, missing_permissions
@@ -11,27 +12,27 @@ from baton.domain.identity import Scope
 from baton.ports.agents import AgentCatalog
 
 
+@dataclass(frozen=True, slots=True)
 class AgentRegistry:
     """Every tenant's agents. Whoever looks up several takes one ``AgentDirectory``, which never changes.
 
     Every method raises ``StoreUnavailable`` if the tenant's agents cannot be read and there is no copy of them.
     """
 
-    def __init__(self, catalog: AgentCatalog, own: OwnAgents) -> None:
-        self._catalog = catalog
-        self._own = own
+    catalog: AgentCatalog
+    own: OwnAgents
 
     def begin(self, scope: Scope) -> None:
         """Begin to read the tenant's own agents, if need be, so that ``of`` need not wait."""
-        self._own.begin(scope)
+        self.own.begin(scope)
 
     async def of(self, scope: Scope) -> AgentDirectory:
         """Return the agents of the scope's tenant, its own at most a minute old."""
-        return AgentDirectory(self._catalog, await self._own.of(scope))
+        return AgentDirectory(self.catalog, await self.own.of(scope))
 
     async def current(self, scope: Scope) -> AgentDirectory:
         """Return the agents as they are stored now, for those who change them."""
-        return AgentDirectory(self._catalog, await self._own.of(scope, since=timedelta(0), patience=None))
+        return AgentDirectory(self.catalog, await self.own.of(scope, since=timedelta(0), patience=None))
 
     async def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
         """Return one agent. Raises ``UnknownAgent`` if there is none or the caller lacks a permission."""
@@ -47,12 +48,12 @@ class AgentRegistry:
         For an agent that is hidden from the caller, the same is read as for an unknown one, so that the time of the
         answer reveals nothing.
         """
-        if agent_id is None or _is_visible(scope, self._catalog.get(agent_id)):
-            return AgentDirectory(self._catalog, {})
-        agents = await self._own.of(scope)
+        if agent_id is None or _is_visible(scope, self.catalog.get(agent_id)):
+            return AgentDirectory(self.catalog, {})
+        agents = await self.own.of(scope)
         if not _is_visible(scope, agents.get(agent_id)):
-            agents = await self._own.of(scope, since=AGAIN)
-        return AgentDirectory(self._catalog, agents)
+            agents = await self.own.of(scope, since=AGAIN)
+        return AgentDirectory(self.catalog, agents)
 
 
 def _is_visible(scope: Scope, agent: AgentDefinition | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
@@ -35,24 +35,16 @@ from baton.ports.leases import Lease
 logger = Logger(child=True)
 
 
+@dataclass(frozen=True, slots=True)
 class ConversationStates:
     """The conversation states of threads, with their handoffs and workflows."""
 
-    def __init__(
-        self,
-        handoffs: HandoffStore,
-        workflows: WorkflowStore,
-        skills: SkillMaking,
-        agents: AgentRegistry,
-        audit: AuditLog,
-        clock: Clock,
-    ) -> None:
-        self._handoffs = handoffs
-        self._workflows = workflows
-        self._skills = skills
-        self._agents = agents
-        self._audit = audit
-        self._clock = clock
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    skills: SkillMaking
+    agents: AgentRegistry
+    audit: AuditLog
+    clock: Clock
 
     async def load(self, thread: Thread, scope: Scope) -> RunningConversation:
         """Load the conversation state of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
@@ -61,7 +53,7 @@ class ConversationStates:
             return self._checked(conversation, scope)
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
-        found, agents = await gather_all(self._workflows.unfinished(scope), self._agents.of(scope))
+        found, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
         unfinished = [each for each in found if _may_continue(scope, agents, each)]
         offer = next((each.workflow for each in unfinished if not each.is_offered), None)
         others = [each.workflow for each in unfinished if each.workflow is not offer]
@@ -75,15 +67,15 @@ class ConversationStates:
         place = thread.conversation.handoff
         if begun is not None or place is None:
             return begun
-        return await self._handoffs.get(scope, thread.id, place)
+        return await self.handoffs.get(scope, thread.id, place)
 
     async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
         """Return the caller's own workflow that can be continued, in whichever thread it is.
 
         Raises ``WorkflowUnavailable``.
         """
-        workflow = await self._workflows.find(scope, workflow_id)
-        if workflow is None or not workflow.is_unfinished(self._clock.now()):
+        workflow = await self.workflows.find(scope, workflow_id)
+        if workflow is None or not workflow.is_unfinished(self.clock.now()):
             raise WorkflowUnavailable
         return workflow
 
@@ -99,18 +91,18 @@ class ConversationStates:
         ``opening`` is the run's first message, ``change`` the outcome of the current attempt. Raises ``LeaseLost`` and
         ``StoreUnavailable``.
         """
-        scope, thread_id, now = lease.scope, lease.thread_id, self._clock.now()
+        scope, thread_id, now = lease.scope, lease.thread_id, self.clock.now()
         kept = {request.place for request in change.handoffs} if change is not None else set()
         place = HandoffPlace(opening.ordinal, 0, to_millis(opening.timestamp))
-        left = await self._handoffs.get(scope, thread_id, place) if place not in kept else None
+        left = await self.handoffs.get(scope, thread_id, place) if place not in kept else None
         if left is None or left.outcome is not None:
             return
-        await self._handoffs.put(lease, left.ended(HandoffOutcome.FAILED, now))
-        begun = await self._workflows.find(scope, left.workflow_id) if left.workflow_id is not None else None
+        await self.handoffs.put(lease, left.ended(HandoffOutcome.FAILED, now))
+        begun = await self.workflows.find(scope, left.workflow_id) if left.workflow_id is not None else None
         if begun is not None and begun.thread_id == thread_id and begun.status is WorkflowStatus.ACTIVE:
             is_new = not any(begun.data.values())
             ended = abandon(begun, now) if is_new else replace(begun, status=WorkflowStatus.SAVED, updated_at=now)
-            await self._workflows.put(lease, ended)
+            await self.workflows.put(lease, ended)
 
     async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
         """Apply a run's change: write its handoffs, workflows and procedures. A repetition changes nothing.
@@ -121,7 +113,7 @@ class ConversationStates:
         conversation = change.conversation
         for workflow in change.workflows:
             try:
-                await self._workflows.put(lease, workflow, moved_from=change.moved_from)
+                await self.workflows.put(lease, workflow, moved_from=change.moved_from)
             except WorkflowElsewhere:
                 if conversation.workflow is not None and conversation.workflow.id == workflow.id:
                     conversation = ConversationState(lease.thread.agent_id, resumable=conversation.resumable)
@@ -129,11 +121,11 @@ class ConversationStates:
                 await self._produce(lease, workflow)
         requests = [self._as_committed(request, conversation) for request in change.handoffs]
         await gather_all(
-            *(self._handoffs.put(lease, request) for request in requests),
+            *(self.handoffs.put(lease, request) for request in requests),
             *(self._record_end(lease.scope, request) for request in requests),
         )
         if change.offered_id is not None:
-            await self._workflows.mark_offered(lease.scope, change.offered_id)
+            await self.workflows.mark_offered(lease.scope, change.offered_id)
         return conversation
 
     def leave(self, conversation: RunningConversation, outcome: HandoffOutcome) -> RunningConversation:
@@ -142,7 +134,7 @@ class ConversationStates:
         if conversation.handoff is None and conversation.workflow is None and is_with_main:
             return conversation
         keeps = conversation.handoff is None or conversation.handoff.preserve_state
-        return conversation.returned(outcome, self._clock.now(), keeps=keeps).conversation
+        return conversation.returned(outcome, self.clock.now(), keeps=keeps).conversation
 
     async def close(self, lease: Lease) -> tuple[Workflow, ...]:
         """Save the workflow of a thread that is being closed, and end its handoff.
@@ -157,7 +149,7 @@ class ConversationStates:
     async def news(self, scope: Scope, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
         """Return the events that show clients a change of the conversation state outside a run."""
         before = thread.conversation
-        agents = await self._agents.of(scope)
+        agents = await self.agents.of(scope)
         state = conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
         # Not from today's definitions: clients have the state that the former ones produced.
         changed = {
@@ -168,7 +160,7 @@ class ConversationStates:
         return state_changes({}, {name: state[name] for name, is_news in changed.items() if is_news})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
-        agents = await self._agents.of(scope)
+        agents = await self.agents.of(scope)
         main, known = agents.main(thread), thread.conversation
         agent = agents.describe(thread.active_agent_id)
         trouble = None
@@ -179,11 +171,11 @@ class ConversationStates:
         )
         if known.handoff is None:
             return conversation
-        found = self._workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
-        handoff, workflow = await gather_all(self._handoffs.get(scope, thread.id, known.handoff), found)
+        found = self.workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
+        handoff, workflow = await gather_all(self.handoffs.get(scope, thread.id, known.handoff), found)
         if workflow is None or workflow.thread_id != thread.id:
             return replace(conversation, handoff=handoff, elsewhere=workflow)
-        return replace(conversation, handoff=handoff, workflow=expire(workflow, self._clock.now()))
+        return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))
 
     def _checked(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
         """Find out whether the specialist can go on."""
@@ -198,7 +190,7 @@ class ConversationStates:
         if definition is None or workflow.status is not WorkflowStatus.ACTIVE:
             return lost
         try:
-            resumed = resume(definition, workflow, thread_id=conversation.thread.id, now=self._clock.now())
+            resumed = resume(definition, workflow, thread_id=conversation.thread.id, now=self.clock.now())
         except WorkflowUnavailable:
             return lost
         if resumed.changed is None:
@@ -217,14 +209,14 @@ class ConversationStates:
 
         Raises ``IllegalTransition`` if the skill cannot be saved: there is no room, or its name is taken.
         """
-        return await self._skills.check(scope, agent_id, workflow)
+        return await self.skills.check(scope, agent_id, workflow)
 
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
-        agent = (await self._agents.of(lease.scope)).describe(workflow.agent_id)
+        agent = (await self.agents.of(lease.scope)).describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
-                await self._skills.publish(lease.scope, lease.thread.agent_id, workflow)
+                await self.skills.publish(lease.scope, lease.thread.agent_id, workflow)
             except InvalidProcedure:  # rules have changed since the review
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
@@ -232,7 +224,7 @@ class ConversationStates:
     def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
         """Return the request, ended if its workflow has moved to another thread after all."""
         if request.outcome is None and conversation.handoff != request.place:
-            return request.ended(HandoffOutcome.CLOSED, self._clock.now())
+            return request.ended(HandoffOutcome.CLOSED, self.clock.now())
         return request
 
     async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
@@ -241,7 +233,7 @@ class ConversationStates:
         outcome = request.outcome.value
         once = Once(derived_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
         detail = request.audit_detail
-        await self._audit.record(
+        await self.audit.record(
             scope, "handoff", thread_id=request.thread_id, outcome=outcome, detail=detail, once=once
         )
 

@@ -61,17 +61,15 @@ class ForkedExchange:
         return fork_id(self.handoff)
 
 
+@dataclass(frozen=True, slots=True)
 class Forks:
     """Creates forks and writes into them. A fork is listed under its parent only and has no episodes."""
 
-    def __init__(
-        self, store: ThreadStore, agents: AgentRegistry, audit: AuditLog, counter: TokenCounter, clock: Clock
-    ) -> None:
-        self._store = store
-        self._agents = agents
-        self._audit = audit
-        self._counter = counter
-        self._clock = clock
+    store: ThreadStore
+    agents: AgentRegistry
+    audit: AuditLog
+    counter: TokenCounter
+    clock: Clock
 
     async def fork(
         self, scope: Scope, parent_thread_id: str, *, agent_id: str, include_history_messages: int = 5
@@ -82,20 +80,20 @@ class Forks:
         (audited), ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
         """
         try:
-            parent = await own_thread(self._store, scope, parent_thread_id)
+            parent = await own_thread(self.store, scope, parent_thread_id)
         except ThreadUnavailable as refusal:
             detail, outcome = {"agentId": agent_id}, refusal.audited_as
-            await self._audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
+            await self.audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
             raise
-        agent = await self._agents.get(scope, agent_id)
+        agent = await self.agents.get(scope, agent_id)
         if agent.remote is not None:
             raise UnknownAgent("A fork cannot begin with a remote agent.", is_visible=True)
-        child_id = self._clock.new_id()
+        child_id = self.clock.new_id()
         copied = await self._last(scope, parent, include_history_messages)
         await self.begin(scope, child_id, parent.id, agent, copied)
         detail = {"agentId": agent.id, "forkThreadId": child_id}
-        await self._audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
-        return await self._store.get_thread(scope, child_id)
+        await self.audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
+        return await self.store.get_thread(scope, child_id)
 
     async def begin(
         self,
@@ -109,20 +107,20 @@ class Forks:
     ) -> None:
         """Make a fork of the caller's that begins with copies of messages. Raises ``ThreadBusy``."""
         wanted = self._wanted(child_id, parent_id, agent)
-        lease = await acquire_when_free(self._store, scope, wanted, seconds=PATIENCE_SECONDS)
-        async with holding(self._store, lease):
+        lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
+        async with holding(self.store, lease):
             if copied:
                 copies = [self._copy(each, place, keeps_calls=keeps_calls) for place, each in enumerate(copied)]
                 await self._commit(lease, copies)
             else:
-                await self._store.release(lease)
+                await self.store.release(lease)
 
     async def history(
         self, scope: Scope, handoff: HandoffRequest, window: HistoryWindow, *, token_budget: int
     ) -> ReadHistory:
         """Return the newest messages of a specialist's fork in its window, within ``token_budget``."""
-        child = await self._store.get_thread(scope, fork_id(handoff))
-        return await read_history(self._store, scope, child, window, token_budget=token_budget)
+        child = await self.store.get_thread(scope, fork_id(handoff))
+        return await read_history(self.store, scope, child, window, token_budget=token_budget)
 
     async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
         """Write an exchange into its fork and create the fork if needed. A repetition changes nothing.
@@ -131,11 +129,11 @@ class Forks:
         """
         child_id, question = exchange.child_thread_id, exchange.question
         wanted = self._wanted(child_id, exchange.handoff.thread_id, exchange.agent)
-        lease = await acquire_when_free(self._store, scope, wanted, seconds=PATIENCE_SECONDS)
-        async with holding(self._store, lease):
-            known = await self._store.get_turn(scope, child_id, question.id)
+        lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
+        async with holding(self.store, lease):
+            known = await self.store.get_turn(scope, child_id, question.id)
             if known is not None and known.first_ordinal < lease.thread.next_ordinal:
-                await self._store.release(lease)
+                await self.store.release(lease)
                 return
             copied = await self._granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
             await self._write(lease, exchange, copied, is_known=known is not None)
@@ -147,7 +145,7 @@ class Forks:
         or if none of the messages comes from a fork.
         """
         said_there = [message for message in messages if message.source == SPECIALIST]
-        agent = (await self._agents.of(scope)).describe(handoff.target_agent_id)
+        agent = (await self.agents.of(scope)).describe(handoff.target_agent_id)
         if said_there and agent is not None and handoff.child_thread_id is not None:
             last = said_there[-1]
             run = Run(last.run_id, messages[0].id, last.attempt)
@@ -159,7 +157,7 @@ class Forks:
         Raises ``ThreadUnavailable``, ``NotAFork``, ``NothingToMerge``, and ``ThreadLed`` for a fork whose answers are
         merged anyway.
         """
-        fork = await own_thread(self._store, scope, fork_thread_id)
+        fork = await own_thread(self.store, scope, fork_thread_id)
         if fork.parent_thread_id is None:
             raise NotAFork
         if is_led_by_parent(fork):
@@ -171,7 +169,7 @@ class Forks:
 
     async def answer(self, scope: Scope, fork_thread_id: str, message_id: str) -> StoredMessage:
         """What an agent has lately said in a fork. Raises ``ThreadUnavailable`` and ``NothingToMerge``."""
-        fork = await self._store.get_thread(scope, fork_thread_id)
+        fork = await self.store.get_thread(scope, fork_thread_id)
         async with contextlib.aclosing(self._answers(scope, fork)) as answers:
             async for answer in answers:
                 if answer.id == message_id:
@@ -186,7 +184,7 @@ class Forks:
         before: int | None = None
         runs: set[str] = set()
         for _ in range(MAX_READS):
-            page = await self._store.read_messages(scope, fork, limit=PAGE, before=before)
+            page = await self.store.read_messages(scope, fork, limit=PAGE, before=before)
             for message in reversed(page.messages):
                 if message.end is not None:
                     runs.add(message.run_id)
@@ -198,13 +196,13 @@ class Forks:
 
     async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
         """Return the parent's messages that a handoff's fork begins with, with tool calls if the handoff shows them."""
-        parent = await self._store.get_thread(scope, handoff.thread_id)
+        parent = await self.store.get_thread(scope, handoff.thread_id)
         listed = set(handoff.recent_messages)
         found = await self._last(scope, parent, len(listed), before=handoff.ordinal)
         found = [message for message in found if message.id in listed]
         if not handoff.show_tool_calls or not found:
             return found
-        found = await messages_between(self._store, scope, parent, found[0].ordinal, handoff.ordinal)
+        found = await messages_between(self.store, scope, parent, found[0].ordinal, handoff.ordinal)
         return [message for message in found if message.id in listed or not message.is_said]
 
     async def _last(
@@ -215,7 +213,7 @@ class Forks:
         before = parent.next_ordinal if before is None else before
         wanted = min(count, MAX_COPIED)
         while before is not None and before > 0 and len(found) < wanted:
-            page = await self._store.read_messages(scope, parent, limit=PAGE, before=before)
+            page = await self.store.read_messages(scope, parent, limit=PAGE, before=before)
             found = [*said(page.messages), *found]
             before = page.next_before
         return found[-wanted:] if wanted else []
@@ -238,7 +236,7 @@ class Forks:
         first = lease.thread.next_ordinal
         asked = first + len(copied)
         turn = TurnRecord(question.id, run.run_id, content_digest(question.content), asked, lease.fence)
-        await (self._store.reopen_turn if is_known else self._store.open_turn)(lease, turn)
+        await (self.store.reopen_turn if is_known else self.store.open_turn)(lease, turn)
         shows = exchange.handoff.show_tool_calls
         written = [
             self._copy(message, first + place, keeps_calls=shows) for place, message in enumerate((*copied, question))
@@ -253,19 +251,19 @@ class Forks:
     async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         for start in range(0, len(messages), AT_ONCE):
             some = messages[start : start + AT_ONCE]
-            await gather_all(*(self._store.put_message(lease, message) for message in some))
+            await gather_all(*(self.store.put_message(lease, message) for message in some))
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=lease.thread.last_seq,
             usage=Usage(),
             tokens=sum(message.tokens for message in messages),
         )
-        await self._store.commit(lease, commit)
+        await self.store.commit(lease, commit)
 
     def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
         """Return the fork's copy of a parent's message. Uploads stay with the parent."""
         content = _without_uploads(message.content)
-        tokens = message.tokens if content == message.content else message_tokens(content, self._counter)
+        tokens = message.tokens if content == message.content else message_tokens(content, self.counter)
         calls = message.tool_calls if keeps_calls else ()
         return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
 

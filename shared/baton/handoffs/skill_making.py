@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.concurrency import gather_all, off_loop
@@ -73,6 +73,7 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
     return "\n".join(told)
 
 
+@dataclass(frozen=True, slots=True)
 class SkillMaking:
     """Makes private skills of completed workflows.
 
@@ -80,13 +81,10 @@ class SkillMaking:
     conversation publishes nothing to others.
     """
 
-    def __init__(
-        self, procedures: ProcedureStore, skills: PrivateSkills, approved: ApprovedProcedures, audit: AuditLog
-    ) -> None:
-        self._procedures = procedures
-        self._skills = skills
-        self._approved = approved
-        self._audit = audit
+    procedures: ProcedureStore
+    skills: PrivateSkills
+    approved: ApprovedProcedures
+    audit: AuditLog
 
     async def check(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
         """Return a note on the sample messages that approved procedures answer first; empty if there are none.
@@ -101,7 +99,7 @@ class SkillMaking:
             )
         if workflow.status is not WorkflowStatus.COMPLETED:
             return await self._rivals(scope, agent_id, workflow)
-        own = await self._skills.in_use(scope, agent_id)
+        own = await self.skills.in_use(scope, agent_id)
         if len(own) >= MAX_PRIVATE and all(each.slug != slug_of(str(name)) for each in own):
             raise IllegalTransition(
                 "The skill cannot be saved: the user has as many skills as they may have. "
@@ -116,8 +114,8 @@ class SkillMaking:
         """
         draft = draft_from(collected_fields(workflow.data))
         made = Procedure(draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at)
-        skill = await self._skills.save(scope, made, made_of=f"{workflow.thread_id}#{workflow.id}")
-        await self._audit.record(
+        skill = await self.skills.save(scope, made, made_of=f"{workflow.thread_id}#{workflow.id}")
+        await self.audit.record(
             scope,
             "skill.activate",
             thread_id=workflow.thread_id,
@@ -131,13 +129,13 @@ class SkillMaking:
         samples = _samples(workflow)
         if not samples:
             return ""
-        procedures = await self._approved.of(scope, agent_id)
+        procedures = await self.approved.of(scope, agent_id)
         size = sum(map(len, samples)) * procedures.triggers
         return await off_loop(size, _answered_before, procedures, samples)
 
     async def _is_taken(self, scope: Scope, agent_id: str, slug: str) -> bool:
         names = (slug, f"{TENANT_PREFIX}{slug}")
-        found = await gather_all(*(self._procedures.get_approved(scope, agent_id, name) for name in names))
+        found = await gather_all(*(self.procedures.get_approved(scope, agent_id, name) for name in names))
         return any(each is not None for each in found)
 
 

@@ -76,12 +76,12 @@ class Place:
         raise InvalidRequest("cursor was not handed out by this list.")
 
 
+@dataclass(frozen=True, slots=True)
 class Overviews:
     """Reads the turns of a tenant's conversations. Nothing is kept of it."""
 
-    def __init__(self, store: ThreadStore, prices: Prices) -> None:
-        self._store = store
-        self._prices = prices
+    store: ThreadStore
+    prices: Prices
 
     async def page(self, scope: Scope, place: Place) -> tuple[Overview, Place | None]:
         """Return the counts of one page, and where the next one begins; None after the last.
@@ -95,7 +95,7 @@ class Overviews:
             return Overview(), None
         else:
             # Conversations that were active later may have turns in the period too.
-            listed, after = await self._store.list_threads(
+            listed, after = await self.store.list_threads(
                 scope,
                 limit=PAGE_THREADS,
                 cursor=place.after,
@@ -118,7 +118,7 @@ class Overviews:
 
     async def _get(self, scope: Scope, thread_id: str) -> Thread | None:
         try:
-            return await self._store.get_thread(scope, thread_id)
+            return await self.store.get_thread(scope, thread_id)
         except ThreadUnavailable:
             return None  # deleted meanwhile
 
@@ -137,11 +137,11 @@ class Overviews:
         self, scope: Scope, thread: Thread, before: int | None, period: Period
     ) -> tuple[Overview, int | None]:
         """Return the counts of the thread's turns before a message, and where it goes on; None at its end."""
-        turns, rest = await turns_of(self._store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
+        turns, rest = await turns_of(self.store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
         ended = [turn for turn in turns if turn.started_at is not None]
         if ended and ended[-1].started_at is not None and ended[-1].started_at < period.start:
             rest = None
-        used = ThreadCost.of(thread.id, self._prices.cost(thread.spent, thread.usage), thread.usage)
+        used = ThreadCost.of(thread.id, self.prices.cost(thread.spent, thread.usage), thread.usage)
         counted = [self._counted(thread, turn) for turn in ended if _is_in(turn, period)]
         return Overview.of_thread(used, counted, is_first=before is None), rest
 
@@ -155,7 +155,7 @@ class Overviews:
             started_at=turn.started_at,
             duration_ms=max(0, (turn.ended_at - turn.started_at) // timedelta(milliseconds=1)),
             usage=turn.usage,
-            cost=self._prices.cost(turn.spent, turn.usage),
+            cost=self.prices.cost(turn.spent, turn.usage),
             error_code=turn.error_code,
             first_token_ms=turn.first_token_ms,
         )

@@ -31,14 +31,14 @@ class Rated:
     feedback: Feedback | None
 
 
+@dataclass(frozen=True, slots=True)
 class Ratings:
     """Takes, changes and withdraws feedback on answers. A repetition changes nothing."""
 
-    def __init__(self, store: ThreadStore, feedback: FeedbackStore, audit: AuditLog, clock: Clock) -> None:
-        self._store = store
-        self._feedback = feedback
-        self._audit = audit
-        self._clock = clock
+    store: ThreadStore
+    feedback: FeedbackStore
+    audit: AuditLog
+    clock: Clock
 
     async def rate(
         self, scope: Scope, thread_id: str, message_id: str, rating: Rating | None, comment: str | None
@@ -51,21 +51,21 @@ class Ratings:
         if rating is None and comment is not None:
             raise InvalidRequest("comment: a withdrawn rating has none.")
         try:
-            thread = await own_thread(self._store, scope, thread_id)
+            thread = await own_thread(self.store, scope, thread_id)
             message = await self._answer(scope, thread, message_id)
-            known = await self._feedback.get(scope, thread, message.ordinal)
+            known = await self.feedback.get(scope, thread, message.ordinal)
             if known.says(rating, comment) if known is not None else rating is None:
                 return Rated(thread.id, message.id, message.run_id, known)
             feedback = await self._keep(scope, thread, message, rating, comment)
         except ThreadUnavailable as refusal:
             detail = {"messageId": message_id[:MAX_AUDITED]}
-            await self._audit.record(
+            await self.audit.record(
                 scope, "message.feedback", thread_id=thread_id, outcome=refusal.audited_as, detail=detail
             )
             raise
         if rating is not None and (known is None or known.rating is not rating):
             count(_COUNTED[rating])
-        await self._audit.record(
+        await self.audit.record(
             scope,
             "message.feedback",
             thread_id=thread.id,
@@ -80,7 +80,7 @@ class Ratings:
         return Rated(thread.id, message.id, message.run_id, feedback)
 
     async def _answer(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
-        message = await self._store.find_message(scope, thread, message_id)
+        message = await self.store.find_message(scope, thread, message_id)
         if message is None:
             raise NotFound("This conversation has no such message.")
         if message.role is not Role.ASSISTANT or not message.is_said:
@@ -91,8 +91,8 @@ class Ratings:
         self, scope: Scope, thread: Thread, message: StoredMessage, rating: Rating | None, comment: str | None
     ) -> Feedback | None:
         if rating is None:
-            await self._feedback.withdraw(scope, thread, message.ordinal)
+            await self.feedback.withdraw(scope, thread, message.ordinal)
             return None
-        feedback = Feedback(message.id, message.ordinal, message.run_id, rating, comment, self._clock.now())
-        await self._feedback.put(scope, thread, feedback)
+        feedback = Feedback(message.id, message.ordinal, message.run_id, rating, comment, self.clock.now())
+        await self.feedback.put(scope, thread, feedback)
         return feedback

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aws_lambda_powertools import Logger
 
 from baton.domain.episode import EndReason, EpisodeRef
@@ -16,17 +18,17 @@ from baton.ports.leases import Lease
 logger = Logger(child=True)
 
 
+@dataclass(frozen=True, slots=True)
 class Sessions:
     """Records ends of sessions, caused by the user, the agent or the sweeper."""
 
-    def __init__(self, episodes: Episodes, closings: Closings, audit: AuditLog) -> None:
-        self._episodes = episodes
-        self._closings = closings
-        self._audit = audit
+    episodes: Episodes
+    closings: Closings
+    audit: AuditLog
 
     async def record(self, lease: Lease, ended: EpisodeRef) -> None:
         """Record that the session is ending. The commit of the thread ends it. Raises ``LeaseLost``."""
-        await self._episodes.begin(lease, ended)
+        await self.episodes.begin(lease, ended)
 
     async def finish(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
         """Audit the end and start the pipeline. ``ended`` is None if the session had no messages.
@@ -38,7 +40,7 @@ class Sessions:
         if ended is None:
             return
         try:
-            await self._closings.start(scope, ended, attempt=1)
+            await self.closings.start(scope, ended, attempt=1)
         except StoreUnavailable:
             logger.warning("closing not started", thread_id=thread_id, episode=ended.number)
             count(Metric.CLOSINGS_NOT_STARTED)
@@ -47,24 +49,24 @@ class Sessions:
         """Finish the end of the ``number``-th session, whose worker may have died before ``finish``."""
         if number < 1:
             return
-        episode = await self._episodes.get(scope, thread_id, number)
+        episode = await self.episodes.get(scope, thread_id, number)
         if episode is not None and episode.is_settled:
             return
-        ended = await self._episodes.get_ref(scope, thread_id, number)
+        ended = await self.episodes.get_ref(scope, thread_id, number)
         if ended is not None:
             await self.finish(scope, thread_id, ended, ended.reason.value)
 
     async def restart(self, scope: Scope, ended: EpisodeRef, *, attempt: int) -> None:
         """Start the pipeline again for a session without a whole episode. Raises ``StoreUnavailable``."""
         await self._record(scope, ended.thread_id, ended, ended.reason.value)
-        await self._closings.start(scope, ended, attempt=attempt)
+        await self.closings.start(scope, ended, attempt=attempt)
 
     async def _record(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
         detail = {"reason": reason, "episodeId": ended.id if ended else None}
         once = Once(derived_record_id(thread_id, "thread.close", ended.id), ended.ended_at) if ended else None
-        await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome="closed", detail=detail, once=once)
+        await self.audit.record(scope, "thread.close", thread_id=thread_id, outcome="closed", detail=detail, once=once)
 
     async def last_reason(self, scope: Scope, thread: Thread) -> EndReason:
         """Return the reason for which a closed thread was closed."""
-        ended = await self._episodes.get_ref(scope, thread.id, thread.episode - 1)
+        ended = await self.episodes.get_ref(scope, thread.id, thread.episode - 1)
         return ended.reason if ended is not None else EndReason.USER_CLOSED

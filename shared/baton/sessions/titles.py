@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_title, unsequenced
 from baton.domain.identity import Scope
@@ -14,17 +16,15 @@ from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import own_thread
 
 
+@dataclass(frozen=True, slots=True)
 class Titles:
     """Changes titles, and tells the thread's connections."""
 
-    def __init__(
-        self, store: ThreadStore, live: LiveRegistry, connections: Connections, audit: AuditLog, clock: Clock
-    ) -> None:
-        self._store = store
-        self._live = live
-        self._connections = connections
-        self._audit = audit
-        self._clock = clock
+    store: ThreadStore
+    live: LiveRegistry
+    connections: Connections
+    audit: AuditLog
+    clock: Clock
 
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
         """Give the caller's own thread the title, and return the thread. A repetition changes nothing.
@@ -32,19 +32,19 @@ class Titles:
         Raises ``ThreadUnavailable`` (audited).
         """
         try:
-            thread = await own_thread(self._store, scope, thread_id)
+            thread = await own_thread(self.store, scope, thread_id)
             if thread.title == title:
                 return thread
-            renamed = await self._store.rename(scope, thread_id, title)
+            renamed = await self.store.rename(scope, thread_id, title)
         except ThreadUnavailable as refusal:
-            await self._audit.record(scope, "thread.rename", thread_id=thread_id, outcome=refusal.audited_as, detail={})
+            await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome=refusal.audited_as, detail={})
             raise
         # The title is what the user wrote: the record says that it was changed, not to what.
-        await self._audit.record(scope, "thread.rename", thread_id=thread_id, outcome="renamed", detail={})
+        await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome="renamed", detail={})
         await self.tell(scope, thread_id, title)
         return renamed
 
     async def tell(self, scope: Scope, thread_id: str, title: str) -> None:
         """Tell the thread's connections of its new title."""
         event = unsequenced(thread_title(title), threadId=thread_id)
-        await tell_connections(self._live, self._connections, self._clock, scope, thread_id, event)
+        await tell_connections(self.live, self.connections, self.clock, scope, thread_id, event)

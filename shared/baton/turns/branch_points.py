@@ -44,12 +44,12 @@ class BranchOpening:
     a2a_task: str | None
 
 
+@dataclass(frozen=True, slots=True)
 class BranchPoints:
     """Finds the points of a thread that branches begin at and end at."""
 
-    def __init__(self, store: ThreadStore, conversations: ConversationStates) -> None:
-        self._store = store
-        self._conversations = conversations
+    store: ThreadStore
+    conversations: ConversationStates
 
     async def opening(self, scope: Scope, thread: Thread, wish: BranchWish, content: Content) -> BranchOpening:
         """Return how the run begins that a wish asks for.
@@ -78,13 +78,13 @@ class BranchPoints:
         if state is None:
             raise BranchCrossesHandoff
         if (state.handoff, state.workflow) == (now.handoff, now.workflow):
-            if now.handoff is not None and _keeps_its_own(await self._conversations.load(thread, scope)):
+            if now.handoff is not None and _keeps_its_own(await self.conversations.load(thread, scope)):
                 raise BranchCrossesHandoff
             return BranchPoint(there, after_id)
         if state.handoff is not None:
             raise BranchCrossesHandoff
-        running = await self._conversations.load(thread, scope)
-        left = self._conversations.leave(running, HandoffOutcome.CLOSED)
+        running = await self.conversations.load(thread, scope)
+        left = self.conversations.leave(running, HandoffOutcome.CLOSED)
         return BranchPoint(replace(there, conversation=left.to_store), after_id, left)
 
     async def state_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
@@ -108,10 +108,10 @@ class BranchPoints:
 
     async def _message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
         """Return a user's message of the thread. Raises ``BranchUnavailable``."""
-        turn = await self._store.get_turn(scope, thread.id, message_id)
+        turn = await self.store.get_turn(scope, thread.id, message_id)
         if turn is not None and turn.first_ordinal < thread.next_ordinal:
             first = turn.first_ordinal
-            stored = await self._store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
+            stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
             if stored and stored[0].id == message_id and stored[0].role is Role.USER:
                 return stored[0]
         # Imported messages and those of a fork's parent began no turn here.
@@ -146,7 +146,7 @@ class BranchPoints:
         """Yield pages of the path, the newest first, up to a bound."""
         before: int | None = None
         for _ in range(MAX_PAGES if thread.path.last != ROOT else 0):
-            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+            page = await self.store.read_messages(scope, thread, limit=PAGE, before=before)
             yield page
             before = page.next_before
             if before is None:

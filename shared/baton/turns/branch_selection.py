@@ -36,14 +36,12 @@ class Selected:
     """The sequence number of ``branch_selected``, or of the thread's last event if nothing changed."""
 
 
+@dataclass(frozen=True, slots=True)
 class BranchSelection:
     """Makes a branch of a thread the one that goes on."""
 
-    def __init__(self, services: TurnServices, audit: AuditLog) -> None:
-        self._services = services
-        self._store = services.store
-        self._audit = audit
-        self._points = BranchPoints(services.store, services.conversations)
+    services: TurnServices
+    audit: AuditLog
 
     async def select(self, scope: Scope, thread_id: str, branch_id: str) -> Selected:
         """Select the branch as far as it has come, and tell every connection. A repetition changes nothing.
@@ -52,24 +50,28 @@ class BranchSelection:
         ``TooManyBranches``, ``ThreadLed`` and ``ThreadUnavailable`` (audited).
         """
         try:
-            lease = await self._store.acquire(scope, LeaseRequest(thread_id))
+            lease = await self.services.store.acquire(scope, LeaseRequest(thread_id))
         except LeaseBusy:
             raise RunInProgress from None
         except (ThreadUnavailable, NoSuchThread) as error:
-            refusal = await distinguish_unavailable(self._store, scope, thread_id, error)
-            await self._audit.record(
+            refusal = await distinguish_unavailable(self.services.store, scope, thread_id, error)
+            await self.audit.record(
                 scope, "thread.write", thread_id=thread_id, outcome=refusal.audited_as, detail={"branchId": branch_id}
             )
             raise refusal from None
         if lease.thread.run is not None:
-            await self._store.abandon(lease)  # its worker died: the next one finishes the run
+            await self.services.store.abandon(lease)  # its worker died: the next one finishes the run
             raise RunInProgress
-        async with holding(self._store, lease, refusals=REFUSALS):
+        async with holding(self.services.store, lease, refusals=REFUSALS):
             return await self._select(lease, branch_id)
 
     async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message that clients show of the thread; None if there is none."""
         return await self._points.last_shown(scope, thread)
+
+    @property
+    def _points(self) -> BranchPoints:
+        return BranchPoints(self.services.store, self.services.conversations)
 
     async def _select(self, lease: Lease, branch_id: str) -> Selected:
         thread, scope = lease.thread, lease.scope
@@ -77,7 +79,7 @@ class BranchSelection:
         if is_led_by_parent(thread):
             raise ThreadLed
         if chosen.ordinal in thread.path:
-            await give_back(self._store, lease)
+            await give_back(self.services.store, lease)
             return Selected(thread.id, branch_id, thread.last_seq)
         if thread.open_interrupts:
             raise ApprovalsWaiting("This branch waits for answers to its interrupts. Answer them or send a message.")
@@ -91,16 +93,16 @@ class BranchSelection:
         changes: list[BaseEvent] = []
         change = before.left.change if before.left is not None else None
         if change is not None:
-            conversation = await self._services.conversations.keep(lease, change)
-            changes = list(await self._services.conversations.news(scope, thread, conversation))
-        log = EventLog(self._services.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
+            conversation = await self.services.conversations.keep(lease, change)
+            changes = list(await self.services.conversations.news(scope, thread, conversation))
+        log = EventLog(self.services.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
         bodies = [branch_selected(branch_id, after_id), *changes]
         jump = jump_from(lease)
         if jump is not None:
             bodies[0].metadata = {"previousSeq": jump}
         events = [log.number(body) for body in bodies]
         await log.write_piece(lease)
-        await self._store.select(
+        await self.services.store.select(
             replace(lease, thread=before.thread),
             last_seq=log.last_seq,
             conversation=conversation,
@@ -110,7 +112,7 @@ class BranchSelection:
         return Selected(thread.id, branch_id, log.last_seq)
 
     async def _tell(self, lease: Lease, events: Sequence[Event], logged_seq: int) -> None:
-        services = self._services
+        services = self.services
         delivery = Delivery(
             lease.scope,
             lease.thread_id,

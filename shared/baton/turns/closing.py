@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from baton.domain.episode import EndReason
 from baton.domain.errors import ThreadUnavailable
@@ -22,15 +23,14 @@ from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns
 
 
+@dataclass(frozen=True, slots=True)
 class Closer:
     """Closes threads at a user's request. Repeated requests close a thread only once."""
 
-    def __init__(self, services: TurnServices, turns: Turns, endings: Endings, audit: AuditLog) -> None:
-        self._services = services
-        self._store = services.store
-        self._turns = turns
-        self._audit = audit
-        self._endings = endings
+    services: TurnServices
+    turns: Turns
+    endings: Endings
+    audit: AuditLog
 
     async def close(
         self,
@@ -52,33 +52,33 @@ class Closer:
         try:
             lease = await self._lease(scope, thread_id, patience, record)
         except (ThreadUnavailable, NoSuchThread) as error:
-            refusal = await distinguish_unavailable(self._services.store, scope, thread_id, error)
+            refusal = await distinguish_unavailable(self.services.store, scope, thread_id, error)
             outcome = refusal.audited_as
-            await self._audit.record(scope, "thread.close", thread_id=thread_id, outcome=outcome, detail={})
+            await self.audit.record(scope, "thread.close", thread_id=thread_id, outcome=outcome, detail={})
             raise refusal from None
         if episode is not None and lease.thread.episode > episode:
             return await self._ended_before(lease, episode, subscriber)
         if lease.thread.status is ThreadStatus.CLOSED:
             return await self._ended_before(lease, lease.thread.episode - 1, subscriber)
-        return await self._endings.end(lease, reason, subscriber)
+        return await self.endings.end(lease, reason, subscriber)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
         wanted, loop = LeaseRequest(thread_id, delivery=delivery_of(record)), asyncio.get_running_loop()
         until = loop.time() + patience
         while True:
-            lease = await acquire_when_free(self._store, scope, wanted, seconds=until - loop.time())
-            if lease.thread.run is None or not await self._turns.finish_orphan(lease, record=record):
+            lease = await acquire_when_free(self.services.store, scope, wanted, seconds=until - loop.time())
+            if lease.thread.run is None or not await self.turns.finish_orphan(lease, record=record):
                 return lease
 
     async def _ended_before(self, lease: Lease, number: int, subscriber: Subscriber | None) -> Closed:
         """Return the result of an earlier closing, after repeating the steps that its worker may not have finished."""
-        thread, sessions = lease.thread, self._services.sessions
-        async with holding(self._store, lease):
-            await self._store.release(lease)
+        thread, sessions = lease.thread, self.services.sessions
+        async with holding(self.services.store, lease):
+            await self.services.store.release(lease)
         await sessions.finish_again(lease.scope, thread.id, number)
         closed = Closed(thread.id, last_episode(thread))
         if subscriber is not None:
             why = await sessions.last_reason(lease.scope, thread)
             event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread.id)
-            await send_to(self._services.connections, subscriber.connection_id, [event], patience=WORKER_SECONDS)
+            await send_to(self.services.connections, subscriber.connection_id, [event], patience=WORKER_SECONDS)
         return closed

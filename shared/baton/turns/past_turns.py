@@ -40,13 +40,12 @@ class PastTurn:
     """The accepted message; None if the turn was imported."""
 
 
+@dataclass(frozen=True, slots=True)
 class PastTurns:
     """Finds turns that have ended."""
 
-    def __init__(self, store: ThreadStore, conversations: ConversationStates) -> None:
-        self._store = store
-        self._conversations = conversations
-        self._points = BranchPoints(store, conversations)
+    store: ThreadStore
+    conversations: ConversationStates
 
     async def find(self, scope: Scope, thread: Thread, run_id: str, message_id: str | None) -> PastTurn:
         """Return the turn of a run; ``message_id`` spares the search for its message.
@@ -64,7 +63,7 @@ class PastTurns:
                 "carried out an action."
             )
         then = await self._points.state_before(scope, thread, question.ordinal)
-        record = await self._store.get_turn(scope, thread.id, question.id)
+        record = await self.store.get_turn(scope, thread.id, question.id)
         return PastTurn(then, question, record)
 
     async def conversation(
@@ -78,7 +77,7 @@ class PastTurns:
         if state.handoff is None:
             return RunningConversation(thread, main, main, describe)
         agent = describe(state.agent_id)
-        handoff = await self._conversations.handoff(thread, scope, None)
+        handoff = await self.conversations.handoff(thread, scope, None)
         if agent is None or handoff is None:
             raise RerunUnavailable("The agent that was active in this turn is there no more.")
         if agent.remote is not None or handoff.context_mode is ContextMode.FORKED:
@@ -95,14 +94,18 @@ class PastTurns:
             workflow=await self._with_data(scope, thread, state),
         )
 
+    @property
+    def _points(self) -> BranchPoints:
+        return BranchPoints(self.store, self.conversations)
+
     async def _first_message(
         self, scope: Scope, thread: Thread, run_id: str, message_id: str | None
     ) -> StoredMessage | None:
         if message_id is not None:
-            record = await self._store.get_turn(scope, thread.id, message_id)
+            record = await self.store.get_turn(scope, thread.id, message_id)
             if record is not None and record.run_id == run_id and record.first_ordinal < thread.next_ordinal:
                 first = record.first_ordinal
-                stored = await self._store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
+                stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
                 return next((each for each in stored if each.run_id == run_id), None)
         found: StoredMessage | None = None
         async for messages in self._pages(scope, thread.unbranched, MAX_PAGES):
@@ -129,7 +132,7 @@ class PastTurns:
         """Yield pages of messages, the newest first, up to a bound."""
         before: int | None = None
         for _ in range(most):
-            page = await self._store.read_messages(scope, thread, limit=PAGE, before=before)
+            page = await self.store.read_messages(scope, thread, limit=PAGE, before=before)
             yield page.messages
             before = page.next_before
             if before is None:

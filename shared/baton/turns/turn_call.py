@@ -57,4 +57,4 @@ def once_each(emit: Emit) -> Emit:
 
 
 def discard(event: Event) -> None:
-    """Drop the event: a run that is taken over has no caller."""
+    """Drop the event: no caller waits for it."""
