@@ -1,0 +1,78 @@
+"""The program that checks prose finds what the rules forbid, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.prose import find_flaws, word_flaws
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        '"""What posts push notifications."""',
+        'class Audited:\n    """That somebody did something."""',
+        'def read() -> str:\n    """How a text is read."""',
+        'LIMIT = 3\n"""How many there may be."""',
+        'class Run:\n    count: int\n    """Whether there are some."""',
+        'count: int = Field(description="Where it begins.")',
+        'app.get("/", summary="Why it failed")',
+        'help = Option(help="Whoever did it.")',
+    ],
+)
+def test_a_text_that_is_a_clause_is_found(module: str) -> None:
+    assert [flaw.reason for flaw in find_flaws("a.py", module) if "is a clause" in flaw.reason]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        '"""Posts push notifications."""',
+        'def is_open() -> bool:\n    """Whether it is open."""',
+        'class Run:\n    is_open: bool\n    """Whether it is open."""',
+        'is_open: bool = Field(description="Whether it is open.")',
+        'text = "What posts push notifications."',
+        'print("That is it")',
+        'def read() -> str:\n    """Return ``told`` and "anew"."""',
+    ],
+)
+def test_noun_phrases_verbs_and_questions_of_truth_are_allowed(module: str) -> None:
+    assert list(find_flaws("a.py", module)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("a.py", "x = 1\n# the user is told", 2),
+        ("a.py", "def told() -> None: ...", 1),
+        ("a.py", "class TaskNews: ...", 1),
+        ("a.py", "self.is_told = True", 1),
+        ("a.py", "def read(toolKit): ...", 1),
+        ("a.md", "# Title\n\nWhoever reads this.", 3),
+        ("a.md", "## What it does", 1),
+        ("a.md", "A process of its own.", 1),
+        ("a.md", "It normalizes text.", 1),
+    ],
+)
+def test_avoided_words_are_found_in_comments_names_and_pages(path: str, text: str, line: int) -> None:
+    assert {flaw.line for flaw in find_flaws(path, text)} == {line}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The size of a prize, resized.",
+        "`normalize` and ``told`` are names.",
+        "An authorizer checks the authorization.",
+        'The message is "You told me".',
+        "Its own process.",
+        "See docs/tell.md.",
+    ],
+)
+def test_code_quotations_and_terms_of_protocols_are_left_alone(text: str) -> None:
+    assert list(word_flaws(text)) == []
+
+
+def test_code_blocks_of_pages_are_left_alone() -> None:
+    assert list(find_flaws("a.md", "Text.\n\n```python\ntold = 1  # anew\n```\n\n    indented told")) != []
+    assert list(find_flaws("a.md", "Text.\n\n```python\ntold = 1  # anew\n```\n")) == []
