@@ -46,7 +46,7 @@ AMERICAN = re.compile(
     r"|gray|skeptical|judgment|\w+?iz(?:e|es|ed|ing|ation|ations|er|ers))\b",
     re.IGNORECASE,
 )
-SPELT_WITH_Z = re.compile(
+SPELT_WITH_Z = re.compile(r"(?i)\b(?:(?:re)?siz(?:e[ds]?|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers|ation)|seize|prize)\b")
     r"(?i)\b(?:(?:re|over)?siz(?:e[ds]?|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers|ation)|seize|prize)\b"
 )
 CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\"[^\"\n]*\"|“[^”\n]*”|\S*[_/=@{}<>.:]\w\S*")
