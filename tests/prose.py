@@ -46,8 +46,8 @@ AMERICAN = re.compile(
     r"|gray|skeptical|judgment|\w+?iz(?:e|es|ed|ing|ation|ations|er|ers))\b",
     re.IGNORECASE,
 )
-SPELT_WITH_Z = re.compile(r"(?i)\b(?:(?:re)?siz(?:e[ds]?|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers|ation)|seize|prize)\b")
-    r"(?i)\b(?:(?:re|over)?siz(?:e[ds]?|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers|ation)|seize|prize)\b"
+SPELT_WITH_Z = re.compile(
+    r"\b(?:(?:re)?siz(?:e[ds]?|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers|ation)|seize|prize)\b", re.IGNORECASE
 )
 CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\"[^\"\n]*\"|“[^”\n]*”|\S*[_/=@{}<>.:]\w\S*")
 
