@@ -58,4 +58,4 @@ def deployed_app() -> CountedRequests:
 
 def prepare_streams() -> None:
     """Load what the first stream needs, in the function that serves streams."""
-    preload("sse_starlette", "baton.api.a2a.dispatch", "baton.api.a2a.rest", "baton.api.mcp.exchange")
+    preload("sse_starlette", "baton.api.a2a.jsonrpc", "baton.api.a2a.rest", "baton.api.mcp.exchange")

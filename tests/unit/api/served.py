@@ -60,11 +60,14 @@ class Served:
         async with self._client(user, *permissions) as client:
             return await client.post(path, content=json.dumps(body), headers={"Content-Type": "application/json"})
 
-    async def request(self, method: str, path: str, *permissions: str, user: str = "ada") -> httpx.Response:
+    async def request(
+        self, method: str, path: str, *permissions: str, user: str = "ada", headers: dict[str, str] | None = None
+    ) -> httpx.Response:
         """Any request for ``/v1<path>``, or for a path that already has its version."""
         async with self._client(user, *permissions) as client:
             outside = path == "/health" or path.startswith(("/a2a", "/mcp", "/agent/", "/.well-known"))
-            return await client.request(method, f"http://baton.test{path}" if outside else path.removeprefix("/v1"))
+            url = f"http://baton.test{path}" if outside else path.removeprefix("/v1")
+            return await client.request(method, url, headers=headers)
 
     async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:
         """One page of a list."""

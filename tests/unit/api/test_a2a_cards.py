@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import jwt
 import pytest
-from a2a.compat.v0_3 import types as v03
 from fastapi import Request
 
 from baton.adapters.a2a.signatures import public_keys, verify_card
@@ -82,11 +81,9 @@ async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -
         ("JSONRPC", "1.0", told["url"]),
         ("JSONRPC", "0.3.0", told["url"]),
         ("HTTP+JSON", "1.0", f"{told['url']}/v1"),
-        ("HTTP+JSON", "0.3.0", told["url"]),
     ]
     assert told["additionalInterfaces"] == [
         {"url": told["url"], "transport": "JSONRPC"},
-        {"url": told["url"], "transport": "HTTP+JSON"},
     ]
     assert [each["id"] for each in told["skills"]] == ["assistant", "desk"]
     assert told["capabilities"]["streaming"] is True
@@ -107,20 +104,13 @@ async def test_the_extended_card_is_also_where_older_clients_ask_for_it(served: 
     assert [each["id"] for each in told["skills"]] == ["assistant", "skill-guide", "desk"]
 
 
-@pytest.mark.parametrize(("address", "name"), [("/a2a", "Assistant"), ("/a2a/skill-guide", "Skill Guide")])
-async def test_clients_of_0_3_read_the_extended_card_by_http_json(served: A2AServed, address: str, name: str) -> None:
-    answer = await read(served, f"{address}/v1/card", "skill:create", user="ada")
-    told = v03.AgentCard.model_validate(answer.json())
-    assert (answer.status_code, told.name, told.url) == (200, name, f"https://baton.test{address}")
-    assert {each.id for each in told.skills} >= {"skill-guide"}
-
-
 async def test_the_extended_card_is_refused_without_a_token_even_where_calls_are_not() -> None:
     open_served = A2AServed(Harness(), a2a=A2AAccess(is_open=True))
     for headers in ({}, {"Authorization": "Bearer nothing"}, {"Authorization": "Basic bm9ib2R5Og=="}):
         answer = await read(open_served, "/agent/authenticatedExtendedCard", **headers)
         assert (answer.status_code, "Bearer" in answer.headers["WWW-Authenticate"]) == (401, True)
-    assert (await read(open_served, "/a2a/v1/card")).status_code == 400
+    extended = await read(open_served, "/a2a/v1/extendedAgentCard", **{"A2A-Version": "1.0"})
+    assert extended.status_code == 400
 
 
 async def test_the_extension_says_what_the_agent_can_do(served: A2AServed) -> None:

@@ -134,7 +134,8 @@ async def test_no_reading_shows_what_a_receiver_is_entrusted_with(served: A2ASer
         await served.call(LIST, {"id": task["id"]}),
     ]
     for path in ("pushNotificationConfigs", "pushNotificationConfigs/c-1"):
-        answer = await served.request("GET", f"/a2a/v1/tasks/{task['id']}/{path}")
+        address = f"/a2a/v1/tasks/{task['id']}/{path}"
+        answer = await served.request("GET", address, headers={"A2A-Version": "1.0"})
         assert answer.status_code == 200
         answers.append(answer.json())
     assert all(URL in str(answer) for answer in answers)

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
-from a2a.compat.v0_3.rest_transport import CompatRestTransport
 from a2a.types import (
     CancelTaskRequest,
     GetExtendedAgentCardRequest,
@@ -30,7 +29,7 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baton.api.a2a.envelope import MAX_VALUES
+from baton.api.a2a.json_text import MAX_VALUES
 from baton.domain.errors import RateLimited
 from baton_testing.fakes.chat_model import Answer
 from tests.a2a_schema import check_message
@@ -171,19 +170,25 @@ async def test_an_agent_has_the_binding_at_an_address_of_its_own(served: Watched
     assert extended.name == "Assistant"
 
 
-async def test_a_client_of_0_3_holds_a_conversation(served: Watched, http: httpx.AsyncClient) -> None:
-    served.harness.model.script("First.", "Second.", "Third.")
-    client = CompatRestTransport(http, None, "http://baton.test/a2a")
-    first = (await client.send_message(said("One"))).task
-    assert texts(first) == ["One", "First."]
-    second = (await client.send_message(said("Two", first.id))).task
-    assert texts(second) == ["One", "First.", "Two", "Second."]
-    assert texts(await client.get_task(GetTaskRequest(id=first.id))) == texts(second)
-    events = await _all(client.send_message_streaming(said("Three", first.id)))
-    assert events[0].WhichOneof("payload") == "task"
-    assert events[-1].status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
-    cancelled = await client.cancel_task(CancelTaskRequest(id=first.id))
-    assert cancelled.status.state == TaskState.TASK_STATE_CANCELED
+@pytest.mark.parametrize("version", ["0.3", "0.3.0", "", None])
+@pytest.mark.parametrize(("method", "path"), [("POST", "message:send"), ("POST", "message:stream"), ("GET", "tasks/x")])
+async def test_calls_of_0_3_are_told_to_use_json_rpc(
+    served: Watched, http: httpx.AsyncClient, method: str, path: str, version: str | None
+) -> None:
+    """A call without a version is one of 0.3, as the specification says."""
+    headers = {"A2A-Version": version} if version is not None else {}
+    answer = await http.request(method, f"/a2a/v1/{path}", json=message(), headers=headers)
+    assert (answer.status_code, error_of(answer)["details"][0]["reason"]) == (400, "VERSION_NOT_SUPPORTED")
+    assert "JSON-RPC" in error_of(answer)["message"]
+    assert served.harness.model.asked == []
+
+
+async def test_cards_name_the_binding_for_1_0_only(http: httpx.AsyncClient) -> None:
+    card = (await http.get("/.well-known/agent-card.json")).json()
+    bound = [each for each in card["supportedInterfaces"] if each["protocolBinding"] == "HTTP+JSON"]
+    assert [each["protocolVersion"] for each in bound] == ["1.0"]
+    assert [each["transport"] for each in card["additionalInterfaces"]] == ["JSONRPC"]
+    assert (await http.get("/a2a/v1/card", headers=CURRENT)).status_code == 404
 
 
 async def test_answers_are_as_the_schema_says(http: httpx.AsyncClient) -> None:
@@ -208,7 +213,6 @@ def message(**fields: Any) -> Json:
 
 
 @pytest.mark.parametrize("path", ["message:send", "message:stream"])
-@pytest.mark.parametrize("version", ["1.0", "0.3", ""])
 @pytest.mark.parametrize(
     "body",
     [
@@ -225,15 +229,12 @@ def message(**fields: Any) -> Json:
         {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "x"}] * 33}},
         {"message": {"messageId": "", "role": "ROLE_USER", "parts": [{"text": "x"}]}},
         {"message": {"messageId": "m-1", "role": "ROLE_AGENT", "parts": [{"text": "x"}]}},
-        {"request": {"messageId": "m-1", "role": "ROLE_USER", "content": []}},
-        {"request": {"messageId": "m-1", "role": "ROLE_USER", "content": [{"file": 1}]}},
-        {"request": {"messageId": "m-1", "role": "ROLE_AGENT", "content": [{"text": "x"}]}},
+        {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"file": 1}]}},
+        {"message": {"messageId": "m-1", "role": "ROLE_USER", "content": [{"text": "x"}]}},
     ],
 )
-async def test_bodies_that_are_wrong(
-    served: Watched, http: httpx.AsyncClient, path: str, version: str, body: Any
-) -> None:
-    answer = await send(http, body, path, **{"A2A-Version": version})
+async def test_bodies_that_are_wrong(served: Watched, http: httpx.AsyncClient, path: str, body: Any) -> None:
+    answer = await send(http, body, path)
     assert answer.status_code == 400
     told = error_of(answer)
     assert (told["code"], told["status"]) == (400, "INVALID_ARGUMENT")
@@ -252,11 +253,8 @@ async def test_bodies_that_are_wrong(
         ("GET", "tasks/nothing?historyLength=99999999999999", 400, "INVALID_PARAMS"),
     ],
 )
-@pytest.mark.parametrize("version", ["1.0", "0.3.0"])
-async def test_calls_that_are_wrong(
-    http: httpx.AsyncClient, method: str, path: str, code: int, reason: str, version: str
-) -> None:
-    answer = await http.request(method, f"/a2a/v1/{path}", headers={"A2A-Version": version})
+async def test_calls_that_are_wrong(http: httpx.AsyncClient, method: str, path: str, code: int, reason: str) -> None:
+    answer = await http.request(method, f"/a2a/v1/{path}", headers=CURRENT)
     assert answer.status_code == code
     assert error_of(answer)["details"][0]["reason"] == reason
 
@@ -315,13 +313,9 @@ async def test_a_body_that_is_too_large_is_refused(http: httpx.AsyncClient) -> N
     assert (answer.status_code, error_of(answer)["status"]) == (413, "INVALID_ARGUMENT")
 
 
-@pytest.mark.parametrize("version", ["1.0", "0.3"])
-async def test_a_body_of_too_many_values_is_refused(served: Watched, http: httpx.AsyncClient, version: str) -> None:
+async def test_a_body_of_too_many_values_is_refused(served: Watched, http: httpx.AsyncClient) -> None:
     """Whoever parses it stops all other streams of the process."""
-    metadata = {"numbers": [1] * MAX_VALUES}
-    said = {"messageId": "m-1", "role": "ROLE_USER", "metadata": metadata}
-    body = message(metadata=metadata) if version == "1.0" else {"request": said | {"content": [{"text": "Hi"}]}}
-    answer = await send(http, body, **{"A2A-Version": version})
+    answer = await send(http, message(metadata={"numbers": [1] * MAX_VALUES}))
     assert answer.status_code == 400
     assert "values" in error_of(answer)["message"]
     assert served.harness.model.asked == []

@@ -49,14 +49,12 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
     """Return the card of an agent that answers at ``url``."""
     agent = carded.agent
     features = _features(carded)
-    # Clients of 0.3 add the version to the address of HTTP+JSON themselves.
     interfaces = [
         {"url": address, "protocolBinding": binding, "protocolVersion": version}
         for binding, version, address in (
             (TRANSPORT, CURRENT_VERSION, url),
             (TRANSPORT, OLDER_VERSION, url),
             (REST, CURRENT_VERSION, f"{url}/v1"),
-            (REST, OLDER_VERSION, url),
         )
     ]
     extension = {
@@ -73,7 +71,7 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
         "url": url,
         "preferredTransport": TRANSPORT,
         "protocolVersion": OLDER_VERSION,
-        "additionalInterfaces": [{"url": url, "transport": binding} for binding in (TRANSPORT, REST)],
+        "additionalInterfaces": [{"url": url, "transport": TRANSPORT}],
         "supportedInterfaces": interfaces,
         "capabilities": {
             "streaming": True,

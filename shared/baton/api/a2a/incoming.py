@@ -12,7 +12,7 @@ from a2a.types import Message, Part, Role
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
 from baton.api.a2a.delegation import conversation_in, plain_json
-from baton.api.a2a.envelope import with_whole_numbers
+from baton.api.a2a.json_text import with_whole_numbers
 from baton.domain.document_types import standard, type_of
 from baton.domain.identity import MAX_MESSAGE_ID, is_printable
 from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts

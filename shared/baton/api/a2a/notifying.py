@@ -15,7 +15,7 @@ from aws_lambda_powertools import Logger
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from pydantic import Field, TypeAdapter
 
-from baton.api.a2a.envelope import with_whole_numbers
+from baton.api.a2a.json_text import with_whole_numbers
 from baton.api.a2a.snapshots import as_of
 from baton.api.a2a.task_reader import TaskReader, TaskStores
 from baton.api.a2a.tasks import A2ATask

@@ -1,10 +1,10 @@
-"""The operations of A2A 1.0, whatever binding a call comes by: parameters, what carries them out, and failures."""
+"""The operations of A2A 1.0 for both bindings: parameters, methods, streams and failures."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from a2a.server.routes.common import serialize_list_tasks_response
 from a2a.types import (
@@ -21,15 +21,25 @@ from a2a.types import (
     Task,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import A2AError, InternalError, VersionNotSupportedError
+from a2a.utils.errors import (
+    A2AError,
+    ContentTypeNotSupportedError,
+    InternalError,
+    InvalidParamsError,
+    VersionNotSupportedError,
+)
 from aws_lambda_powertools import Logger
-from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
 
+from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.errors import a2a_error
 from baton.api.a2a.handler import A2AHandler
-from baton.domain.errors import BatonError
+from baton.api.a2a.json_text import to_line
+from baton.domain.errors import BatonError, UnsupportedPart
 from baton.domain.metrics import Metric, count
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CURRENT: Mapping[str, type[Any]] = {
     "SendMessage": SendMessageRequest,
@@ -68,14 +78,34 @@ STREAM_METHODS: Mapping[str, Callable[[Any, Any], AsyncGenerator[Any, None]]] = 
 }
 
 
-def check_version(version: str | None) -> None:
-    """Raise ``VersionNotSupportedError`` for other versions than 0.3 and 1. The method decides between these."""
-    if version and version.strip().split(".")[0] not in ("0", "1"):
+def is_older_version(version: str | None) -> bool:
+    """Return whether the header ``A2A-Version`` names the line 0.3, as a call without it does by the specification.
+
+    Raises ``VersionNotSupportedError`` for other versions than 0.3 and 1.
+    """
+    line = version.strip().split(".")[0] if version else "0"
+    if version and line not in ("0", "1"):
         raise VersionNotSupportedError(f"A2A {version[:20]!r} is not supported. 0.3 and 1.0 are.")
+    return line != "1"
 
 
-async def current_json(operation: str, params: Any, value: Any) -> Any:
-    """Return what an operation has returned, as JSON of A2A 1.0; None if it returns nothing."""
+async def convert(size: int, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what ``make`` makes of a body of ``size`` bytes, which it does in a thread if the body is large."""
+    if size > LARGE:
+        return await asyncio.to_thread(make, *args, **kwargs)
+    return make(*args, **kwargs)
+
+
+def to_parameters(operation: str, values: Any, where: str = "") -> Any:
+    """Return the parameters of an operation. Raises ``InvalidParamsError``, whose text begins with ``where``."""
+    try:
+        return ParseDict(values, CURRENT[operation](), ignore_unknown_fields=True)
+    except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
+        raise InvalidParamsError(f"{where}{str(error)[:300]}") from None
+
+
+async def to_json(operation: str, params: Any, value: Any) -> Any:
+    """Return the result of an operation as JSON of A2A 1.0; None if it has none."""
     if value is None:
         return None
     if operation == "ListTasks":
@@ -85,13 +115,13 @@ async def current_json(operation: str, params: Any, value: Any) -> Any:
     return await asyncio.to_thread(MessageToDict, value)
 
 
-async def begun(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+async def begin(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
     """Wait for the first event, so that a refusal is an ordinary response. Raises what refuses the call."""
     first = await anext(events, None)
-    return _continued(first, events)
+    return _continue(first, events)
 
 
-async def _continued(first: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+async def _continue(first: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
     try:
         if first is not None:
             yield first
@@ -101,14 +131,34 @@ async def _continued(first: Any, events: AsyncGenerator[Any, None]) -> AsyncGene
         await events.aclose()
 
 
-def as_a2a(error: Exception, caller: A2ACaller) -> A2AError:
-    """Return the error that the client gets. Faults of Baton's own are logged, and say nothing of themselves."""
+async def to_frames(
+    events: AsyncGenerator[Any, None],
+    to_data: Callable[[Any], dict[str, Any]],
+    to_failure: Callable[[Exception], dict[str, Any]],
+    **of_failure: str,
+) -> AsyncGenerator[sse.Frame, None]:
+    """Yield each event, and the error that ends the stream, if any; ``of_failure`` are more fields of its frame."""
+    try:
+        async for event in events:
+            yield {"data": to_line(to_data(event))}
+    except Exception as error:  # noqa: BLE001 - it ends the stream, and is logged
+        yield {**of_failure, "data": to_line(to_failure(error))}
+    finally:
+        await events.aclose()
+
+
+def to_a2a_error(error: Exception, caller: A2ACaller) -> A2AError:
+    """Return the error for the client. One of Baton's has its stable code in ``data``; faults are logged."""
     if isinstance(error, A2AError):
         return error
-    if isinstance(error, BatonError):
-        if error.status >= 500:
-            count(Metric.REQUESTS_FAILED)
-        return a2a_error(error)
-    logger.error("A2A request failed", exc_info=error, request_id=caller.request_id)
-    count(Metric.INTERNAL_FAULTS)
-    return InternalError("Something went wrong on our side. Please try again.")
+    if not isinstance(error, BatonError):
+        logger.error("A2A request failed", exc_info=error, request_id=caller.request_id)
+        count(Metric.INTERNAL_FAULTS)
+        return InternalError("Something went wrong on our side. Please try again.")
+    data = {"code": error.code, "retryable": error.retryable}
+    if error.status >= 500:
+        count(Metric.REQUESTS_FAILED)
+        return InternalError(error.detail, data)
+    if isinstance(error, UnsupportedPart):
+        return ContentTypeNotSupportedError(error.detail, data)
+    return InvalidParamsError(error.detail, data)

@@ -43,29 +43,29 @@ class RestRoute(APIRoute):
         """Return the handler, whose errors are responses."""
         handle = super().get_route_handler()
 
-        async def answered(request: Request) -> Response:
+        async def answer(request: Request) -> Response:
             try:
                 return await handle(request)
             except BatonError as error:
-                return response(of_baton(error))
+                return to_response(baton_status(error))
             except HTTPException as error:
-                return response(of_baton(of_http(error)))
+                return to_response(baton_status(of_http(error)))
 
-        return answered
+        return answer
 
 
 def status(code: int, name: str, message: str, *, reason: str, domain: str, metadata: dict[str, Any]) -> Status:
     """Return the error. ``ErrorInfo.metadata`` is a map of strings."""
-    told = {
+    texts = {
         key: value if isinstance(value, str) else str(value).lower()
         for key, value in metadata.items()
         if isinstance(value, str | bool | int)
     }
-    details = [{"@type": ERROR_INFO, "reason": reason, "domain": domain, "metadata": told}]
+    details = [{"@type": ERROR_INFO, "reason": reason, "domain": domain, "metadata": texts}]
     return {"error": {"code": code, "status": name, "message": message, "details": details}}
 
 
-def of_baton(error: BatonError) -> Status:
+def baton_status(error: BatonError) -> Status:
     """Return the error for one of Baton's that no error of A2A stands for, with its own HTTP status."""
     code = error.status
     about = {"code": error.code, "retryable": error.retryable}
@@ -73,11 +73,11 @@ def of_baton(error: BatonError) -> Status:
     return status(code, name, error.detail, reason=error.code.upper(), domain=DOMAIN, metadata=about)
 
 
-def response(told: Status) -> JSONResponse:
+def to_response(error: Status) -> JSONResponse:
     """Return the response with the error's HTTP status."""
-    code: int = told["error"]["code"]
+    code: int = error["error"]["code"]
     headers = {"WWW-Authenticate": "Bearer"} if code == 401 else {}
-    return JSONResponse(told, code, headers=headers)
+    return JSONResponse(error, code, headers=headers)
 
 
 def documented(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
@@ -85,7 +85,7 @@ def documented(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
     return {
         cls.status: {
             "description": cls.title,
-            "content": {"application/json": {"schema": {"type": "object"}, "example": of_baton(cls())}},
+            "content": {"application/json": {"schema": {"type": "object"}, "example": baton_status(cls())}},
         }
         for cls in classes
         if cls is not MethodNotAllowed

@@ -1,7 +1,4 @@
-"""The addresses of A2A's HTTP+JSON binding: below /a2a/v1 and /a2a/{agent_id}/v1.
-
-A card of A2A 0.3 names the address without ``/v1``, because its clients add it.
-"""
+"""The addresses of A2A's HTTP+JSON binding: below /a2a/v1 and /a2a/{agent_id}/v1."""
 
 from __future__ import annotations
 
@@ -36,9 +33,8 @@ ROUTES = (
     ("GET", f"{CONFIGS}/{{push_id}}", "GetTaskPushNotificationConfig", "Read a push notification"),
     ("DELETE", f"{CONFIGS}/{{push_id}}", "DeleteTaskPushNotificationConfig", "Delete a push notification"),
     ("GET", "/extendedAgentCard", "GetExtendedAgentCard", "Read the card as the caller may see it"),
-    ("GET", "/card", "GetExtendedAgentCard", "Read the card as the caller may see it, by A2A 0.3"),
 )
-"""Method, path, operation of A2A 1.0, and what it does. The paths are those of the specifications of 1.0 and 0.3."""
+"""Method, path, operation of A2A 1.0, and what it does. The paths are the specification's."""
 MESSAGE = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "Hello!"}]}}
 TASK_ID = "550e8400-e29b-41d4-a716-446655440000.m-1"
 
@@ -96,8 +92,8 @@ def _described(method: str, path: str, operation: str) -> dict[str, Any]:
         for name, example in names.items()
         if f"{{{name}" in path
     ]
-    version = {"type": "string", "default": "0.3", "examples": ["1.0"]}
-    parameters.append({"name": VERSION_HEADER, "in": "header", "required": False, "schema": version})
+    version = {"type": "string", "examples": ["1.0"]}
+    parameters.append({"name": VERSION_HEADER, "in": "header", "required": True, "schema": version})
     described: dict[str, Any] = {"parameters": parameters}
     if method == "POST" and ":cancel" not in path and ":subscribe" not in path:
         example = MESSAGE if operation.startswith("Send") else {"url": "https://example.com/updates"}

@@ -95,13 +95,13 @@ async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id:
 
 async def _answered(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
-    from baton.api.a2a.dispatch import answer, refused
+    from baton.api.a2a.jsonrpc import answer, refuse
 
     who = await calling(request, scope, app, agent_id)
     try:
         body = await request.body()
     except Refused as refusal:
-        return JSONResponse(refused(refusal.error))
+        return JSONResponse(refuse(refusal.error))
     answered = await answer(body, request.headers.get(VERSION_HEADER), who)
     if isinstance(answered, dict):
         return JSONResponse(answered)
