@@ -159,14 +159,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
         from baton.adapters.pii.in_process import InProcessPiiDetector
         from baton.settings.memory import PrivacySettings
 
-        settings = PrivacySettings()
-        in_process = InProcessPiiDetector(settings.regions)
-        if settings.pii_detector == "local":
-            return in_process
-        from baton.adapters.aws import client
-        from baton.adapters.pii.comprehend import ComprehendPiiDetector
-
-        return ComprehendPiiDetector(client("comprehend"), in_process, language=settings.language)
+        return InProcessPiiDetector(PrivacySettings().regions)
 
     @cached_property
     def with_episode_facts(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
 from pydantic import Field
 
@@ -55,10 +54,6 @@ class LearningSettings(Settings):
 class PrivacySettings(Settings):
     """How personal data is recognised."""
 
-    pii_detector: Literal["local", "comprehend"] = Field(default="local", validation_alias="BATON_PII_DETECTOR")
-    """``comprehend``: Amazon Comprehend in addition to the detector in the process."""
-    language: Literal["en", "es"] = Field(default="en", validation_alias="BATON_PII_LANGUAGE")
-    """The language that Amazon Comprehend reads texts in."""
     phone_regions: Regions = Field(default="US,GB,DE,FR,CH", validation_alias="BATON_PHONE_REGIONS")
     """Comma-separated countries whose phone numbers are known without their country code."""
 
