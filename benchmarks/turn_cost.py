@@ -32,9 +32,8 @@ from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.queued import QueuedSummary, QueuedTitle
+from baton.domain.queued import QueuedSummary, QueuedTitle, Subscriber
 from baton.domain.title_source import TitleSource
-from baton.outbox.subscriber import Subscriber
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import SystemClock
 from baton.ports.files import ThreadFiles

@@ -12,7 +12,7 @@ from baton.composition.app import build
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.outbox.subscriber import Subscriber
+from baton.domain.queued import Subscriber
 from baton.ports.procedures import CaptureStore
 from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest

@@ -68,23 +68,21 @@ class App:
     @cached_property
     def actions(self) -> Actions:
         """Handles WebSocket frames."""
-        from baton.entry.actions import Actions, ActionServices
+        from baton.entry.actions import Actions
 
         ports = self.ports
         return Actions(
-            ActionServices(
-                store=ports.store,
-                queue=ports.queue,
-                live=ports.live,
-                connections=ports.connections,
-                controls=self.controls,
-                approvals=self.approvals,
-                replays=self.replays,
-                agents=self.agents,
-                audit=ports.audit,
-                readers=self.privacy.readers,
-                clock=ports.clock,
-            )
+            store=ports.store,
+            queue=ports.queue,
+            live=ports.live,
+            connections=ports.connections,
+            controls=self.controls,
+            approvals=self.approvals,
+            replays=self.replays,
+            agents=self.agents,
+            audit=ports.audit,
+            readers=self.privacy.readers,
+            clock=ports.clock,
         )
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -14,6 +15,7 @@ from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus
 from baton.domain.thread import LeaseMark
+from baton.domain.times import from_millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,14 @@ class RecordDelivery:
     record_id: str
     receives: int
     """How often the record has been delivered, this time included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """A WebSocket connection that gets the events of the thread that it sent a message to."""
+
+    connection_id: str
+    token_expires_at: datetime
 
 
 class _Queued(BaseModel):
@@ -46,6 +56,13 @@ class _Queued(BaseModel):
     def group(self) -> str:
         """What it is queued behind: the other records of its thread."""
         return self.thread_id
+
+    @property
+    def subscriber(self) -> Subscriber | None:
+        """The sender's connection; None over HTTP."""
+        if self.connection_id is None:
+            return None
+        return Subscriber(self.connection_id, from_millis(self.connection_expires_at * 1000))
 
     @property
     def scope(self) -> Scope:
@@ -93,7 +110,8 @@ class QueuedAction(_Queued):
     action: Literal["exit", "continue"]
     may_create: bool = False
     message_id: str
-    workflow_id: str | None = None
+    about: str | None = Field(default=None, alias="workflowId")
+    """The id of the workflow to continue."""
 
 
 class QueuedTakeover(_Queued):

@@ -21,6 +21,7 @@ from baton.domain.identity import Scope
 from baton.domain.interrupt import shown_interrupts
 from baton.domain.json_values import MAX_MEMBERS, MemberCount
 from baton.domain.metrics import Metric, count
+from baton.domain.queued import Subscriber
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
 from baton.handoffs.agent_registry import AgentRegistry
@@ -42,7 +43,6 @@ from baton.requests.turn_requests import ActionRequest
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
 RECONNECT_BEFORE = timedelta(minutes=10)
-ACTIONS = ("message", "resume", "cancel", "exit", "continue", "close", "answer", "ping")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,15 @@ class Caller:
     token_expires_at: datetime
     connected_at: datetime
 
+    @property
+    def subscriber(self) -> Subscriber:
+        """The connection, as the turn of a message gets it."""
+        return Subscriber(self.connection_id, self.token_expires_at)
+
 
 @dataclass(frozen=True, slots=True)
-class ActionServices:
-    """The ports and use cases that the actions need."""
+class Actions:
+    """Handles frames. Answers and refusals go to the frame's connection. A refusal ends no run and no connection."""
 
     store: ThreadStore
     queue: TurnQueue
@@ -72,18 +77,11 @@ class ActionServices:
     readers: Readers
     clock: Clock
 
-
-@dataclass(frozen=True, slots=True)
-class Actions:
-    """Handles frames. Answers and refusals go to the frame's connection. A refusal ends no run and no connection."""
-
-    services: ActionServices
-
     async def handle(self, caller: Caller, frame: str) -> None:
         """Handle a frame. Raises no error that a client can cause."""
         fields: dict[str, Any] = {}
         try:
-            if self.services.clock.now() >= caller.token_expires_at:
+            if self.clock.now() >= caller.token_expires_at:
                 raise TokenExpired
             fields = parse_frame(frame)
             await self._act(caller, fields)
@@ -93,38 +91,24 @@ class Actions:
                 count(Metric.REQUESTS_FAILED)
             await self._reply(caller, refusal(error, caller, fields))
             if isinstance(error, TokenExpired):
-                await self.services.connections.close(caller.connection_id)
+                await self.connections.close(caller.connection_id)
 
     async def disconnected(self, connection_id: str) -> None:
         """Forget a connection that has ended."""
-        await self.services.live.disconnect(connection_id)
+        await self.live.disconnect(connection_id)
 
     async def _act(self, caller: Caller, fields: dict[str, Any]) -> None:
-        match fields.get("action"):
-            case "message":
-                await self._message(caller, fields)
-            case "resume":
-                await self._resume(caller, fields)
-            case "cancel":
-                await self._cancel(caller, fields)
-            case "exit":
-                await self._exit(caller, fields)
-            case "continue":
-                await self._continue(caller, fields)
-            case "close":
-                await self._close(caller, fields)
-            case "answer":
-                await self._answer(caller, fields)
-            case "ping":
-                await self._reply(caller, Event({"type": "PONG"}))
-            case str(action):
-                raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: {', '.join(ACTIONS)}.")
-            case _:
-                raise InvalidRequest("action must be a string.")
+        action = fields.get("action")
+        if not isinstance(action, str):
+            raise InvalidRequest("action must be a string.")
+        act = _ACTS.get(action)
+        if act is None:
+            raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: {', '.join(ACTIONS)}.")
+        await act(self, caller, fields)
 
     async def _advise(self, caller: Caller) -> None:
         """Advise the client to open a new connection before this one expires. Both may exist for a while."""
-        left = caller.connected_at + CONNECTION_LIFE - self.services.clock.now()
+        left = caller.connected_at + CONNECTION_LIFE - self.clock.now()
         if left < RECONNECT_BEFORE:
             advice = custom("reconnect", {"secondsLeft": max(0, int(left.total_seconds()))})
             await self._reply(caller, unsequenced(advice))
@@ -140,81 +124,68 @@ class Actions:
             client=await client_offer(fields.get("tools"), fields.get("context")),
             time_zone=fields.get("timeZone"),
         )
-        waiting = queued_message(
-            caller.scope,
-            request,
-            connection_id=caller.connection_id,
-            connection_expires_at=int(caller.token_expires_at.timestamp()),
-            request_id=caller.request_id,
-        )
-        await self.services.queue.send(caller.scope, waiting)
+        waiting = queued_message(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
+        await self.queue.send(caller.scope, waiting)
         value = {"messageId": request.message_id, "threadId": request.thread.id}
         await self._reply(caller, unsequenced(custom("message_accepted", value), threadId=request.thread.id))
 
     async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
-        services, scope = self.services, caller.scope
+        scope = caller.scope
         thread_id = named_thread(scope, fields.get("threadId")).id
         after = integer(fields.get("after"), "after", low=0, high=10**12)
-        thread = await read_audited(services.store, services.audit, scope, thread_id, "thread.resume")
+        thread = await read_audited(self.store, self.audit, scope, thread_id, "thread.resume")
         sees_everything = sees_all(scope, thread.user_id)
-        replay = await services.replays.after(scope, thread, after if sees_everything else beginning(thread, after))
+        replay = await self.replays.after(scope, thread, after if sees_everything else beginning(thread, after))
         run_id = thread.run.run_id if thread.run else None
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
             resume["interrupts"] = shown_interrupts(thread.open_interrupts)
-        agents = await services.agents.of(scope)
+        agents = await self.agents.of(scope)
         state = thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)
         if not sees_everything:
             # Live events go to all connections alike, so this one gets what has happened so far.
-            reader = ReaderEvents(services.readers, after)
-            await send_to(services.connections, caller.connection_id, await reader.take([*events, *replay.events]))
+            reader = ReaderEvents(self.readers, after)
+            await send_to(self.connections, caller.connection_id, await reader.take([*events, *replay.events]))
             return
-        if not await send_to(services.connections, caller.connection_id, [*events, *replay.events]):
+        if not await send_to(self.connections, caller.connection_id, [*events, *replay.events]):
             return  # attached without the earlier events, the client would see a gap
         # Attach after the snapshot, so that no live event overtakes it, then replay what was logged meanwhile.
-        await services.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
-        thread = await services.store.get_thread(scope, thread_id)
+        await self.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
+        thread = await self.store.get_thread(scope, thread_id)
         if thread.run is not None or thread.last_seq > replay.last_seq:
-            await services.controls.revive(scope, thread, request_id=caller.request_id)
-            since = await services.replays.after(scope, thread, replay.last_seq)
+            await self.controls.revive(scope, thread, request_id=caller.request_id)
+            since = await self.replays.after(scope, thread, replay.last_seq)
             snapshot = [] if since.snapshot is None else [since.snapshot]
-            await send_to(services.connections, caller.connection_id, [*snapshot, *since.events])
+            await send_to(self.connections, caller.connection_id, [*snapshot, *since.events])
 
     async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = named_thread(caller.scope, fields.get("threadId")).id
-        await self.services.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
+        await self.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
 
     async def _exit(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = named_thread(caller.scope, fields.get("threadId")).id
-        request = await self.services.controls.leaving(caller.scope, thread_id, request_id=caller.request_id)
+        request = await self.controls.leaving(caller.scope, thread_id, request_id=caller.request_id)
         await self._queue_action(caller, request)
 
     async def _continue(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread = named_thread(caller.scope, fields.get("threadId"))
-        request = await self.services.controls.continuing(caller.scope, thread, fields.get("workflowId"))
+        request = await self.controls.continuing(caller.scope, thread, fields.get("workflowId"))
         await self._queue_action(caller, request)
 
     async def _queue_action(self, caller: Caller, request: ActionRequest) -> None:
-        waiting = queued_action(
-            caller.scope,
-            request,
-            connection_id=caller.connection_id,
-            connection_expires_at=int(caller.token_expires_at.timestamp()),
-            request_id=caller.request_id,
-        )
-        await self.services.queue.send(caller.scope, waiting)
+        waiting = queued_action(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
+        await self.queue.send(caller.scope, waiting)
 
     async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
-        await self.services.controls.close(
+        await self.controls.close(
             caller.scope,
             named_thread(caller.scope, fields.get("threadId")).id,
             request_id=caller.request_id,
-            connection_id=caller.connection_id,
-            connection_expires_at=int(caller.token_expires_at.timestamp()),
+            subscriber=caller.subscriber,
         )
 
     async def _answer(self, caller: Caller, fields: dict[str, Any]) -> None:
@@ -222,21 +193,36 @@ class Actions:
         answer = interrupt_answer(
             fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
         )
-        owner = await self.services.approvals.owner(caller.scope, thread_id, [answer])
+        owner = await self.approvals.owner(caller.scope, thread_id, [answer])
         is_own = owner.user_id == caller.scope.user_id
         waiting = queued_answer(
             owner,
             thread_id,
             answer,
-            # The permission to approve another user's calls does not include following the conversation.
-            connection_id=caller.connection_id if is_own else None,
-            connection_expires_at=int(caller.token_expires_at.timestamp()),
             request_id=caller.request_id,
+            # The permission to approve another user's calls does not include following the conversation.
+            subscriber=caller.subscriber if is_own else None,
         )
-        await self.services.queue.send(owner, waiting)
+        await self.queue.send(owner, waiting)
+
+    async def _ping(self, caller: Caller, fields: dict[str, Any]) -> None:
+        await self._reply(caller, Event({"type": "PONG"}))
 
     async def _reply(self, caller: Caller, event: Event) -> None:
-        await send_to(self.services.connections, caller.connection_id, [event])
+        await send_to(self.connections, caller.connection_id, [event])
+
+
+_ACTS = {
+    "message": Actions._message,
+    "resume": Actions._resume,
+    "cancel": Actions._cancel,
+    "exit": Actions._exit,
+    "continue": Actions._continue,
+    "close": Actions._close,
+    "answer": Actions._answer,
+    "ping": Actions._ping,
+}
+ACTIONS = tuple(_ACTS)
 
 
 def parse_frame(frame: str) -> dict[str, Any]:

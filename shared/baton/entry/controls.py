@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from baton.domain.episode import episode_id
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable
 from baton.domain.identity import Scope, ThreadRef
-from baton.domain.queued import QueuedClose, QueuedTakeover
+from baton.domain.queued import Subscriber
 from baton.domain.thread import LeaseMark, Thread, ThreadStatus
 from baton.domain.times import to_millis
 from baton.handoffs.conversation_states import ConversationStates
@@ -17,6 +17,7 @@ from baton.ports.connections import LiveRegistry
 from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.requests.parsing import continue_request, exit_request, named_workflow
+from baton.requests.queue_mapping import queued_close, queued_takeover
 from baton.requests.thread_access import own_thread
 from baton.requests.turn_requests import ActionRequest
 from baton.sessions.endings import Closed, last_episode
@@ -88,8 +89,7 @@ class Controls:
         thread_id: str,
         *,
         request_id: str,
-        connection_id: str | None = None,
-        connection_expires_at: int = 0,
+        subscriber: Subscriber | None = None,
     ) -> Closed:
         """Queue the closing after the thread's queued turns. Returns the expected result.
 
@@ -98,16 +98,7 @@ class Controls:
         thread = await self._own(scope, thread_id, "thread.close")
         if is_led_by_parent(thread):
             raise ThreadLed
-        closing = QueuedClose(
-            tenant_id=scope.tenant_id,
-            user_id=scope.user_id,
-            permissions=tuple(sorted(scope.permissions)),
-            connection_id=connection_id,
-            connection_expires_at=connection_expires_at,
-            request_id=request_id,
-            thread_id=thread_id,
-            episode=thread.episode,
-        )
+        closing = queued_close(scope, thread_id, thread.episode, request_id=request_id, subscriber=subscriber)
         # Also for a closed thread, because a queued message may reopen it.
         await self.queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
@@ -127,17 +118,8 @@ class Controls:
         if not thread.is_interrupted and (thread.run is None or presumed_dead is None):
             return
         owner = replace(scope, user_id=thread.user_id)
-        takeover = QueuedTakeover(
-            tenant_id=scope.tenant_id,
-            user_id=thread.user_id,
-            permissions=(),  # the reader's permissions are not those of the run's user
-            connection_id=None,
-            connection_expires_at=0,
-            request_id=request_id,
-            thread_id=thread.id,
-            lease=presumed_dead,
-        )
-        await self.queue.send(owner, takeover)
+        # The permissions of the reader are not those of the user of the run.
+        await self.queue.send(owner, queued_takeover(owner, thread.id, presumed_dead, request_id=request_id))
 
     async def _stop(self, scope: Scope, thread_id: str, run_id: str) -> None:
         await self.live.request_cancel(scope, thread_id, run_id)

@@ -26,10 +26,8 @@ from baton.domain.queued import (
     RecordDelivery,
     parse_queued,
 )
-from baton.domain.times import from_millis
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
-from baton.outbox.subscriber import Subscriber
 from baton.outbox.task_news import TaskNews
 from baton.ports.a2a import A2ATasks
 from baton.ports.clock import Clock
@@ -79,7 +77,7 @@ class QueuedTurns:
         ``sent_at`` is when the record was sent. What was sent before its user or thread was forgotten is refused.
         """
         queued = parse_queued(body)
-        scope, thread_id, subscriber = queued.scope, queued.thread_id, _subscriber(queued)
+        scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
         logger.append_keys(tenant=queued.tenant_id, thread_id=thread_id, request_id=queued.request_id)
         async with self.records.hidden(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
@@ -128,7 +126,7 @@ class QueuedTurns:
             if await self._is_canceled(queued):
                 return
             if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):
-                await self.turns.give_up(queued.scope, from_queue(queued), subscriber=_subscriber(queued))
+                await self.turns.give_up(queued.scope, from_queue(queued), subscriber=queued.subscriber)
             elif isinstance(queued, QueuedClose):
                 await self._refuse(queued, StoreUnavailable())
         except _TRY_AGAIN:
@@ -169,7 +167,7 @@ class QueuedTurns:
                 await self.task_news.marked(
                     queued.scope, queued.thread_id, queued.a2a_task, f"{mark.status.value}.{queued.message_id}"
                 )
-        subscriber = _subscriber(queued)
+        subscriber = queued.subscriber
         if subscriber is None or self.clock.now() >= subscriber.token_expires_at:
             return
         about = {"action": queued.action, "threadId": queued.thread_id}
@@ -177,9 +175,3 @@ class QueuedTurns:
             about["messageId"] = queued.message_id
         refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
         await send_to(self.connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
-
-
-def _subscriber(queued: Queued) -> Subscriber | None:
-    if queued.connection_id is None:
-        return None
-    return Subscriber(queued.connection_id, from_millis(queued.connection_expires_at * 1000))

@@ -12,10 +12,10 @@ from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
+from baton.domain.queued import Subscriber
 from baton.domain.thread import LeaseMark
 from baton.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
 from baton.outbox.frames import EncodedEvent, encoded
-from baton.outbox.subscriber import Subscriber
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, Connections, LiveRegistry
 

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from baton.domain.content import content_as_json, content_from_json
 from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope, ThreadRef, derived_record_id, derived_run_id
 from baton.domain.interrupt import InterruptAnswer
-from baton.domain.queued import QueuedAction, QueuedAnswer, QueuedMessage, QueuedSummary, QueuedTitle
+from baton.domain.queued import (
+    QueuedAction,
+    QueuedAnswer,
+    QueuedClose,
+    QueuedMessage,
+    QueuedSummary,
+    QueuedTakeover,
+    QueuedTitle,
+    Subscriber,
+)
+from baton.domain.thread import LeaseMark
 from baton.requests.parsing import answer_request
 from baton.requests.turn_requests import ActionRequest, ConversationAction, MessageRequest, TurnRequest
 
 
 def queued_message(
-    scope: Scope, request: MessageRequest, *, connection_id: str | None, connection_expires_at: int, request_id: str
+    scope: Scope, request: MessageRequest, *, request_id: str, subscriber: Subscriber | None = None
 ) -> QueuedMessage:
     """Make the queue record of a message."""
     return QueuedMessage(
-        tenant_id=scope.tenant_id,
-        user_id=scope.user_id,
-        permissions=tuple(sorted(scope.permissions)),
-        connection_id=connection_id,
-        connection_expires_at=connection_expires_at,
-        request_id=request_id,
-        subject_token=scope.subject_token,
-        thread_id=request.thread.id,
+        **_about(scope, request.thread.id, request_id, subscriber),
         may_create=request.thread.may_create,
         message_id=request.message_id,
         content=content_as_json(request.content),
@@ -37,24 +43,11 @@ def queued_message(
 
 
 def queued_answer(
-    scope: Scope,
-    thread_id: str,
-    answer: InterruptAnswer,
-    *,
-    connection_id: str | None,
-    connection_expires_at: int,
-    request_id: str,
+    scope: Scope, thread_id: str, answer: InterruptAnswer, *, request_id: str, subscriber: Subscriber | None = None
 ) -> QueuedAnswer:
     """Make the queue record of one answer. ``scope`` is that of the thread's owner, also if someone else answered."""
     return QueuedAnswer(
-        tenant_id=scope.tenant_id,
-        user_id=scope.user_id,
-        permissions=(),
-        connection_id=connection_id,
-        connection_expires_at=connection_expires_at,
-        request_id=request_id,
-        subject_token=scope.subject_token,
-        thread_id=thread_id,
+        **_about(replace(scope, permissions=frozenset()), thread_id, request_id, subscriber),
         interrupt_id=answer.interrupt_id,
         status=answer.status,
         payload=answer.payload,
@@ -63,50 +56,58 @@ def queued_answer(
 
 
 def queued_action(
-    scope: Scope, request: ActionRequest, *, connection_id: str | None, connection_expires_at: int, request_id: str
+    scope: Scope, request: ActionRequest, *, request_id: str, subscriber: Subscriber | None = None
 ) -> QueuedAction:
     """Make the queue record of an action."""
     return QueuedAction(
-        tenant_id=scope.tenant_id,
-        user_id=scope.user_id,
-        permissions=tuple(sorted(scope.permissions)),
-        connection_id=connection_id,
-        connection_expires_at=connection_expires_at,
-        request_id=request_id,
-        subject_token=scope.subject_token,
-        thread_id=request.thread.id,
+        **_about(scope, request.thread.id, request_id, subscriber),
         action=request.action.value,
         may_create=request.thread.may_create,
         message_id=request.message_id,
-        workflow_id=request.about,
+        about=request.about,
     )
+
+
+def queued_close(
+    scope: Scope, thread_id: str, episode: int, *, request_id: str, subscriber: Subscriber | None = None
+) -> QueuedClose:
+    """Make the queue record that ends the session number ``episode``."""
+    return QueuedClose(**_about(replace(scope, subject_token=None), thread_id, request_id, subscriber), episode=episode)
+
+
+def queued_takeover(owner: Scope, thread_id: str, lease: LeaseMark | None, *, request_id: str) -> QueuedTakeover:
+    """Make the queue record that finishes the thread's run, whose worker had ``lease``. It has no permissions."""
+    return QueuedTakeover(**_about(_without_rights(owner), thread_id, request_id), lease=lease)
 
 
 def queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> QueuedSummary:
     """Make the queue record of a summary that is due. The queue drops repetitions for some minutes."""
-    return QueuedSummary(
-        tenant_id=scope.tenant_id,
-        user_id=scope.user_id,
-        permissions=(),
-        connection_id=None,
-        connection_expires_at=0,
-        request_id=derived_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}"),
-        thread_id=thread_id,
-        due=due,
-    )
+    request_id = derived_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}")
+    return QueuedSummary(**_about(_without_rights(scope), thread_id, request_id), due=due)
 
 
 def queued_title(scope: Scope, thread_id: str, run_id: str) -> QueuedTitle:
     """Make the queue record of the title that is due after a run. The queue drops repetitions for some minutes."""
-    return QueuedTitle(
-        tenant_id=scope.tenant_id,
-        user_id=scope.user_id,
-        permissions=(),
-        connection_id=None,
-        connection_expires_at=0,
-        request_id=derived_record_id(thread_id, "title", run_id),
-        thread_id=thread_id,
-    )
+    request_id = derived_record_id(thread_id, "title", run_id)
+    return QueuedTitle(**_about(_without_rights(scope), thread_id, request_id))
+
+
+def _about(scope: Scope, thread_id: str, request_id: str, subscriber: Subscriber | None = None) -> dict[str, Any]:
+    """Return the fields that every record has."""
+    return {
+        "tenant_id": scope.tenant_id,
+        "user_id": scope.user_id,
+        "permissions": tuple(sorted(scope.permissions)),
+        "subject_token": scope.subject_token,
+        "connection_id": subscriber.connection_id if subscriber else None,
+        "connection_expires_at": int(subscriber.token_expires_at.timestamp()) if subscriber else 0,
+        "request_id": request_id,
+        "thread_id": thread_id,
+    }
+
+
+def _without_rights(scope: Scope) -> Scope:
+    return Scope(scope.tenant_id, scope.user_id)
 
 
 def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnRequest:
@@ -114,7 +115,7 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnReque
     if isinstance(queued, QueuedAction):
         run_id = derived_run_id(queued.thread_id, queued.message_id)
         thread = ThreadRef(queued.thread_id, queued.may_create)
-        return ActionRequest(thread, queued.message_id, run_id, ConversationAction(queued.action), queued.workflow_id)
+        return ActionRequest(thread, queued.message_id, run_id, ConversationAction(queued.action), queued.about)
     if isinstance(queued, QueuedAnswer):
         answer = InterruptAnswer(queued.interrupt_id, queued.status, queued.payload, queued.answered_by)
         return answer_request(queued.thread_id, [answer])

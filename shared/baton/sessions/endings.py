@@ -13,12 +13,12 @@ from baton.domain.episode import EndReason, ended_session, episode_id
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import Event, RunStamp, thread_closed
 from baton.domain.identity import Scope
+from baton.domain.queued import Subscriber
 from baton.domain.thread import Thread, ThreadStatus
 from baton.handoffs.conversation_states import ConversationStates
 from baton.leases import holding
 from baton.outbox.delivery import Delivery, announce
 from baton.outbox.event_log import EventLog, jump_from
-from baton.outbox.subscriber import Subscriber
 from baton.outbox.task_news import TaskNews
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections, LiveRegistry

@@ -9,10 +9,10 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
+from baton.domain.queued import Subscriber
 from baton.domain.thread import ThreadStatus
 from baton.leases import acquire_when_free, holding
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
-from baton.outbox.subscriber import Subscriber
 from baton.ports.audit import AuditLog
 from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
 from baton.ports.turn_queue import HeldRecord

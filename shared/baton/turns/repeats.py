@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from baton.domain.errors import MessageIdConflict
 from baton.domain.events import Event
+from baton.domain.queued import Subscriber
 from baton.domain.thread import LeaseMark, Thread
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.follow import Follower
 from baton.outbox.replay import Replays
-from baton.outbox.subscriber import Subscriber
 from baton.ports.messages import TurnRecord
 from baton.ports.threads import ThreadStore
 from baton.turns.committing import FinishedRun

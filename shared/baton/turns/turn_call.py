@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.queued import RecordDelivery
+from baton.domain.queued import RecordDelivery, Subscriber
 from baton.outbox.outbox import Emit
-from baton.outbox.subscriber import Subscriber
 from baton.ports.turn_queue import HeldRecord
 from baton.requests.turn_requests import TurnRequest
 

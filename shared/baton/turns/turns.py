@@ -6,12 +6,12 @@ import asyncio
 
 from baton.domain.errors import LeaseLost, ThreadUnavailable, UnknownAgent
 from baton.domain.identity import Scope
+from baton.domain.queued import Subscriber
 from baton.domain.thread import LeaseMark
 from baton.leases import holding
 from baton.outbox.follow import Follower
 from baton.outbox.outbox import Emit
 from baton.outbox.replay import Replays
-from baton.outbox.subscriber import Subscriber
 from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
 from baton.ports.turn_queue import HeldRecord
 from baton.requests.turn_requests import TurnRequest

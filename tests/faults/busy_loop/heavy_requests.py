@@ -23,7 +23,7 @@ from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
-from baton.outbox.subscriber import Subscriber
+from baton.domain.queued import Subscriber
 from baton.requests.parsing import message_request
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket

@@ -70,9 +70,7 @@ async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:
     waiting.tools.add("look", looked)
     waiting.model.script(Answer.calling(LOOK), "Done.")
     scope = replace(waiting.ada, subject_token="sealed")
-    record = queued_message(
-        scope, waiting.request(), connection_id=None, connection_expires_at=0, request_id="request-1"
-    )
+    record = queued_message(scope, waiting.request(), request_id="request-1")
     assert "sealed" not in repr(record)
     delivery = RecordDelivery("record-1", 1)
     await waiting.app.dead_turns.run(record.model_dump_json(by_alias=True), "handle", delivery, seconds=60)

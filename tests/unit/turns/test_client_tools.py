@@ -261,7 +261,7 @@ async def test_at_most_eight_calls_of_an_answer_wait(harness: Harness) -> None:
 
 async def test_the_queue_carries_what_the_page_offers(harness: Harness) -> None:
     request = harness.request(client=PAGE)
-    queued = queued_message(harness.ada, request, connection_id="c", connection_expires_at=0, request_id="r")
+    queued = queued_message(harness.ada, request, request_id="r")
     again = from_queue(type(queued).model_validate_json(queued.model_dump_json(by_alias=True)))
     assert again.client == PAGE  # type: ignore[union-attr]
 

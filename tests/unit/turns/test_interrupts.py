@@ -259,9 +259,7 @@ async def test_answers_that_come_one_by_one_pass_a_worker_that_died_before_it_st
 
 async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(harness: Harness) -> None:
     first, second = await interrupted(harness, "home", "about")
-    queued = queued_answer(
-        harness.ada, harness.thread_id, yes(first), connection_id=None, connection_expires_at=0, request_id="r"
-    )
+    queued = queued_answer(harness.ada, harness.thread_id, yes(first), request_id="r")
     await harness.app.dead_turns.give_up(queued.model_dump_json(by_alias=True))
     harness.model.script("Both.")
     assert (await answer(harness, yes(second))).text == "Both."

@@ -212,7 +212,7 @@ async def test_a_store_that_fails_with_the_zone_leaves_a_turn_that_can_be_repeat
 
 async def test_the_queue_carries_the_zone(harness: Harness) -> None:
     request = harness.request(time_zone=VIENNA)
-    queued = queued_message(harness.ada, request, connection_id="c", connection_expires_at=0, request_id="r")
+    queued = queued_message(harness.ada, request, request_id="r")
     assert from_queue(type(queued).model_validate_json(queued.model_dump_json(by_alias=True))) == request
 
 

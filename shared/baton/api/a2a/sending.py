@@ -239,8 +239,6 @@ class Sender:
                         sending.owner,
                         request.thread.id,
                         answer,
-                        connection_id=None,
-                        connection_expires_at=0,
                         request_id=f"{caller.request_id}.{number}",
                     ),
                 )
@@ -250,9 +248,7 @@ class Sender:
             await self._audit_delegation(sending)
             # The mark first: whoever asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)
-            waiting = queued_message(
-                sending.owner, request, connection_id=None, connection_expires_at=0, request_id=caller.request_id
-            )
+            waiting = queued_message(sending.owner, request, request_id=caller.request_id)
             await self._app.ports.queue.send(sending.owner, waiting)
         await self._until_begun(sending)
 
