@@ -18,13 +18,14 @@ from baton.domain.history_window import HistoryWindow, window_of
 from baton.domain.message import Role, StoredMessage
 from baton.domain.time_zone import Today
 from baton.domain.tool_call import ToolCall
-from baton.memory.prompt.context import Blocks, assemble, reading_budget
+from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_budget
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.handoff_context import granted, handoff_notes
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, next_start
 from baton.memory.prompt.message_prompts import as_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
+from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import Prompt, TokenCounter, ToolSpec
 from benchmarks.cache_rules import Call, Piece
 from benchmarks.workload import ANSWER, QUESTION
@@ -121,22 +122,24 @@ class Player:
         session = f"{handoff.ordinal}.0" if handoff else ""
         window = window_of(tuple(self.windows.values()), agent.id, session)
         question = self._message(turn, Role.USER, turn.question, len(self.stored))
-        context = assemble(
-            agent,
-            granted(handoff, self._read(window, agent)) if handoff else self._read(window, agent),
+        earlier = self._read(window, agent)
+        seen = AgentHistory(
+            "thread",
+            granted(handoff, earlier) if handoff else earlier,
             (question,),
-            self.counter,
-            reserved=self._kit.tokens(self.counter),
-            handoff=handoff,
-            window=window,
-            summary=self._summary(window),
-            blocks=Blocks(
-                steady=handoff_notes(handoff) if handoff else (),
-                retrieved=[Prompt(Role.CONTEXT, found) for found in turn.recalled],
-                changing=[today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna"))],
-            ),
+            self._summary(window),
+            window,
+            handoff,
         )
-        assert context.history is not None  # noqa: S101 - assemble always gives it
+        notes = Notes(
+            steady=handoff_notes(handoff) if handoff else (),
+            today=today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna")),
+        )
+        found = tuple(Prompt(Role.CONTEXT, found) for found in turn.recalled)
+        recalled = Recalled(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=found))
+        reserved = self._kit.tokens(self.counter)
+        context = Assembly(agent, seen, self.counter, notes=notes, reserved=reserved).prompt(recalled)
+        assert context.history is not None  # noqa: S101 - an assembly always gives it
         prompts, current_from, history = list(context.prompts), context.current_from, context.history
         self._record(turn, prompts)
         exchange = [question]

@@ -34,7 +34,7 @@ from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
-from baton.memory.recalled import NOTHING_RECALLED, Recalled
+from baton.memory.recalled import NOTHING_RECALLED
 from baton.outbox.answer_limit import AnswerLimit
 from baton.outbox.text_batches import batched
 from baton.ports.agent_client import AgentReport
@@ -122,14 +122,12 @@ class AgentLoop:
             history=self._prompt.history,
         )
 
-    async def begin(
-        self, context: AssembledContext, *, recalled: Recalled = NOTHING_RECALLED, changing: Sequence[Prompt] = ()
-    ) -> None:
-        """Set the prompt; ``recalled`` and the ``changing`` notes are in it already."""
-        self._recalled = recalled
-        self._sources.add(recalled.cited)
-        self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context, recalled, changing))
-        await self._prompt.begin(context, recalled.prompts)
+    async def begin(self, context: AssembledContext) -> None:
+        """Set the prompt."""
+        self._recalled = context.recalled
+        self._sources.add(context.recalled.cited)
+        self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context))
+        await self._prompt.begin(context)
 
     async def answer(self) -> None:
         """Answer the prompt. Raises the error that ends the run, after it has ended open messages."""

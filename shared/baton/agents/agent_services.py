@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from baton.agents.context_budgets import ContextBudgets
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.memory.recall.recall import Recall
+from baton.memory.agent_memory import AgentMemory
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel, TokenCounter
@@ -25,7 +25,7 @@ class AgentServices:
     default_model: str
     light_model: str
     """For what must be quick rather than clever."""
-    recall: Recall
+    memory: AgentMemory
     tools: Tools
     agent_client: AgentClient
     records: RunRecords

@@ -39,10 +39,9 @@ from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
-from baton.memory.prompt.context import AssembledContext
+from baton.memory.prompt.context import Notes
 from baton.memory.prompt.message_prompts import CUT_NOTE
-from baton.memory.prompt.system_prompt import system_prompt
-from baton.memory.recall.selecting import select
+from baton.memory.recalled import MemorySearch
 from baton.outbox.answer_limit import AnswerLimit
 from baton.ports.agent_client import (
     AgentData,
@@ -56,7 +55,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import MAX_ANSWER_BYTES, Prompt, TextDelta
+from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 from baton.ports.leases import Lease
 
 logger = Logger(child=True)
@@ -206,16 +205,15 @@ class Consultations:
             key=f"\0{task.id}",
         )
         loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
-        question = Prompt(Role.USER, task.message)
-        memory = context.fitted(agent).memory
-        budget = max(0, memory.max_working_memory_tokens - kit.tokens(services.counter))
         # Its own knowledge, but nothing of the user's conversations: it sees only what its task says.
-        found = await services.recall.recall(context.scope, agent, task.message, with_episodes=False)
-        recalled = select(found, agent.memory, services.counter, zone=context.today.zone)
-        head_prompt, today = Prompt(Role.SYSTEM, system_prompt(agent)), today_note(context.today)
-        prompts = (head_prompt, today, *recalled.prompts, question)
-        head = len(prompts) - 1
-        await loop.begin(AssembledContext(prompts, 0, head, current_from=head, budget=budget), recalled=recalled)
+        prompt = await services.memory.prompt_for(
+            context.fitted(agent),
+            MemorySearch(context.scope, task.message, with_episodes=False),
+            notes=Notes(today=today_note(context.today)),
+            reserved=kit.tokens(services.counter),
+            zone=context.today.zone,
+        )
+        await loop.begin(prompt)
         try:
             await loop.answer()
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from operator import is_not
 
@@ -35,13 +35,13 @@ class TurnPrompt:
         self.budget = 0
         """Tokens available to all prompts together."""
 
-    async def begin(self, context: AssembledContext, retrieved: Sequence[Prompt]) -> None:
-        """Take the assembled prompt, in which the ``retrieved`` prompts are."""
+    async def begin(self, context: AssembledContext) -> None:
+        """Take the assembled prompt."""
         self.prompts = list(context.prompts)
         self._head, self._current_from = context.head, context.current_from
         self.budget = context.budget
         self._history = context.history
-        self._retrieved = {id(prompt) for prompt in retrieved}
+        self._retrieved = {id(prompt) for prompt in context.recalled.prompts}
         if context.tokens > context.budget:
             await self.fit()  # otherwise the stored counts prove that it fits, without counting the history again
 

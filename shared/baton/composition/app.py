@@ -60,7 +60,7 @@ class App:
         self.memory = MemoryUseCases(ports, self.knowledge)
         self.sessions = SessionUseCases(ports, lambda: self.agents, lambda: self.conversations, lambda: self.task_news)
         self.procedures = ProcedureUseCases(
-            ports, self.knowledge, self.privacy, lambda: self.agents, lambda: self.current_limits
+            ports, self.memory, self.privacy, lambda: self.agents, lambda: self.current_limits
         )
 
     # Use cases of the functions
@@ -231,7 +231,7 @@ class App:
             model=ports.model,
             default_model=ports.default_model,
             light_model=ports.light_model,
-            recall=self.memory.recall,
+            memory=self.memory.agent_memory,
             tools=ports.tools,
             agent_client=ports.agent_client,
             records=ports.records,

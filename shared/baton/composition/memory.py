@@ -9,15 +9,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from baton.composition.knowledge import KnowledgeUseCases
     from baton.composition.ports import Ports
+    from baton.memory.agent_memory import AgentMemory
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
     from baton.memory.episodes.session_closing import SessionClosing
     from baton.memory.inspection.inspector import Inspector
     from baton.memory.prompt.history_summary import HistorySummaries
-    from baton.memory.recall.recall import Recall
 
 
 class MemoryUseCases:
@@ -71,12 +73,18 @@ class MemoryUseCases:
         return EpisodeMessages(self.ports.store, self.ports.episodes)
 
     @cached_property
-    def recall(self) -> Recall:
-        """Retrieves what is remembered."""
+    def agent_memory(self) -> AgentMemory:
+        """Makes prompts of what is remembered."""
+        return self.recalling_within(self.ports.recall_deadline)
+
+    def recalling_within(self, deadline: timedelta) -> AgentMemory:
+        """Return an agent's memory that searches for at most this time."""
+        from baton.memory.agent_memory import AgentMemory
         from baton.memory.recall.recall import Recall
 
         ports = self.ports
-        return Recall(ports.search, self._knowledge.search, ports.embedder, deadline=ports.recall_deadline)
+        recall = Recall(ports.search, self._knowledge.search, ports.embedder, deadline=deadline)
+        return AgentMemory(recall, ports.counter)
 
     @cached_property
     def inspector(self) -> Inspector:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from baton.composition.knowledge import KnowledgeUseCases
+    from baton.composition.memory import MemoryUseCases
     from baton.composition.ports import Ports
     from baton.composition.privacy import PrivacyUseCases
     from baton.handoffs.agent_registry import AgentRegistry
@@ -31,14 +31,14 @@ class ProcedureUseCases:
     def __init__(
         self,
         ports: Ports,
-        knowledge: KnowledgeUseCases,
+        memory: MemoryUseCases,
         privacy: PrivacyUseCases,
         agents: Callable[[], AgentRegistry],
         limits: Callable[[], CurrentLimits],
     ) -> None:
         """``agents`` and ``limits`` return use cases of ``App``, which are built when one needs them."""
         self.ports = ports
-        self._knowledge = knowledge
+        self._memory = memory
         self._privacy = privacy
         self._agents = agents
         self._limits = limits
@@ -91,15 +91,13 @@ class ProcedureUseCases:
     @cached_property
     def administration(self) -> ProcedureAdministration:
         """Reads, writes and decides on procedures."""
-        from baton.memory.recall.recall import Recall
         from baton.procedures.administration import DEADLINE, ProcedureAdministration
 
         ports = self.ports
         return ProcedureAdministration(
             ports.procedures,
             self.approved,
-            Recall(ports.search, self._knowledge.search, ports.embedder, deadline=DEADLINE),
-            ports.counter,
+            self._memory.recalling_within(DEADLINE),
             ports.audit,
             ports.clock,
         )

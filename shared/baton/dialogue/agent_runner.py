@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol
 
 from baton.agents.agent_loop import AgentLoop
@@ -29,12 +28,8 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
-from baton.memory.prompt.context import AssembledContext, Blocks, assemble
+from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
 from baton.memory.prompt.handoff_context import said
-from baton.memory.prompt.token_estimates import prompt_tokens
-from baton.memory.recall.assembly import assemble_recalled
-from baton.memory.recall.selecting import select
-from baton.memory.recalled import Found, Recalled
 from baton.ports.chat_model import Prompt
 
 
@@ -83,7 +78,6 @@ class AgentRunner:
         self._tracker = given.tracker
         self._histories = AgentHistories(given)
         self._services = context.services
-        self._text = given.asked.text if given.asked is not None else ""
         self._consultations = Consultations(context, given.asked.content if given.asked is not None else "")
 
     @property
@@ -155,9 +149,8 @@ class AgentRunner:
             changing = changing_notes(self._tracker.current, kit)
             shown = await context_note(conversation.agent, self._input.client, self._services.counter)
             today = today_note(self._context.today)
-            blocks = Blocks(steady=steady_notes(self._tracker.current), changing=[*changing, *shown, today])
-            prompts, recalled = await self._assembled(kit, current, blocks)
-            await loop.begin(prompts, recalled=recalled, changing=[*changing, today])
+            notes = Notes(steady_notes(self._tracker.current), changing, shown, today)
+            await loop.begin(await self._prompt(kit, current, notes))
         if not self._context.stop.is_set():
             await agent.answer()
         if conversation.agent.remote is not None:
@@ -199,54 +192,29 @@ class AgentRunner:
         consult = self._input.consult or self._consultations.ask
         return AgentLoop(context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
 
-    async def _assembled(
-        self, kit: ToolKit, current: Sequence[StoredMessage], blocks: Blocks
-    ) -> tuple[AssembledContext, Recalled]:
-        """Return the assembled prompts of the active agent, and what of the recalled is in them."""
-        conversation, counter = self._tracker.current, self._services.counter
-        history, reserved = await self._histories.read(), kit.tokens(counter)
-        agent = self._context.fitted(conversation.agent)
-        assembled = partial(
-            assemble,
-            agent,
-            history.messages,
+    async def _prompt(self, kit: ToolKit, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
+        """Return the prompt of the active agent."""
+        conversation, context, read = self._tracker.current, self._context, await self._histories.read()
+        asked = None
+        if self._input.asked is None and conversation.workflow is not None:
+            asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
+        history = AgentHistory(
+            context.thread_id,
+            read.messages,
             current,
-            counter,
-            handoff=conversation.handoff,
+            summary=read.summary,
             window=self._histories.window,
-            summary=history.summary,
+            handoff=conversation.handoff,
+            asked=asked,
         )
-        choose = partial(
-            select,
-            await self._found(),
-            conversation.agent.memory,
-            counter,
-            zone=self._context.today.zone,
-            follows_procedures=conversation.handoff is None,
+        return await self._services.memory.prompt_for(
+            context.fitted(conversation.agent),
+            self._input.search,
+            history,
+            notes=notes,
+            reserved=kit.tokens(self._services.counter),
+            zone=context.today.zone,
         )
-        made, recalled = assemble_recalled(
-            assembled,
-            choose,
-            blocks,
-            counter,
-            thread_id=self._context.thread_id,
-            current=current,
-            reserved=reserved,
-            most=conversation.agent.memory.retrieved_tokens,
-        )
-        if self._input.asked is not None or conversation.workflow is None:
-            return made, recalled
-        asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
-        tokens = made.tokens + prompt_tokens(asked, counter)
-        return replace(made, prompts=(*made.prompts, asked), tokens=tokens), recalled
-
-    async def _found(self) -> Found:
-        """Return what was found for the active agent. One that took over in this run searches its own knowledge."""
-        agent, found = self._tracker.current.agent, self._input.found
-        if agent.id != self._input.agent.id:
-            own = await self._services.recall.recall(self._context.scope, agent, self._text, earlier=found)
-            found = replace(own, procedure=found.procedure)
-        return found
 
     async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> None:
         """Make the approved calls, and give the model the refusals and the client's results of the others.

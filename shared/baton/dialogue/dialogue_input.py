@@ -16,7 +16,7 @@ from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.thread import Thread
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.prompt.history_reading import ReadHistory
-from baton.memory.recalled import Found
+from baton.memory.recalled import MemorySearch
 from baton.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
 
 
@@ -39,8 +39,8 @@ class DialogueInput:
     unfinished: Sequence[StoredMessage]
     """The interrupted exchange that the run continues; empty if there is none."""
     transcript: Transcript
-    found: Found
-    """What was found for the message, for ``agent``, in memory and among the procedures that the main agent follows."""
+    search: MemorySearch
+    """The search of memory for the message, done for ``agent``."""
     answered: PendingInterrupts | None
     """The answered interrupts that the run continues; None if it answers a message or carries out an action."""
     previous_seq: int | None

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
 from baton.domain.found_item import FoundItem
+from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureScope
+from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.ports.chat_model import Prompt
 
 CLOSE = 0.03
 """Procedures whose cosine similarities differ by no more are equally likely to be meant."""
+
+ReadProcedures = Callable[[], Coroutine[Any, Any, ProcedureSet]]
 
 
 class BlockKind(StrEnum):
@@ -90,6 +94,26 @@ class Found:
 
 
 NOTHING_FOUND = Found()
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySearch:
+    """A search of memory for one message.
+
+    ``AgentMemory.search`` may begin it before there is anything else for a prompt; ``AgentMemory.prompt_for`` does what
+    is left of it.
+    """
+
+    scope: Scope
+    text: str
+    """The message; empty if there is none."""
+    procedures: ReadProcedures | None = None
+    """Reads the procedures that the agent may follow; None if it follows none."""
+    with_knowledge: bool = True
+    with_episodes: bool = True
+    agent_id: str | None = None
+    """The agent for which it was done; None before."""
+    found: Found = NOTHING_FOUND
 
 
 @dataclass(frozen=True, slots=True)

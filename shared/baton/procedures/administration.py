@@ -22,11 +22,9 @@ from baton.domain.procedure import (
     ProcedureScope,
     ProcedureStatus,
 )
-from baton.memory.recall.recall import Recall
-from baton.memory.recall.selecting import select
-from baton.memory.recalled import RecalledBlock
+from baton.memory.agent_memory import AgentMemory
+from baton.memory.recalled import MemorySearch, RecalledBlock
 from baton.ports.audit import AuditLog, Once
-from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.procedures import ProcedureStore
 from baton.procedures.approved_procedures import ApprovedProcedures
@@ -62,24 +60,15 @@ class ReadVersion:
     """None: any."""
 
 
+@dataclass(frozen=True, slots=True)
 class ProcedureAdministration:
     """Procedures for people. Who may see the agent reads what is approved; the rest is for those who decide."""
 
-    def __init__(
-        self,
-        store: ProcedureStore,
-        approved: ApprovedProcedures,
-        recall: Recall,
-        counter: TokenCounter,
-        audit: AuditLog,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._approved = approved
-        self._recall = recall
-        self._counter = counter
-        self._audit = audit
-        self._clock = clock
+    store: ProcedureStore
+    approved: ApprovedProcedures
+    memory: AgentMemory
+    audit: AuditLog
+    clock: Clock
 
     async def page(
         self, scope: Scope, agent_id: str, statuses: Collection[ProcedureStatus], *, limit: int, cursor: str | None
@@ -87,7 +76,7 @@ class ProcedureAdministration:
         """Return a page of the versions in these statuses, newest first. Raises ``Forbidden``."""
         if set(statuses) != {ProcedureStatus.APPROVED}:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-        found, after = await self._store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
+        found, after = await self.store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
         return [_for_reader(scope, each) for each in found], after
 
     async def of_all_agents(
@@ -105,7 +94,7 @@ class ProcedureAdministration:
         """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
         owners = [agent.id for agent in agents]
-        return await self._store.of_agents(scope, owners, [status], limit=limit, cursor=cursor)
+        return await self.store.of_agents(scope, owners, [status], limit=limit, cursor=cursor)
 
     def statuses_for(self, scope: Scope) -> Sequence[ProcedureStatus]:
         """Return the statuses of the versions that the caller may read."""
@@ -119,15 +108,15 @@ class ProcedureAdministration:
         Raises ``UnknownProcedure``.
         """
         if not scope.has(Permission.PROCEDURE_APPROVE):
-            approved = await self._store.get_approved(scope, agent_id, procedure_id)
+            approved = await self.store.get_approved(scope, agent_id, procedure_id)
             if approved is None or version not in (None, approved.version):
                 raise UnknownProcedure
             shown = _for_reader(scope, approved)
             return ProcedureVersions(shown, [shown], None)
-        found = await self._store.get(scope, agent_id, procedure_id, version=version)
+        found = await self.store.get(scope, agent_id, procedure_id, version=version)
         if found is None:
             raise UnknownProcedure
-        versions = await self._store.versions(scope, agent_id, procedure_id, limit=limit + 1, before=before)
+        versions = await self.store.versions(scope, agent_id, procedure_id, limit=limit + 1, before=before)
         more = versions[limit - 1].version if len(versions) > limit else None
         return ProcedureVersions(found, versions[:limit], more)
 
@@ -137,7 +126,7 @@ class ProcedureAdministration:
         """Save a procedure, or a new version of the one with its name, as pending. Raises ``Forbidden``."""
         if not scope.has(Permission.SKILL_CREATE):
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
-        saved = await self._store.put(scope, self._pending(scope, agent_id, draft, of))
+        saved = await self.store.put(scope, self._pending(scope, agent_id, draft, of))
         await self._record(scope, agent_id, saved, "procedure.create", "pending")
         return _for_reader(scope, saved)  # it may be one that was captured
 
@@ -150,7 +139,7 @@ class ProcedureAdministration:
         ``ProcedureVersionMismatch``, and ``InvalidRequest`` for a name that makes another id.
         """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.edit")
-        found = await self._store.get(scope, agent_id, procedure_id)
+        found = await self.store.get(scope, agent_id, procedure_id)
         if found is None:
             raise UnknownProcedure
         if draft.slug != found.slug:
@@ -158,7 +147,7 @@ class ProcedureAdministration:
         made = self._pending(scope, found.agent_id, draft, found.scope)
         if read.status is not None and not made.repeats(found, read.version):
             _check_read(found, read)
-        saved = await self._store.put(scope, made, edited_from=read.version)
+        saved = await self.store.put(scope, made, edited_from=read.version)
         await self._record(scope, agent_id, saved, "procedure.edit", "pending")
         return saved
 
@@ -183,14 +172,14 @@ class ProcedureAdministration:
         replaced = None
         if action is ProcedureAction.APPROVE:
             await self._check_room(scope, agent_id, procedure_id)
-            replaced = await self._store.get_approved(scope, agent_id, procedure_id)
-        decision = ProcedureDecision(action, scope.user_id, self._clock.now(), reason)
+            replaced = await self.store.get_approved(scope, agent_id, procedure_id)
+        decision = ProcedureDecision(action, scope.user_id, self.clock.now(), reason)
         try:
-            decided = await self._store.decide(
+            decided = await self.store.decide(
                 scope, agent_id, procedure_id, version, decision, read_as=read.status if read is not None else None
             )
         except ProcedureChanged:
-            found = await self._store.get(scope, agent_id, procedure_id, version=version)
+            found = await self.store.get(scope, agent_id, procedure_id, version=version)
             if found is not None and read is not None and read.status is not None:
                 _check_read(found, read)
             if found is None or found.decided_by is None:
@@ -209,22 +198,20 @@ class ProcedureAdministration:
 
         Raises ``InvalidRequest`` if it is to be approved and others are pending too: one of them may have come since.
         """
-        newest = await self._store.get(scope, agent_id, procedure_id)
+        newest = await self.store.get(scope, agent_id, procedure_id)
         if newest is None:
             raise UnknownProcedure
         if action is ProcedureAction.APPROVE and newest.version > 1:
-            before = await self._store.get(scope, agent_id, procedure_id, version=newest.version - 1)
+            before = await self.store.get(scope, agent_id, procedure_id, version=newest.version - 1)
             if before is not None and before.status is ProcedureStatus.PENDING:
                 raise InvalidRequest("version: several versions are pending. Name the version that you have read.")
         return newest.version
 
     async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:
         """Return what a turn of the agent would find for a message and follow."""
-        quiet = agent.memory.model_copy(update={"semantic_top_k": 0, "episodic_top_k": 0})
-        procedures = partial(self._approved.of, scope, agent.id, since=self._clock.now())
-        asked = agent.model_copy(update={"memory": quiet})
-        found = await self._recall.recall(scope, asked, query, procedures=procedures, with_episodes=False)
-        block = select(found, agent.memory, self._counter).procedure
+        procedures = partial(self.approved.of, scope, agent.id, since=self.clock.now())
+        search = MemorySearch(scope, query, procedures, with_knowledge=False, with_episodes=False)
+        block = (await self.memory.prompt_for(agent, search)).recalled.procedure
         if scope.has(Permission.PROCEDURE_APPROVE):
             return block
         return replace(block, items=tuple(replace(item, source=NO_SOURCE) for item in block.items))
@@ -233,18 +220,18 @@ class ProcedureAdministration:
         """Return the approved procedures of these agents, each followed by the tenant's, without their sources."""
         found: list[Procedure] = []
         for agent in agents:
-            found += await self._store.approved(scope, agent.id)
-        found += await self._store.approved(scope, "", of=ProcedureScope.TENANT)
+            found += await self.store.approved(scope, agent.id)
+        found += await self.store.approved(scope, "", of=ProcedureScope.TENANT)
         return [_for_reader(scope, each) for each in found]
 
     def _pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
-        return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self._clock.now(), scope=of)
+        return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self.clock.now(), scope=of)
 
     async def _check_room(self, scope: Scope, agent_id: str, procedure_id: str) -> None:
-        found = await self._store.get(scope, agent_id, procedure_id)
+        found = await self.store.get(scope, agent_id, procedure_id)
         if found is None:
             raise UnknownProcedure
-        await check_room(self._store, scope, agent_id, procedure_id, found.scope)
+        await check_room(self.store, scope, agent_id, procedure_id, found.scope)
 
     async def _record(
         self,
@@ -258,7 +245,7 @@ class ProcedureAdministration:
         owner = "" if procedure.scope is ProcedureScope.TENANT else agent_id
         about = f"{owner}\0{procedure.id}\0{procedure.version}\0{scope.user_id}"
         detail = {"procedure": procedure.id, "version": procedure.version, "agentId": agent_id, **more}
-        await self._audit.record(
+        await self.audit.record(
             scope,
             action,
             thread_id=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,13 +16,12 @@ from baton.agents.tool_calls import Question
 from baton.domain.agent import AgentDefinition
 from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
-from baton.domain.procedure_set import ProcedureSet
 from baton.domain.remote_task import RemoteTask
 from baton.domain.task import Task, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
+from baton.memory.agent_memory import AgentMemory
 from baton.memory.episodes.episode_documents import SUMMARY
-from baton.memory.recall.recall import Recall
-from baton.memory.recalled import NOTHING_FOUND, Found
+from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentTask
 from baton.ports.audit import AuditRecord, Once
 from baton.ports.chat_model import TextDelta
@@ -186,30 +185,18 @@ class UnkeptAudit:
         return (), None
 
 
-class PastRecall(Recall):
-    """Recall as of today, without items that are left out, and without what was said at ``asked_at`` or later."""
+@dataclass(frozen=True, slots=True)
+class PastMemory(AgentMemory):
+    """Memory as of today, without items that are left out, and without what was said at ``asked_at`` or later."""
 
-    def __init__(self, recall: Recall, *, without: Collection[str], thread_id: str, asked_at: datetime) -> None:
-        self._recall = recall
-        self._without = frozenset(without)
-        self._thread_id = thread_id
-        self._asked_at = asked_at
+    without: frozenset[str]
+    thread_id: str
+    asked_at: datetime
 
-    async def recall(
-        self,
-        scope: Scope,
-        agent: AgentDefinition,
-        text: str,
-        *,
-        procedures: Callable[[], Coroutine[Any, Any, ProcedureSet]] | None = None,
-        earlier: Found = NOTHING_FOUND,
-        with_episodes: bool = True,
-    ) -> Found:
-        found = await self._recall.recall(
-            scope, agent, text, procedures=procedures, earlier=earlier, with_episodes=with_episodes
-        )
-        matches = tuple(each for each in found.procedure.matches if each.procedure.id not in self._without)
-        knowledge = tuple(each for each in found.knowledge.items if each.id not in self._without)
+    async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
+        found = await AgentMemory.find(self, agent, search, earlier=earlier)
+        matches = tuple(each for each in found.procedure.matches if each.procedure.id not in self.without)
+        knowledge = tuple(each for each in found.knowledge.items if each.id not in self.without)
         episodes = tuple(each for each in found.episodes.items if self._was_known(each))
         return replace(
             found,
@@ -220,9 +207,9 @@ class PastRecall(Recall):
 
     def _was_known(self, item: FoundItem) -> bool:
         """Return whether the item was known then. A summary tells when its session began, but also how it went on."""
-        if item.id in self._without or item.at >= self._asked_at:
+        if item.id in self.without or item.at >= self.asked_at:
             return False
-        return item.kind != SUMMARY or item.source.thread_id != self._thread_id
+        return item.kind != SUMMARY or item.source.thread_id != self.thread_id
 
 
 def _as_compared(arguments: Mapping[str, Any] | str) -> str:

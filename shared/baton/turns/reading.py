@@ -17,7 +17,7 @@ from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Thread
 from baton.memory.prompt.context import history_budget, reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, read_history
-from baton.memory.recalled import NOTHING_FOUND, Found
+from baton.memory.recalled import MemorySearch
 from baton.turns.turn_services import TurnServices
 
 CLOCK_SKEW = timedelta(seconds=1)
@@ -31,8 +31,8 @@ class ThreadSnapshot:
     history: ReadHistory
     """The messages before the question that the active agent's prompt may hold."""
     conversation: RunningConversation
-    found: Found
-    """What is remembered about the message, and the main agent's procedures that it matches."""
+    search: MemorySearch
+    """The search of memory for the message, and for the main agent's procedures that it matches."""
 
 
 async def read_thread(
@@ -52,10 +52,10 @@ async def read_thread(
     a run that asks no model. ``left`` is the conversation that has left a handoff, of a run that begins a branch from
     before it. Raises ``StoreUnavailable``.
     """
-    history, conversation, found = await gather_all(
+    history, conversation, search = await gather_all(
         history_before(services, scope, thread, agent, question, unfinished),
         services.conversations.load(thread, scope),
-        recall_for(services, scope, thread, agent, question, unfinished) if recalls else _nothing_found(),
+        recall_for(services, scope, thread, agent, question, unfinished, recalls=recalls),
     )
     if left is not None:
         conversation = replace(
@@ -64,7 +64,7 @@ async def read_thread(
             changed_handoffs=left.changed_handoffs,
             changed_workflows=left.changed_workflows,
         )
-    return ThreadSnapshot(history, conversation, found)
+    return ThreadSnapshot(history, conversation, search)
 
 
 async def history_before(
@@ -97,17 +97,14 @@ async def recall_for(
     agent: AgentDefinition,
     question: StoredMessage,
     unfinished: Sequence[StoredMessage],
-) -> Found:
-    """Return what is found for the user's message; nothing for an action, which has none."""
+    *,
+    recalls: bool = True,
+) -> MemorySearch:
+    """Search memory for the user's message; an action has none."""
     asked = next((each for each in (question, *reversed(unfinished)) if each.role is Role.USER), None)
-    if asked is None or agent.remote is not None:
-        return NOTHING_FOUND
     procedures = partial(_procedures, services, scope, thread, question)
-    return await services.agents.recall.recall(scope, agent, asked.text, procedures=procedures)
-
-
-async def _nothing_found() -> Found:
-    return NOTHING_FOUND
+    search = MemorySearch(scope, asked.text if asked is not None and recalls else "", procedures)
+    return await services.agents.memory.search(agent, search)
 
 
 async def _procedures(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> ProcedureSet:

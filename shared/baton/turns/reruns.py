@@ -32,7 +32,7 @@ from baton.memory.inspection.inspection import Inspection
 from baton.ports.leases import Lease
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.dry_run_ports import (
-    PastRecall,
+    PastMemory,
     RecordedCalls,
     RecordedConsultations,
     RecordedTools,
@@ -185,10 +185,12 @@ class _Attempt:
         self._records = UnstoredRecords()
         self._recorded = recorded
         own = services.agents
-        recall = PastRecall(own.recall, without=wish.without, thread_id=thread.id, asked_at=question.timestamp)
+        memory = PastMemory(
+            own.memory.recall, own.memory.counter, frozenset(wish.without), thread.id, question.timestamp
+        )
         dry = replace(
             own,
-            recall=recall,
+            memory=memory,
             tools=RecordedTools(own.tools, recorded),
             agent_client=UnaskedAgents(),
             records=self._records,
@@ -213,7 +215,7 @@ class _Attempt:
         loop = asyncio.get_running_loop()
         began = loop.time()
         seconds = min(MAX_SECONDS, self._conversation.agent.timeouts.turn_seconds)
-        history, found = await gather_all(
+        history, search = await gather_all(
             history_before(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
             recall_for(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
         )
@@ -265,7 +267,7 @@ class _Attempt:
                 history=history,
                 unfinished=(),
                 transcript=transcript,
-                found=found,
+                search=search,
                 answered=None,
                 previous_seq=None,
                 client=self._client,

@@ -336,7 +336,7 @@ class RunExecution:
             agent=agent,
             tracker=ConversationTracker(snapshot.conversation),
             request=self._request,
-            found=snapshot.found,
+            search=snapshot.search,
             opening=self._question.message,
             history=snapshot.history,
             unfinished=self._unfinished,

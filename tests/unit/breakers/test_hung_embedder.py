@@ -13,7 +13,9 @@ from baton.adapters.openai.embedder import OpenAIEmbedder
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.identity import Scope
-from baton.memory.recall.recall import DEADLINE, Recall
+from baton.memory.agent_memory import AgentMemory
+from baton.memory.recall.recall import DEADLINE
+from baton.memory.recalled import MemorySearch
 from baton_testing.fakes.token_counter import WordCounter
 from tests.harness.harness import ASSISTANT, Harness
 
@@ -39,14 +41,14 @@ class Turns:
 
     endpoint: Hung
     embedder: OpenAIEmbedder
-    recall: Recall
+    memory: AgentMemory
 
     async def seconds(self) -> float:
         """Return how long one more takes."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        found = await self.recall.recall(ADA, ASSISTANT, "How is the cat called?")
-        assert found.episodes.error == "embedder_unavailable: searched by words only"
+        search = await self.memory.search(ASSISTANT, MemorySearch(ADA, "How is the cat called?"))
+        assert search.found.episodes.error == "embedder_unavailable: searched by words only"
         return loop.time() - began
 
 
@@ -62,8 +64,8 @@ async def turns() -> Turns:
         breakers=CircuitBreakers(failures=FAILURES, monotonic=asyncio.get_running_loop().time),
         transport=endpoint,
     )
-    recall = build(replace(Harness().ports, embedder=embedder)).memory.recall
-    return Turns(endpoint, embedder, recall)
+    memory = build(replace(Harness().ports, embedder=embedder)).memory.agent_memory
+    return Turns(endpoint, embedder, memory)
 
 
 async def test_after_a_few_turns_messages_are_searched_by_words_at_once(turns: Turns) -> None:

@@ -15,7 +15,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
-from baton.memory.prompt.context import assemble, reading_budget
+from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, exchanges, slide
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
@@ -47,6 +47,12 @@ run_sizes = st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=4), max_
 def agent(*, memory: dict[str, Any] | None = None, **fields: str) -> AgentDefinition:
     """Return an agent without retrieval, so that its system prompt is its own alone."""
     return agent_catalog.agent(memory={"semantic_top_k": 0, "episodic_top_k": 0, **(memory or {})}, **fields)
+
+
+def assemble(
+    speaker: AgentDefinition, history: Sequence[StoredMessage], current: Sequence[StoredMessage]
+) -> AssembledContext:
+    return Assembly(speaker, AgentHistory("thread", history, current), COUNTER).prompt()
 
 
 def conversation(runs: Sequence[Sequence[int]]) -> list[StoredMessage]:
@@ -94,7 +100,7 @@ def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) 
 def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], budget: int, asked: int) -> None:
     speaker = agent(system_prompt="You help.", memory={"max_working_memory_tokens": budget})
     history, current = conversation(runs), question(asked)
-    context = assemble(speaker, history, (current,), COUNTER)
+    context = assemble(speaker, history, (current,))
 
     assert context.prompts[0].role is Role.SYSTEM
     assert context.prompts[0].content == "You help."
@@ -116,7 +122,7 @@ def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], b
 @given(st.integers(0, 5_000))
 def test_the_system_prompt_and_the_question_are_never_pruned(asked: int) -> None:
     speaker = agent(system_prompt="word " * 600, memory={"max_working_memory_tokens": 500})
-    context = assemble(speaker, conversation([[1, 1]]), (question(asked),), COUNTER)
+    context = assemble(speaker, conversation([[1, 1]]), (question(asked),))
     assert [prompt.role for prompt in context.prompts] == [Role.SYSTEM, Role.USER]
     assert context.tokens == 600 + MESSAGE_FRAME_TOKENS + asked + REPLY_TOKENS
 
@@ -131,9 +137,7 @@ def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], bu
         read.insert(0, message)
         if sum(known.tokens for known in read) > room:
             break
-    assert (
-        assemble(speaker, read, (current,), COUNTER).prompts == assemble(speaker, history, (current,), COUNTER).prompts
-    )
+    assert assemble(speaker, read, (current,)).prompts == assemble(speaker, history, (current,)).prompts
 
 
 def test_a_question_is_never_parted_from_its_answer() -> None:
@@ -155,7 +159,7 @@ def test_a_message_costs_its_text_its_parts_and_its_frame() -> None:
 
 def test_the_question_in_the_prompt_is_the_one_asked_now() -> None:
     repeated = replace(conversation([[5, 5]])[0], content="What now?")
-    context = assemble(agent(), [repeated], (question(),), COUNTER)
+    context = assemble(agent(), [repeated], (question(),))
     assert [prompt.content for prompt in context.prompts] == ["You help.", "What now?", "What now?"]
 
 

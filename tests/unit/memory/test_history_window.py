@@ -13,7 +13,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import HistoryWindow, window_of
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
-from baton.memory.prompt.context import AssembledContext, Blocks, assemble, reading_budget
+from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
 from baton.memory.prompt.history_window import (
     DUE_SHARE,
     KEPT_SHARE,
@@ -25,6 +25,7 @@ from baton.memory.prompt.history_window import (
     slide,
 )
 from baton.memory.prompt.message_prompts import masked
+from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import Prompt
 from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
@@ -89,9 +90,11 @@ def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = F
     for turn in said:
         question, *rest = messages_of(turn, len(stored))
         read = read_from(stored, window, reading_budget(speaker, question.tokens, COUNTER))
-        blocks = Blocks(retrieved=[Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}")] if turn.retrieved else [])
+        found = (Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}"),) if turn.retrieved else ()
+        recalled = Recalled(RecalledBlock(BlockKind.PROCEDURE, prompts=found))
         summary = stored[window.summary_at].summaries[AGENT] if window.summary_at is not None else None
-        context = assemble(speaker, read, (question,), COUNTER, window=window, summary=summary, blocks=blocks)
+        history = AgentHistory("thread", read, (question,), summary, window)
+        context = Assembly(speaker, history, COUNTER).prompt(recalled)
         assert context.history is not None
         window = context.history.window
         played.append(Played(context, window))

@@ -21,6 +21,7 @@ from baton.domain.search import IndexName, Vector
 from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.quoting import MEMORY_RULES
+from baton.memory.recalled import MemorySearch
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.contracts.procedures import add_approved
@@ -567,14 +568,14 @@ async def test_a_long_message_is_compared_with_many_triggers_beside_the_event_lo
         return noted
 
     for text in ("Hello", "Hello " * 3000):
-        await harness.app.memory.recall.recall(harness.ada, ASSISTANT, text, procedures=procedures)
+        await harness.app.memory.agent_memory.search(ASSISTANT, MemorySearch(harness.ada, text, procedures))
     here = threading.get_ident()
     assert [each == here for each in noted.threads] == [True, False]
 
 
 def with_deadline(harness: Harness, milliseconds: float) -> None:
     """Let the harness recall for so long at most."""
-    harness.app.memory.recall._deadline = timedelta(milliseconds=milliseconds)
+    harness.app.memory.agent_memory.recall.deadline = timedelta(milliseconds=milliseconds)
 
 
 def call(name: str, **arguments: Any) -> ToolCall:

@@ -19,7 +19,7 @@ from baton.memory.prompt.context import SUMMARISED, AssembledContext
 from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
-from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
+from baton.memory.recalled import BlockKind, RecalledBlock
 from baton.ports.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
 
 MAX_CALLS = 200
@@ -57,9 +57,6 @@ class AgentContext:
     agent: AgentDefinition
     task_id: str | None
     context: AssembledContext
-    recalled: Recalled
-    changing: Sequence[Prompt] = ()
-    """The notes in the prompt that change from turn to turn."""
 
 
 @dataclass(slots=True)
@@ -105,8 +102,8 @@ def context_record(
 def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     """Return all blocks of a prompt in their order, also the empty ones."""
     context = begun.context
-    apart = {id(prompt) for prompt in (*begun.recalled.prompts, *begun.changing)}
-    system = [*(each for each in context.prompts[: context.head] if id(each) not in apart), *begun.changing]
+    apart = {id(prompt) for prompt in (*context.recalled.prompts, *context.instructions)}
+    system = [*(each for each in context.prompts[: context.head] if id(each) not in apart), *context.instructions]
     current = [each for each in context.prompts[context.current_from :] if id(each) not in apart]
     windowed = context.history
     is_told = windowed is not None and windowed.window.summary_at is not None
@@ -118,7 +115,7 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     ]
     return [
         _block(begun, BlockKind.SYSTEM, [_prompt_item(each, counter) for each in system]),
-        *(_recalled_block(begun, block) for block in begun.recalled.blocks),
+        *(_recalled_block(begun, block) for block in context.recalled.blocks),
         _block(begun, BlockKind.HISTORY, history),
         _block(begun, BlockKind.CURRENT, [_prompt_item(each, counter) for each in current]),
     ]

@@ -22,6 +22,7 @@ from baton.memory.prompt.message_prompts import as_prompts
 from baton.memory.prompt.quoting import quoted
 from baton.memory.prompt.system_prompt import system_prompt
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
+from baton.memory.recalled import NOTHING_RECALLED, Recalled
 from baton.ports.chat_model import Prompt, TokenCounter
 
 SUMMARISED = (
@@ -31,20 +32,54 @@ SUMMARISED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
-    """What stands in a prompt besides the system prompt and the messages."""
+class AgentHistory:
+    """The messages of a thread that an agent's prompt may hold."""
+
+    thread_id: str
+    earlier: Sequence[StoredMessage]
+    """The messages before the current one that the agent may see."""
+    current: Sequence[StoredMessage]
+    """The user's message, or the whole of an interrupted exchange that continues."""
+    summary: str | None = None
+    """A summary of what came before ``earlier``, unless a message of them carries it."""
+    window: HistoryWindow | None = None
+    """Where the history began in the agent's last prompt."""
+    handoff: HandoffRequest | None = None
+    """The handoff that made the agent active."""
+    asked: Prompt | None = None
+    """The prompt in place of a user's message, if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What stands in a prompt besides the system prompt, the messages and what was recalled for them."""
 
     steady: Sequence[Prompt] = ()
     """Notes that stay the same while the agent is active, such as the summary of its handoff."""
-    retrieved: Sequence[Prompt] = ()
-    """What was retrieved for the current message: the procedure, then knowledge, then past conversations."""
     changing: Sequence[Prompt] = ()
     """Notes that change from turn to turn, such as the state of a workflow."""
+    page: Sequence[Prompt] = ()
+    """What the user's application says about the message."""
+    today: Prompt | None = None
+    """The day. It stands right before the message."""
+
+    @property
+    def tail(self) -> Sequence[Prompt]:
+        """The notes behind the history, in their order."""
+        return [*self.changing, *self.page, *([self.today] if self.today is not None else ())]
+
+    @property
+    def instructions(self) -> Sequence[Prompt]:
+        """The notes behind the history that count as part of the system prompt."""
+        return [*self.changing, *([self.today] if self.today is not None else ())]
+
+
+NO_NOTES = Notes()
 
 
 @dataclass(frozen=True, slots=True)
 class AssembledContext:
-    """The prompt of a model call, and the exchanges left out of it."""
+    """The prompt of a model call, with the record of its history and of what was recalled."""
 
     prompts: tuple[Prompt, ...]
     tokens: int
@@ -57,6 +92,10 @@ class AssembledContext:
     """Tokens available to all prompts together."""
     history: WindowedHistory | None = None
     """The history in the prompt; None for an agent that sees none."""
+    recalled: Recalled = NOTHING_RECALLED
+    """What was recalled, kept and left out."""
+    instructions: Sequence[Prompt] = ()
+    """The notes behind the history that count as part of the system prompt."""
 
     @property
     def included(self) -> tuple[Exchange, ...]:
@@ -81,64 +120,94 @@ def reading_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCo
     return factor * history_budget(agent, current_tokens, counter)
 
 
-def assemble(
-    agent: AgentDefinition,
-    history: Sequence[StoredMessage],
-    current: Sequence[StoredMessage],
-    counter: TokenCounter,
-    *,
-    reserved: int = 0,
-    handoff: HandoffRequest | None = None,
-    window: HistoryWindow | None = None,
-    summary: str | None = None,
-    blocks: Blocks | None = None,
-) -> AssembledContext:
-    """Build the prompt: system prompt, steady notes, summary, history, changing notes, current message.
+class Assembly:
+    """A prompt in a fixed order: system prompt, steady notes, summary, history, changing notes, current message.
 
-    The retrieved blocks stand before the history or before the message, as the agent's ``memory.retrieved`` says.
-    ``current`` is the user's message, or the whole of an interrupted exchange that continues. It, the system prompt and
-    the blocks are always included, even if they alone exceed the budget. ``reserved`` tokens of the budget are for the
-    tools. ``handoff`` is the one that made the agent active; ``history`` is then the part that the agent may see.
-    ``window`` is where the history began in the agent's last prompt, and ``summary`` tells what came before.
+    The current message, the system prompt, the notes and what was recalled are always included, even if they alone
+    exceed the budget.
     """
-    blocks, memory = blocks or Blocks(), agent.memory
-    window = window or HistoryWindow(agent.id)
-    current_tokens = sum(message.tokens for message in current)
-    whole = max(0, memory.max_working_memory_tokens - reserved)
-    known = _summary(_stored_summary(history, window) or summary) if memory.summary else []
-    others = [*blocks.steady, *known, *blocks.retrieved, *blocks.changing]
-    fixed = (
-        message_tokens(system_prompt(agent), counter) + total_tokens(others, counter) + current_tokens + REPLY_TOKENS
-    )
-    rules = window_rules(agent, max(0, whole - fixed), handoff)
-    end = history[-1].ordinal + 1 if history else 0
-    windowed = slide(exchanges(history, is_cut=rules.is_cut), window, rules, end=end)
-    if windowed.window.summary_at != window.summary_at:
-        known = _summary(_stored_summary(history, windowed.window))
-    shows_calls = handoff is not None and handoff.show_tool_calls
-    shown = as_prompts(
-        [message for exchange in windowed.included for message in exchange.shown],
-        agent.id,
-        shows_calls=shows_calls,
-        masked_below=windowed.window.masked_below,
-        later=current,
-    )
-    # Only the system prompt is marked: what follows it may be joined with the first message.
-    head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *blocks.steady, *known]
-    tail = [*blocks.changing, *as_prompts(current, agent.id, shows_calls=shows_calls, is_current=True)]
-    if memory.retrieved is RetrievedPlace.BEFORE_MESSAGE:
-        tail[:0] = blocks.retrieved
-    else:
-        head += blocks.retrieved  # they change with every message, so the history behind them repeats nothing
-    if memory.retrieved is RetrievedPlace.BEFORE_MESSAGE or not blocks.retrieved:
-        shown = _marked(shown)
+
+    def __init__(
+        self,
+        agent: AgentDefinition,
+        history: AgentHistory,
+        counter: TokenCounter,
+        *,
+        notes: Notes = NO_NOTES,
+        reserved: int = 0,
+    ) -> None:
+        """``reserved`` tokens of the budget are for the tools."""
+        self._agent = agent
+        self._history = history
+        self._counter = counter
+        self._notes = notes
+        self._window = history.window or HistoryWindow(agent.id)
+        self._budget = max(0, agent.memory.max_working_memory_tokens - reserved)
+        known = _stored_summary(history.earlier, self._window) or history.summary
+        self._summary = _summary(known) if agent.memory.summary else []
+        notes_tokens = total_tokens([*notes.steady, *self._summary, *notes.tail], counter)
+        current = sum(message.tokens for message in history.current)
+        self._fixed = message_tokens(system_prompt(agent), counter) + notes_tokens + current + REPLY_TOKENS
+
+    def windowed(self, tokens: int = 0) -> WindowedHistory:
+        """Return the history that fits next to ``tokens`` of what was recalled."""
+        earlier = self._history.earlier
+        rules = window_rules(self._agent, max(0, self._budget - self._fixed - tokens), self._history.handoff)
+        end = earlier[-1].ordinal + 1 if earlier else 0
+        return slide(exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end)
+
+    def prompt(self, recalled: Recalled = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
+        """Return the prompt with what was recalled, which takes at least ``room`` tokens from the history.
+
+        It stands before the history or before the message, as the agent's ``memory.retrieved`` says.
+        """
+        agent, history, summary = self._agent, self._history, self._summary
+        tokens = total_tokens(recalled.prompts, self._counter)
+        windowed = self.windowed(max(room, tokens))
+        if windowed.window.summary_at != self._window.summary_at:
+            summary = _summary(_stored_summary(history.earlier, windowed.window))
+        shows_calls = history.handoff is not None and history.handoff.show_tool_calls
+        shown = as_prompts(
+            [message for exchange in windowed.included for message in exchange.shown],
+            agent.id,
+            shows_calls=shows_calls,
+            masked_below=windowed.window.masked_below,
+            later=history.current,
+        )
+        # Only the system prompt is marked: what follows it may be joined with the first message.
+        head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]
+        current = as_prompts(history.current, agent.id, shows_calls=shows_calls, is_current=True)
+        tail = [*self._notes.tail, *current]
+        if agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE:
+            tail[:0] = recalled.prompts
+        else:
+            head += recalled.prompts  # they change with every message, so the history behind them repeats nothing
+        if agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE or not recalled.prompts:
+            shown = _marked(shown)
+        return AssembledContext(
+            prompts=(*head, *shown, *tail),
+            tokens=self._fixed + tokens + windowed.tokens,
+            head=len(head),
+            current_from=len(head) + len(shown),
+            budget=self._budget,
+            history=windowed,
+            recalled=recalled,
+            instructions=self._notes.instructions,
+        )
+
+
+def prompt_without_history(
+    agent: AgentDefinition, message: str, recalled: Recalled, *, notes: Notes = NO_NOTES, reserved: int = 0
+) -> AssembledContext:
+    """Return the prompt of an agent that sees only the message. Its tokens are not counted: nothing is cut from it."""
+    head = (Prompt(Role.SYSTEM, system_prompt(agent)), *notes.steady, *notes.tail, *recalled.prompts)
     return AssembledContext(
-        prompts=(*head, *shown, *tail),
-        tokens=fixed + windowed.tokens,
+        prompts=(*head, Prompt(Role.USER, message)),
+        tokens=0,
         head=len(head),
-        current_from=len(head) + len(shown),
-        budget=whole,
-        history=windowed,
+        current_from=len(head),
+        budget=max(0, agent.memory.max_working_memory_tokens - reserved),
+        recalled=recalled,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
@@ -14,14 +14,21 @@ from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes
-from baton.memory.recalled import NOTHING_FOUND, Found, ProcedureMatch, ProcedureRetrieval, Retrieval
+from baton.memory.recalled import (
+    NOTHING_FOUND,
+    Found,
+    MemorySearch,
+    ProcedureMatch,
+    ProcedureRetrieval,
+    ReadProcedures,
+    Retrieval,
+)
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
 logger = Logger(child=True)
@@ -47,39 +54,28 @@ class Recall:
     """Retrieves what is remembered. A retrieval that fails or is late finds nothing and says why; it raises nothing."""
 
     def __init__(
-        self, search: SearchIndex, knowledge: KnowledgeSearch, embedder: Embedder, *, deadline: timedelta = DEADLINE
+        self, index: SearchIndex, knowledge: KnowledgeSearch, embedder: Embedder, *, deadline: timedelta = DEADLINE
     ) -> None:
-        self._search = search
-        self._knowledge = knowledge
-        self._embedder = embedder
-        self._deadline = deadline
-        self._procedures = ProcedureVectors(embedder)
+        self.index = index
+        self.knowledge = knowledge
+        self.embedder = embedder
+        self.deadline = deadline
+        self.procedure_vectors = ProcedureVectors(embedder)
 
-    async def recall(
-        self,
-        scope: Scope,
-        agent: AgentDefinition,
-        text: str,
-        *,
-        procedures: Callable[[], Coroutine[Any, Any, ProcedureSet]] | None = None,
-        earlier: Found = NOTHING_FOUND,
-        with_episodes: bool = True,
-    ) -> Found:
+    async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
         """Return what is found within the deadline for a message to ``agent``.
 
-        ``procedures`` reads those that the agent may follow. It is waited for beyond the deadline, so that triggers
-        match whatever else is late. ``earlier`` is what was found for the same message before, for another agent: its
-        embedding and its episodes are used again. Raises only what reading ``procedures`` raises.
+        Reading the agent's procedures is waited for beyond the deadline, so that triggers match whatever else is late.
+        ``earlier`` is what was found for the same message before, for another agent: its embedding and its episodes are
+        used again. Raises only what reading the procedures raises.
         """
-        query = text.strip()[:MAX_QUERY]
+        query, procedures = search.text.strip()[:MAX_QUERY], search.procedures
         if not query:
             return NOTHING_FOUND
-        reading = asyncio.ensure_future(_read_procedures(procedures, text)) if procedures is not None else None
-        work = _Work(
-            self._search, self._knowledge, self._embedder, self._procedures, scope, agent, query, self._deadline
-        )
+        reading = asyncio.ensure_future(_read_procedures(procedures, search.text)) if procedures is not None else None
+        work = _Work(self, agent, search, query, vector=earlier.vector if earlier.query == query else None)
         try:
-            found = await work.find(earlier if earlier.query == query else Found(query), reading, with_episodes)
+            found = await work.find(earlier.episodes if earlier.query == query else Retrieval(), reading)
             if reading is None:
                 return found
             triggered = (await reading).triggered
@@ -97,7 +93,7 @@ class _ReadProcedures:
     triggered: tuple[ProcedureMatch, ...]
 
 
-async def _read_procedures(read: Callable[[], Coroutine[Any, Any, ProcedureSet]], text: str) -> _ReadProcedures:
+async def _read_procedures(read: ReadProcedures, text: str) -> _ReadProcedures:
     procedures = await read()
     found = await off_loop(len(text) * procedures.triggers, procedures.triggered, text)
     return _ReadProcedures(procedures, tuple(ProcedureMatch(each.procedure, each.trigger) for each in found))
@@ -138,92 +134,75 @@ class _Step(Generic[T]):
         self._ended = self._loop.time()
 
 
+@dataclass(slots=True)
 class _Work:
     """The retrievals for one message."""
 
-    def __init__(
-        self,
-        search: SearchIndex,
-        knowledge: KnowledgeSearch,
-        embedder: Embedder,
-        procedures: ProcedureVectors,
-        scope: Scope,
-        agent: AgentDefinition,
-        query: str,
-        deadline: timedelta,
-    ) -> None:
-        self._search = search
-        self._knowledge = knowledge
-        self._embedder = embedder
-        self._procedure_vectors = procedures
-        self._scope = scope
-        self._agent = agent
-        self._query = query
-        self._deadline = deadline
-        self._began = asyncio.get_running_loop().time()
-        self._vector: Vector | None = None
-        """The message's embedding, once it is known."""
-        self._embedding: asyncio.Future[Vector | None] | None = None
-        """The embedding in progress, which the first retrieval that needs it begins."""
-        self._words_only: str | None = None
-        """Why the message was searched by its words only, if it was."""
-        self._is_meaning_missed = False
-        """Whether procedures should have been compared by meaning, and could not."""
+    recall: Recall
+    agent: AgentDefinition
+    search: MemorySearch
+    query: str
+    vector: Vector | None
+    """The message's embedding, once it is known."""
+    began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
+    embedding: asyncio.Future[Vector | None] | None = None
+    """The embedding in progress, which the first retrieval that needs it begins."""
+    words_only: str | None = None
+    """Why the message was searched by its words only, if it was."""
+    is_meaning_missed: bool = False
+    """True if procedures should have been compared by meaning, and could not."""
 
-    async def find(
-        self, earlier: Found, procedures: asyncio.Future[_ReadProcedures] | None, with_episodes: bool
-    ) -> Found:
-        """Run the retrievals, and return what they found before the deadline."""
-        memory = self._agent.memory
-        wants_episodes = with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
-        self._vector = earlier.vector
+    async def find(self, earlier: Retrieval, procedures: asyncio.Future[_ReadProcedures] | None) -> Found:
+        """Run the retrievals, and return what they found before the deadline; ``earlier`` is of episodes."""
+        memory, search = self.agent.memory, self.search
+        wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
         knowledge = episodes = procedure = None
-        if memory.semantic_top_k and memory.retrieved_tokens:
+        if search.with_knowledge and memory.semantic_top_k and memory.retrieved_tokens:
             knowledge = _Step(self._find(self._find_knowledge))
-        if wants_episodes and not earlier.episodes.is_asked:
+        if wants_episodes and not earlier.is_asked:
             episodes = _Step(self._find(self._find_episodes))
         if procedures is not None:
             procedure = _Step(self._nearest_procedures(procedures))
         tasks: list[asyncio.Future[Any]] = [step.task for step in (knowledge, episodes, procedure) if step is not None]
         try:
             if tasks:
-                await asyncio.wait(tasks, timeout=self._deadline.total_seconds())
+                await asyncio.wait(tasks, timeout=self.recall.deadline.total_seconds())
         finally:
-            await _cancel([*tasks, *([self._embedding] if self._embedding is not None else ())])
+            await _cancel([*tasks, *([self.embedding] if self.embedding is not None else ())])
         return Found(
-            query=self._query,
-            vector=self._vector,
+            query=self.query,
+            vector=self.vector,
             procedure=self._procedure_retrieval(procedure) if procedure is not None else ProcedureRetrieval(),
             knowledge=self._retrieval(knowledge) if knowledge is not None else Retrieval(),
             episodes=self._retrieval(episodes)
             if episodes is not None
-            else (earlier.episodes if wants_episodes else Retrieval()),
+            else (earlier if wants_episodes else Retrieval()),
         )
 
     async def _embedded(self) -> Vector | None:
         """Return the embedding that serves all retrievals; None if there is none in time."""
-        if self._vector is not None or not self._embedder.dimensions:
-            return self._vector
-        if self._embedding is None:
-            self._embedding = asyncio.ensure_future(self._embed())
-        return await asyncio.shield(self._embedding)
+        if self.vector is not None or not self.recall.embedder.dimensions:
+            return self.vector
+        if self.embedding is None:
+            self.embedding = asyncio.ensure_future(self._embed())
+        return await asyncio.shield(self.embedding)
 
     async def _embed(self) -> Vector | None:
-        seconds = EMBEDDING_SHARE * self._deadline.total_seconds()
+        seconds = EMBEDDING_SHARE * self.recall.deadline.total_seconds()
         try:
             async with asyncio.timeout(seconds):
-                [self._vector] = await self._embedder.embed(
-                    [self._query], purpose=EmbeddingPurpose.QUERY, seconds=EMBEDDER_SHARE * seconds
+                [self.vector] = await self.recall.embedder.embed(
+                    [self.query], purpose=EmbeddingPurpose.QUERY, seconds=EMBEDDER_SHARE * seconds
                 )
-            return self._vector
+            return self.vector
         except TimeoutError:
-            self._words_only = f"the embedding took more than {seconds * 1000:g} ms: searched by words only"
+            self.words_only = f"the embedding took more than {seconds * 1000:g} ms: searched by words only"
         except BatonError as error:
-            self._words_only = f"{error.code}: searched by words only"
+            self.words_only = f"{error.code}: searched by words only"
         except Exception:
             logger.exception("embedding failed")
             count(Metric.INTERNAL_FAULTS)
-            self._words_only = "internal_error: searched by words only"
+            self.words_only = "internal_error: searched by words only"
         count(Metric.RECALLS_INCOMPLETE)
         return None
 
@@ -236,14 +215,14 @@ class _Work:
             if vector is None:
                 raise
             count(Metric.RECALLS_INCOMPLETE)
-            self._words_only = f"{error.code}: searched by words only"
+            self.words_only = f"{error.code}: searched by words only"
             return await find(None)
 
     async def _find_knowledge(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        return await self._knowledge.find(self._scope, self._agent.id, self._query, vector)
+        return await self.recall.knowledge.find(self.search.scope, self.agent.id, self.query, vector)
 
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        return await find_episodes(self._search, self._scope, self._query, vector, self._embedder.name)
+        return await find_episodes(self.recall.index, self.search.scope, self.query, vector, self.recall.embedder.name)
 
     async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
         """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
@@ -252,19 +231,19 @@ class _Work:
             return ()
         vector = await self._embedded()
         if vector is None:
-            self._is_meaning_missed = True
+            self.is_meaning_missed = True
             return ()
-        left = self._began + EMBEDDED_SHARE * self._deadline.total_seconds() - asyncio.get_running_loop().time()
-        return await self._procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
+        left = self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds() - asyncio.get_running_loop().time()
+        return await self.recall.procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
 
     def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:
-        items, error = step.outcome(self._deadline)
-        return Retrieval(items, step.duration, error or self._words_only, is_asked=True)
+        items, error = step.outcome(self.recall.deadline)
+        return Retrieval(items, step.duration, error or self.words_only, is_asked=True)
 
     def _procedure_retrieval(self, step: _Step[ProcedureMatch]) -> ProcedureRetrieval:
-        matches, error = step.outcome(self._deadline)
+        matches, error = step.outcome(self.recall.deadline)
         return ProcedureRetrieval(
-            matches, step.duration, error or (self._words_only if self._is_meaning_missed else None)
+            matches, step.duration, error or (self.words_only if self.is_meaning_missed else None)
         )
 
 

@@ -1,0 +1,108 @@
+"""The memory of an agent: its prompt for a message, with the record of what was recalled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.time_zone import UNKNOWN
+from baton.memory.prompt.context import (
+    NO_NOTES,
+    AgentHistory,
+    AssembledContext,
+    Assembly,
+    Notes,
+    prompt_without_history,
+)
+from baton.memory.prompt.history_window import WindowedHistory
+from baton.memory.prompt.token_estimates import prompt_tokens, total_tokens
+from baton.memory.recall.recall import Recall
+from baton.memory.recall.selecting import SentHistory, select
+from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch, Recalled
+from baton.ports.chat_model import TokenCounter
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMemory:
+    """Searches memory for messages, and makes prompts of what was found."""
+
+    recall: Recall
+    counter: TokenCounter
+
+    async def search(self, agent: AgentDefinition, search: MemorySearch) -> MemorySearch:
+        """Search for a message to ``agent`` before the rest of its prompt is known; a remote agent recalls nothing.
+
+        Raises only what reading the agent's procedures raises.
+        """
+        found = await self.find(agent, search) if agent.remote is None else NOTHING_FOUND
+        return replace(search, agent_id=agent.id, found=found)
+
+    async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
+        """Return what is found for a message. Raises as ``search`` does."""
+        return await self.recall.find(agent, search, earlier=earlier)
+
+    async def prompt_for(
+        self,
+        agent: AgentDefinition,
+        search: MemorySearch,
+        history: AgentHistory | None = None,
+        *,
+        notes: Notes = NO_NOTES,
+        reserved: int = 0,
+        zone: str = UNKNOWN,
+    ) -> AssembledContext:
+        """Return the agent's prompt for the message of ``search``, with what was recalled, kept and left out.
+
+        An agent without ``history`` sees only the message. ``reserved`` tokens of its budget are for its tools, and
+        ``zone`` is the user's time zone. Raises as ``search`` does.
+        """
+        found = await self._found(agent, search)
+        if history is None:
+            recalled = select(found, agent.memory, self.counter, zone=zone)
+            return prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
+        assembly = Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
+        return self._asked(history, self._with_recalled(assembly, agent, found, history, zone))
+
+    async def _found(self, agent: AgentDefinition, search: MemorySearch) -> Found:
+        """Return what was found. An agent that took over since the search has knowledge of its own."""
+        if search.agent_id is None:
+            return await self.find(agent, search)
+        if search.agent_id == agent.id:
+            return search.found
+        own = await self.find(agent, replace(search, procedures=None), earlier=search.found)
+        return replace(own, procedure=search.found.procedure)
+
+    def _with_recalled(
+        self, assembly: Assembly, agent: AgentDefinition, found: Found, history: AgentHistory, zone: str
+    ) -> AssembledContext:
+        """Return the prompt with what of the found is not in its history.
+
+        Everything that was left out because the history has it does stand there: if the blocks leave less room for the
+        history, they are chosen again, against the history that fits next to the most tokens that they may take.
+        """
+
+        def chosen(windowed: WindowedHistory) -> Recalled:
+            sent = [message for exchange in windowed.included for message in exchange.messages]
+            return select(
+                found,
+                agent.memory,
+                self.counter,
+                zone=zone,
+                sent=SentHistory.of(history.thread_id, [*sent, *history.current]),
+                follows_procedures=history.handoff is None,
+            )
+
+        alone, room = assembly.windowed(), 0
+        recalled = chosen(alone)
+        tokens = total_tokens(recalled.prompts, self.counter)
+        if tokens and assembly.windowed(tokens).included != alone.included:
+            room = total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
+            recalled = chosen(assembly.windowed(room))
+        return assembly.prompt(recalled, room=room)
+
+    def _asked(self, history: AgentHistory, prompt: AssembledContext) -> AssembledContext:
+        """Return the prompt with what asks the agent in place of a user's message, if there is none."""
+        if history.asked is None:
+            return prompt
+        tokens = prompt.tokens + prompt_tokens(history.asked, self.counter)
+        return replace(prompt, prompts=(*prompt.prompts, history.asked), tokens=tokens)
