@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from baton.domain.document import MEDIA_TYPES
-from baton.domain.document_types import type_by_name
+from baton.domain.media_types import type_by_name
 from baton_client import APIStatusError, Baton, ConfigurationError
 from baton_client.agent_folders import OwnedFile
 from baton_client.conditions import DocumentBusyError

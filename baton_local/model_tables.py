@@ -12,8 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from baton.domain.errors import BatonError
-from baton.domain.model_providers import route
-from baton.domain.model_report import ConfiguredModel, ModelKind
+from baton.domain.model_providers import ConfiguredModel, ModelKind, route
 from baton_client.model_tables import table_of
 
 if TYPE_CHECKING:

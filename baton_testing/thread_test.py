@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.adapters.agent_files import AgentFiles
-from baton.domain.time_zone import is_time_zone
+from baton.domain.times import is_time_zone
 from baton.domain.tool import McpServer
 from baton.domain.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, tool_name
 from baton_testing.stored_thread import Json, StoredThread

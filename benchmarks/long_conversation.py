@@ -16,7 +16,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow, window_of
 from baton.domain.message import Role, StoredMessage
-from baton.domain.time_zone import Today
+from baton.domain.times import Today
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_budget
 from baton.memory.prompt.growing_turn import fit

@@ -25,7 +25,6 @@ from baton.composition.app import build
 from baton.composition.aws import AwsPorts
 from baton.domain.episode import EpisodeMessage
 from baton.domain.errors import SearchUnavailable
-from baton.domain.fusion import clause_weights, fuse
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import (
@@ -36,6 +35,8 @@ from baton.domain.search import (
     SearchQuery,
     SearchResult,
     Vector,
+    clause_weights,
+    fuse,
 )
 from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, rank_messages

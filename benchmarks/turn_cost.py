@@ -33,7 +33,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import QueuedSummary, QueuedTitle, Subscriber
-from baton.domain.title_source import TitleSource
+from baton.domain.thread_title import TitleSource
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import SystemClock
 from baton.ports.files import ThreadFiles

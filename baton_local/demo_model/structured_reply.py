@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from baton.domain.json_object import json_object
+from baton.domain.json_values import json_object
 from baton_local.demo_model.engine import Reply
 from baton_local.demo_model.schema_instance import instance_of
 from baton_local.demo_model.wire import ChatRequest

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from baton.domain.codes import codes_of
-from baton.domain.text import encodable
+from baton.domain.text import codes_of, encodable
 
 MAX_TERMS = 100
 """Words of a query that are searched. Those after them are ignored."""

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ForgetSubject, ThreadTrace
+from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ForgetSubject, Retention, ThreadTrace
 from baton.domain.identity import Scope
-from baton.domain.retention import Retention
 from baton_testing.fakes.clock import FakeClock
 
 _Thread = tuple[str, str]

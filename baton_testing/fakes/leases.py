@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.queued import RecordDelivery
-from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
+from baton.domain.thread import ConversationState, LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage, by_model
 from baton.domain.workflow import Workflow

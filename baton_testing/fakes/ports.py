@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
-from baton.domain.inspection_policy import InspectionPolicy
-from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
+from baton.domain.context_item import InspectionPolicy
 from baton.domain.model_providers import Provider
 from baton.domain.pipelines import PipelineLimits
-from baton.domain.prices import NO_PRICES, Prices
-from baton.domain.source_rules import SourceRules
+from baton.domain.source import SourceRules
 from baton.domain.tenant_limits import DeploymentLimits
-from baton.domain.title_source import TitleSource
+from baton.domain.thread import USUAL_TIMES, LeaseTimes
+from baton.domain.thread_title import TitleSource
+from baton.domain.usage import NO_PRICES, Prices
 from baton.memory.recall.recall import DEADLINE
 from baton.pipelines.admission import Admission
 from baton.ports.a2a import A2ATasks, CardSigner, PushConfigs, PushQueue, SigningKey, Webhooks

@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.identity import Scope
-from baton.domain.remote_task import RemoteTask
-from baton.domain.task import Task
+from baton.domain.task import RemoteTask, Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.leases import Lease

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from baton.domain.codes import codes_of
 from baton.domain.errors import WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.search import (
@@ -26,6 +25,7 @@ from baton.domain.search import (
     missing_scores,
     with_added,
 )
+from baton.domain.text import codes_of
 from baton.domain.times import from_millis, to_millis
 from baton_testing.fakes.embedder import DIMENSIONS
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from baton.adapters.extraction.sitemaps import read_sitemap
 from baton.domain.document import DocumentFormat, PageError
-from baton.domain.document_types import formats_of, text_format
 from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import BlockKind, ExtractedText, Inspection, TextBlock
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType, formats_of, text_format
 from baton.domain.source import Sitemap
 
 PAGES_AT_ONCE = 2

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 
 from baton.domain.errors import BatonError, LeaseLost, ThreadBusy
 from baton.domain.identity import Scope
-from baton.domain.lease_times import LeaseTimes
-from baton.domain.thread import LeaseMark, Thread
+from baton.domain.thread import LeaseMark, LeaseTimes, Thread
 from baton.ports.connections import LiveRegistry
 from baton.ports.leases import Lease, LeaseBusy, LeaseRequest
 from baton.ports.threads import ThreadStore

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.branches import BranchStart, Segment
-from baton.domain.conversation_state import ConversationState
 from baton.domain.errors import LeaseLost
 from baton.domain.history_window import HistoryWindow
-from baton.domain.thread import Thread
+from baton.domain.thread import ConversationState, Thread
 from baton.ports.leases import Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 

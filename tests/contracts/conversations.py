@@ -7,10 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.errors import LeaseLost
 from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace
-from baton.domain.thread import ThreadStatus
+from baton.domain.thread import ConversationChange, ConversationState, ThreadStatus
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.ports.leases import Commit, Lease

@@ -6,9 +6,8 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject
+from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject, Retention
 from baton.domain.identity import Scope
-from baton.domain.retention import Retention
 from baton.ports.privacy import ForgetRequests
 from baton.ports.tenants import Retentions
 from baton_testing.fakes.clock import FakeClock

@@ -10,8 +10,7 @@ import pytest
 
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.identity import Scope
-from baton.domain.remote_task import RemoteTask
-from baton.domain.task import Task, TaskMessage, TaskStatus
+from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
 from baton.ports.leases import Lease

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from baton.domain.identity import Scope
-from baton.domain.prices import Price, Prices
 from baton.domain.thread import Thread
 from baton.domain.thread_search import ThreadQuery, ThreadState, thread_query
-from baton.domain.usage import ModelUsage, Usage
+from baton.domain.usage import ModelUsage, Price, Prices, Usage
 from baton.ports.leases import LeaseRequest
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from baton.domain.errors import ModelError
 from baton.domain.message import Role
-from baton.domain.model_report import Ability
+from baton.domain.model_providers import Ability
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec

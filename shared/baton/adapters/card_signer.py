@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from baton.adapters.parsed_text import ParsedText
 from baton.domain.errors import InternalError
-from baton.domain.signature_algorithms import SIGNATURE_ALGORITHMS
+from baton.domain.token_issuer import SIGNATURE_ALGORITHMS
 
 _PRIVATE = (
     ec.EllipticCurvePrivateKey,

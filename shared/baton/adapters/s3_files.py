@@ -18,7 +18,7 @@ from baton.adapters import aws
 from baton.domain.content import FILE_ID, check_media_type
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound
 from baton.domain.identity import Scope, is_printable
-from baton.domain.media_type import MediaType, is_media_type
+from baton.domain.media_types import MediaType, is_media_type
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.files import ThreadFiles, Upload
 

@@ -17,9 +17,9 @@ from baton.adapters.aws import call
 from baton.concurrency import stop_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
-from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.metrics import Metric, count
 from baton.domain.queued import Queued, RecordDelivery
+from baton.domain.thread import USUAL_TIMES, LeaseTimes
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

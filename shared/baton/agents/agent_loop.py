@@ -26,10 +26,10 @@ from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role
+from baton.domain.run_events import tool_result
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall
-from baton.domain.tool_events import tool_result
 from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.citation import DOCUMENT_SOURCE, FILE_SOURCE
-from baton.domain.nothing_found import says_nothing_found
+from baton.domain.extracted import DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.sentences import says_nothing_found
 
 Source = Mapping[str, Any]
 

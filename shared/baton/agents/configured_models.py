@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from baton.domain.agent import AgentDefinition, ModelChoice
-from baton.domain.model_providers import Provider, Route, route
-from baton.domain.model_report import ConfiguredModel, ModelKind, ModelUse
+from baton.domain.model_providers import ConfiguredModel, ModelKind, ModelUse, Provider, Route, route
 
 
 @dataclass(slots=True)

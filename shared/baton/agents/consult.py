@@ -32,12 +32,11 @@ from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unautho
 from baton.domain.identity import Scope
 from baton.domain.message import Content, Role
 from baton.domain.metrics import Metric, count
-from baton.domain.remote_task import RemoteTask
-from baton.domain.task import Task, TaskMessage, TaskStatus
+from baton.domain.run_events import subagent_error, subagent_finished, subagent_started
+from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
 from baton.domain.text import first_bytes
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
-from baton.domain.tool_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.usage import Usage
 from baton.memory.prompt.context import Notes
 from baton.memory.prompt.message_prompts import CUT_NOTE

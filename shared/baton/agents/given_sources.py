@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.domain.citation import DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.extracted import DOCUMENT_SOURCE, FILE_SOURCE
 
 MAX_SOURCES = 50
 """Sources of an answer. Further ones are left out."""

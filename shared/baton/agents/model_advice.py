@@ -22,7 +22,7 @@ from baton.domain.errors import (
     OutOfCredit,
     WrongEmbeddings,
 )
-from baton.domain.model_report import Ability
+from baton.domain.model_providers import Ability
 
 NO_TEXT = "Try the model outside Baton: it answers with nothing. A server of your own may lack its chat template."
 NO_CALL = (

@@ -10,8 +10,7 @@ from baton.agents.configured_models import choices_of, configured_models
 from baton.agents.model_advice import advice_on_error, advice_on_learned, advice_on_settings
 from baton.agents.model_probes import PROBE_SECONDS, ModelProbes
 from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
-from baton.domain.model_providers import Provider, route
-from baton.domain.model_report import Ability, AbilityCheck, ConfiguredModel, ModelKind, ModelReport
+from baton.domain.model_providers import Ability, AbilityCheck, ConfiguredModel, ModelKind, ModelReport, Provider, route
 from baton.ports.agents import AgentCatalog
 from baton.ports.chat_model import ChatModel, LearningModel
 from baton.ports.search import Embedder

@@ -25,10 +25,10 @@ from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
 from baton.domain.answer_schema import violations
 from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout, NotFound
-from baton.domain.json_object import json_object
+from baton.domain.json_values import json_object
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, count
-from baton.domain.model_report import Ability, AbilityCheck
+from baton.domain.model_providers import Ability, AbilityCheck
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import (
     ChatModel,

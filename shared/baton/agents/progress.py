@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from baton.agents.run_context import EmitEvent
 from baton.concurrency import stop_all
 from baton.domain.agent import AgentDefinition
+from baton.domain.run_events import activity, activity_change
 from baton.domain.sentences import sentence
 from baton.domain.task import TaskStatus
-from baton.domain.tool_events import activity, activity_change
 
 KIND = "research"
 BEAT_SECONDS = 8.0

@@ -6,7 +6,7 @@ from baton.agents.tool_kit import ToolKit
 from baton.agents.workflow_notes import collected_note, workflow_note
 from baton.domain.message import Role
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.time_zone import Today
+from baton.domain.times import Today
 from baton.memory.prompt.handoff_context import handoff_notes
 from baton.memory.prompt.quoting import quoted
 from baton.ports.chat_model import Prompt

@@ -16,9 +16,9 @@ from baton.concurrency import gather_all, stop_all
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
-from baton.domain.remote_task import RemoteTask
+from baton.domain.task import RemoteTask
 from baton.domain.thread import Run
-from baton.domain.time_zone import Today
+from baton.domain.times import Today
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import ModelUsage, Usage
 from baton.memory.inspection.inspection import Inspection

@@ -15,8 +15,7 @@ from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.answer_schema import violations
 from baton.domain.errors import AnswerInvalid
-from baton.domain.json_object import json_object
-from baton.domain.json_values import count_values
+from baton.domain.json_values import count_values, json_object
 from baton.domain.message import Role
 from baton.domain.text import encodable
 from baton.domain.tool_call import MAX_VALUES

@@ -24,10 +24,10 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.json_values import count_values
 from baton.domain.metrics import Metric, count
+from baton.domain.run_events import tool_call, tool_result
 from baton.domain.task import TaskStatus
 from baton.domain.text import encodable, first_bytes
 from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
-from baton.domain.tool_events import tool_call, tool_result
 from baton.ports.tools import CallContext, ToolFailed
 
 logger = Logger(child=True)

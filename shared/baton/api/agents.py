@@ -21,9 +21,8 @@ from baton.composition.app import App
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked
-from baton.domain.agent_version import MAX_COMMENT
+from baton.domain.agent_version import MAX_COMMENT, agent_yaml
 from baton.domain.agent_version import AgentVersion as VersionRecord
-from baton.domain.agent_yaml import agent_yaml
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import (
     AgentIdTaken,

@@ -17,10 +17,9 @@ from baton.api.schemas import Feedback, Message, Thread
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
-from baton.domain.prices import Prices
 from baton.domain.thread_state import Describe, resumable_workflow
-from baton.domain.time_zone import is_offset, local_time
-from baton.domain.times import iso
+from baton.domain.times import is_offset, iso, local_time
+from baton.domain.usage import Prices
 from baton.privacy.export import Exported, ExportKind, Session
 from baton.privacy.readers import Readers
 

@@ -12,7 +12,7 @@ from baton.api.schemas import UploadAnswer, UploadRequest
 from baton.domain.content import FILE_PROVIDER
 from baton.domain.errors import MessageTooLarge, ThreadUnavailable, UnsupportedPart
 from baton.domain.identity import thread_ref
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType
 from baton.requests.thread_access import own_thread
 
 router = APIRouter(prefix="/threads", tags=["files"])

@@ -12,8 +12,8 @@ from baton.api.authentication import Caller
 from baton.api.dependencies import UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked
-from baton.domain.citation import DOCUMENT_SOURCE
 from baton.domain.errors import InvalidRequest, SearchUnavailable, StoreUnavailable
+from baton.domain.extracted import DOCUMENT_SOURCE
 from baton.domain.found_item import FoundItem
 from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.knowledge.knowledge_search import MAX_FOUND

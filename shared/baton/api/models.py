@@ -13,7 +13,7 @@ from baton.api.problems import responses
 from baton.api.schemas import Asked, Listing
 from baton.domain.errors import Forbidden, NotFound, RateLimited
 from baton.domain.identity import Permission
-from baton.domain.model_report import Ability, ModelKind, ModelUse
+from baton.domain.model_providers import Ability, ModelKind, ModelUse
 from baton.domain.served import Served
 
 router = APIRouter(prefix="/models", tags=["models"])

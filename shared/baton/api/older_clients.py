@@ -15,7 +15,7 @@ from typing import Any
 from baton.domain.content import FILE_ID, FILE_PROVIDER
 from baton.domain.events import Event
 from baton.domain.interrupt import APPROVAL
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType
 
 Json = dict[str, Any]
 Convert = Callable[[Event], Event]

@@ -20,8 +20,8 @@ from baton.concurrency import gather_all
 from baton.domain.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, ThreadLed
 from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
+from baton.domain.forgetting import Retention as RetentionRecord
 from baton.domain.identity import ME, Permission, Scope, thread_ref
-from baton.domain.retention import Retention as RetentionRecord
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.entry.forget_requests import named_user
 from baton.privacy.readers import sees_all

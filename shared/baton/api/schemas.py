@@ -14,11 +14,11 @@ from baton.domain.feedback import Feedback as FeedbackRecord
 from baton.domain.feedback import Rating
 from baton.domain.interrupt import shown_interrupts
 from baton.domain.message import MessageMetadata, StoredMessage
-from baton.domain.prices import Prices
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.thread import Thread as ThreadRecord
 from baton.domain.thread_state import Describe, State, thread_state
+from baton.domain.usage import Prices
 
 T = TypeVar("T")
 

@@ -23,7 +23,6 @@ from baton.api.thread_filters import Filters
 from baton.api.threads_access import readable_thread, shown_thread
 from baton.composition.app import App
 from baton.domain.branches import branch_named, tip_of
-from baton.domain.citation import FILE_SOURCE
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -35,6 +34,7 @@ from baton.domain.errors import (
     StoreUnavailable,
     ThreadUnavailable,
 )
+from baton.domain.extracted import FILE_SOURCE
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.message import Role, StoredMessage

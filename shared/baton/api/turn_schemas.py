@@ -9,8 +9,8 @@ from pydantic import Field, StringConstraints
 from baton.api.schemas import COST, Asked, Feedback, Usage
 from baton.domain.context_item import ContextItem, Recorded
 from baton.domain.feedback import Rating
-from baton.domain.prices import Prices
 from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
+from baton.domain.usage import Prices
 from baton.memory.recalled import BlockKind
 from baton.sessions.turn_listing import TurnSummary
 

@@ -15,6 +15,7 @@ from baton.api.problems import responses
 from baton.api.schemas import Listing
 from baton.api.threads_access import readable_thread
 from baton.api.turn_schemas import Context, Rerun, RerunRequest, Turn
+from baton.domain.context_item import InspectorMode
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
     Forbidden,
@@ -27,7 +28,6 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.identity import Permission
-from baton.domain.inspection_policy import InspectorMode
 from baton.sessions.turn_listing import turns_of
 from baton.turns.reruns import RerunWish
 

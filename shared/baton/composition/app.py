@@ -188,7 +188,7 @@ class App:
     @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
-        from baton.domain.title_source import TitleSource
+        from baton.domain.thread_title import TitleSource
         from baton.turns.turn_services import TurnServices
 
         ports = self.ports

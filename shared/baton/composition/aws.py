@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from baton.adapters.deferred_embedder import DeferredEmbedder
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
-    from baton.domain.inspection_policy import InspectionPolicy
-    from baton.domain.prices import Prices
-    from baton.domain.source_rules import SourceRules
+    from baton.domain.context_item import InspectionPolicy
+    from baton.domain.source import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
-    from baton.domain.title_source import TitleSource
+    from baton.domain.thread_title import TitleSource
+    from baton.domain.usage import Prices
     from baton.ports.a2a import PushConfigs, PushQueue, SigningKey, Webhooks
     from baton.ports.connections import Connections
     from baton.ports.documents import TextExtractor
@@ -265,7 +265,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def source_rules(self) -> SourceRules:
-        from baton.domain.source_rules import SourceRules
+        from baton.domain.source import SourceRules
         from baton.settings.agents import OutsideSettings, SourceSettings
 
         return SourceRules(OutsideSettings().egress, SourceSettings().allowed_prefixes)

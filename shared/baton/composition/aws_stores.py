@@ -10,7 +10,7 @@ from baton.ports.clock import SystemClock
 if TYPE_CHECKING:
     from baton.adapters.dynamodb.table import Table
     from baton.adapters.s3_bodies import S3Bodies
-    from baton.domain.lease_times import LeaseTimes
+    from baton.domain.thread import LeaseTimes
     from baton.ports.a2a import A2ATasks
     from baton.ports.agents import AgentDefinitions
     from baton.ports.audit import AuditLog

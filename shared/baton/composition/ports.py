@@ -10,11 +10,11 @@ from baton.composition.store_ports import StorePorts
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from baton.domain.inspection_policy import InspectionPolicy
-    from baton.domain.prices import Prices
-    from baton.domain.source_rules import SourceRules
+    from baton.domain.context_item import InspectionPolicy
+    from baton.domain.source import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
-    from baton.domain.title_source import TitleSource
+    from baton.domain.thread_title import TitleSource
+    from baton.domain.usage import Prices
     from baton.pipelines.admission import Admission
     from baton.ports.a2a import PushQueue, SigningKey, Webhooks
     from baton.ports.connections import Connections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from baton.domain.lease_times import LeaseTimes
+    from baton.domain.thread import LeaseTimes
     from baton.ports.a2a import A2ATasks, PushConfigs
     from baton.ports.agents import AgentDefinitions
     from baton.ports.audit import AuditLog

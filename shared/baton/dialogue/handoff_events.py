@@ -13,9 +13,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoff_rules import Refusal
+from baton.domain.run_events import HANDOFF, RETURN, handed_over
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.sentences import filled_sentence, sentence
-from baton.domain.state_events import HANDOFF, RETURN, handed_over
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume

@@ -22,8 +22,8 @@ from baton.domain.errors import AgentUnavailable, BatonError, LeaseLost, StoreUn
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Content, Part, StoredMessage
-from baton.domain.remote_task import RemoteTask
 from baton.domain.sentences import sentence
+from baton.domain.task import RemoteTask
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.outbox.answer_limit import AnswerLimit

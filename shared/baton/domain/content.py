@@ -14,7 +14,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
-from baton.domain.media_type import MediaType, is_media_type
+from baton.domain.media_types import MediaType, is_media_type
 from baton.domain.message import Content, Part, part_as_json
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 

@@ -1,9 +1,12 @@
-"""An item of a prompt as the Context Inspector stores and serves it."""
+"""Items of a prompt as the Context Inspector stores and serves them, and which turns it records."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +16,32 @@ from pydantic.alias_generators import to_camel
 from baton.domain.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served
 from baton.domain.times import iso
+
+
+class InspectorMode(StrEnum):
+    """How many turns are recorded."""
+
+    ALL = "all"
+    SAMPLE = "sample"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionPolicy:
+    """A deployment's choice."""
+
+    mode: InspectorMode = InspectorMode.ALL
+    rate: float = 0.1
+    """The share of turns that the mode ``sample`` records, from 0 to 1."""
+    redacts: bool = False
+    """Whether personal data is removed from what is recorded."""
+
+    def records(self, run_id: str) -> bool:
+        """Return whether a run is recorded. It is the same for every attempt at the run."""
+        if self.mode is InspectorMode.SAMPLE:
+            place = int.from_bytes(hashlib.sha256(run_id.encode("utf-8", "replace")).digest()[:8])
+            return place < self.rate * 2**64
+        return self.mode is InspectorMode.ALL
 
 
 class Recorded(Served):

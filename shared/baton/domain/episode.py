@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from baton.domain.message import Role
 from baton.domain.thread import Thread
-from baton.domain.time_zone import day_in
+from baton.domain.times import day_in
 from baton.domain.usage import Usage
 
 

@@ -11,6 +11,36 @@ from enum import StrEnum
 from baton.domain.episode import episode_id
 from baton.domain.identity import Scope
 
+ENFORCED_EVERY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Days that a tenant keeps things; None: for ever."""
+
+    threads: int | None = None
+    """Conversations, from their last activity, with everything in them."""
+    episodes: int | None = None
+    """Episodes, from the end of their session. The conversation's messages stay."""
+    audit: int | None = None
+    """Audit records, but not the handoffs of conversations that are kept."""
+    uploads: int | None = None
+    """Uploaded files."""
+    changed_by: str = ""
+    """Who set it."""
+    changed_at: datetime | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything is ever removed."""
+        return any(days is not None for days in (self.threads, self.episodes, self.audit, self.uploads))
+
+
+def kept_since(now: datetime, days: int | None) -> datetime | None:
+    """Return the time before which things are too old; None if they are kept for ever."""
+    return None if days is None else now - timedelta(days=days)
+
+
 LATE_RECORD = timedelta(minutes=15)
 """A queue record younger than this is refused by the tombstone; an older one is compared with the cut-off."""
 MARK_KEPT = timedelta(days=32)

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from baton.domain.feedback import Rating
 from baton.domain.message import Role
-from baton.domain.time_zone import is_offset
-from baton.domain.times import to_millis
+from baton.domain.times import is_offset, to_millis
 
 IMPORT_TURN = "\nimport"
 """The message id under which a thread records its import. It is not printable, so no client's message can have it."""

@@ -23,11 +23,11 @@ from ag_ui.core import ToolCall as ShownToolCall
 from pydantic import Field, PlainSerializer
 
 from baton.domain.branches import BranchStart
-from baton.domain.conversation_state import ConversationChange
 from baton.domain.errors import ContentFiltered
 from baton.domain.interrupt import Interrupt
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.thread import ConversationChange
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.usage import ModelUsage, Usage
 

@@ -3,14 +3,114 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
+from baton.domain.patterns import compile_pattern
 from baton.domain.private_skill import IN_USE
 from baton.domain.procedure import Procedure, ProcedureScope, ProcedureStatus
-from baton.domain.trigger_index import TriggerIndex
-from baton.domain.triggers import Specificity
+from baton.domain.triggers import (
+    GAP,
+    MAX_TEXT,
+    Specificity,
+    is_phrase,
+    loosest_pattern,
+    matches,
+    normalized,
+    phrase_words,
+    sentences_of,
+    specificity,
+)
+
+CHUNK = 32
+"""Patterns that are searched for together. Larger chunks are faster until one of them matches."""
+CHUNK_MEMORY = 8 << 20
+"""Bytes of the compiled patterns of a chunk."""
+
+_Places = Mapping[str, Sequence[int]]
+"""Where the words of a message stand, numbered so that words of two sentences are too far apart for a phrase."""
+
+
+class TriggerIndex:
+    """An index of triggers that were validated before.
+
+    A phrase is tried only if its first word is in the message, and only where its words are. Patterns are searched for
+    in chunks without regard to word borders; ``triggers.matches`` decides on those that are found.
+    """
+
+    def __init__(self, triggers: Iterable[str]) -> None:
+        self._phrases: defaultdict[str, list[tuple[str, Sequence[str]]]] = defaultdict(list)
+        patterns: list[str] = []
+        for trigger in dict.fromkeys(triggers):
+            if is_phrase(trigger):
+                words = phrase_words(trigger)
+                self._phrases[words[0]].append((trigger, words))
+            else:
+                patterns.append(trigger)
+        self._chunks = [_Chunk(patterns[start : start + CHUNK]) for start in range(0, len(patterns), CHUNK)]
+
+    def found(self, text: str) -> dict[str, Specificity]:
+        """Return the triggers that a message matches, with how specific each is for it."""
+        text = text[:MAX_TEXT]
+        places, plain = _places(text), normalized(text)
+        found = [trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)]
+        for chunk in self._chunks:
+            found += [trigger for trigger in chunk.candidates(plain) if matches(trigger, text)]
+        return {trigger: specificity(trigger, text) for trigger in found}
+
+
+class _Chunk:
+    """Patterns that are searched for together first."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = patterns
+        self._together = _compiled(patterns)
+        self._alone: list[Any] | None = None
+        """Each pattern for itself, once the chunk was found."""
+
+    def candidates(self, plain: str) -> list[str]:
+        """Return the patterns that a message may match. A pattern that cannot be searched for like this always may."""
+        if self._together is not None and self._together.search(plain) is None:
+            return []
+        if self._alone is None:
+            self._alone = [_compiled([pattern]) for pattern in self._patterns]
+        return [
+            pattern
+            for pattern, alone in zip(self._patterns, self._alone, strict=True)
+            if alone is None or alone.search(plain) is not None
+        ]
+
+
+def _compiled(patterns: Sequence[str]) -> Any:
+    """Return the patterns as one, or None if that is too large or re2 cannot join them."""
+    try:
+        loose = "|".join(f"(?:{loosest_pattern(pattern)})" for pattern in patterns)
+        return compile_pattern(loose, ignores_case=True, max_memory=CHUNK_MEMORY)
+    except ValueError:
+        return None
+
+
+def _places(text: str) -> _Places:
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    place = 0
+    for sentence in sentences_of(text):
+        for word in sentence:
+            places[word].append(place)
+            place += 1
+        place += GAP + 1
+    return places
+
+
+def _stands(words: Sequence[str], places: _Places) -> bool:
+    """Return whether the words stand in order, with at most ``GAP`` others between two of them."""
+    ends = set(places[words[0]])
+    for word in words[1:]:
+        ends = {place for place in places.get(word, ()) if any(place - step in ends for step in range(1, GAP + 2))}
+        if not ends:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +156,9 @@ class ProcedureSet:
         tenant's, the one approved last, the id.
         """
         best: dict[int, tuple[Specificity, str]] = {}
-        for trigger, specificity in self._index.found(text).items():
+        for trigger, closeness in self._index.found(text).items():
             for place in self._by_trigger[trigger]:
-                best[place] = max(best.get(place, (specificity, trigger)), (specificity, trigger))
+                best[place] = max(best.get(place, (closeness, trigger)), (closeness, trigger))
         found = [
             TriggeredProcedure(self.procedures[place], trigger, specificity)
             for place, (specificity, trigger) in best.items()

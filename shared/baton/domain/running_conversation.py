@@ -10,10 +10,9 @@ from enum import Enum, auto
 from typing import Any, Generic, Self, TypeVar
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.message import StoredMessage
-from baton.domain.thread import Thread, ThreadStatus
+from baton.domain.thread import ConversationChange, ConversationState, Thread, ThreadStatus
 from baton.domain.thread_state import Describe, conversation_state
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition

@@ -1,7 +1,8 @@
-"""Text measured and cut by its size in UTF-8."""
+"""Text measured and cut by its size in UTF-8, and codes in it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 MENDED_AT_ONCE = 16 * 1024
@@ -54,3 +55,17 @@ def first_bytes(text: str, size: int) -> str:
     while encoded[size] & 0xC0 == 0x80:  # not the first byte of a character
         size -= 1
     return encoded[:size].decode("utf-8", "surrogatepass")
+
+
+MAX_CODES = 20
+"""Codes of a query that are searched as phrases."""
+MAX_CODE = 64
+"""Characters of a code. What is longer is an address."""
+_CODE = re.compile(r"(?<!\w)\w++(?:[^\w\s]++\w++)++")
+
+
+def codes_of(query: str) -> list[str]:
+    """Return the codes of several parts that stand in a query, each once, in lower case."""
+    found = (match[0].lower() for match in _CODE.finditer(query))
+    codes = dict.fromkeys(code for code in found if len(code) <= MAX_CODE and any(map(str.isdigit, code)))
+    return list(codes)[:MAX_CODES]

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import webencodings
 
-from baton.domain.codec_gaps import RESTORED
-from baton.domain.encoding_detection import SAMPLE, counted, detected, is_utf8
-from baton.domain.media_type import UNKNOWN, MediaType
+from baton.domain.encoding_detection import RESTORED, SAMPLE, counted, detected, is_utf8
+from baton.domain.media_types import UNKNOWN, MediaType
 
 GUESSING = 32
 """Time of guessing an encoding, as a multiple of other work on a text."""

@@ -8,9 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.prices import NO_PRICES, Prices
 from baton.domain.text import encodable
 from baton.domain.thread import Thread
+from baton.domain.usage import NO_PRICES, Prices
 
 MAX_QUERY = 100
 """Characters of a query."""

@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import Field
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.conversation_state import ConversationState
 from baton.domain.served import THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
-from baton.domain.thread import Thread, ThreadStatus
+from baton.domain.thread import ConversationState, Thread, ThreadStatus
 from baton.domain.workflow import Workflow as WorkflowRecord
 from baton.domain.workflow import progress
 from baton.domain.workflow_definition import WorkflowDefinition

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
 from baton.domain.text import encodable, first_bytes
+
+
+class TitleSource(StrEnum):
+    """What a title is made of after the first answer."""
+
+    MODEL = "model"
+    """The light model writes it; if it fails, it is the beginning of the first message."""
+    BEGINNING = "beginning"
+    """It is the beginning of the first message."""
+    NONE = "none"
+    """Nothing: threads have the titles that users give them."""
+
 
 MAX_TITLE = 120
 """Characters of a title that a user gives."""

@@ -1,8 +1,13 @@
-"""Formats of times for clients and the store."""
+"""Formats of times for clients and the store, and time zones of users."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from functools import cache, lru_cache
+from importlib.resources import files
+from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -20,3 +25,81 @@ def to_millis(moment: datetime) -> int:
 def from_millis(millis: int) -> datetime:
     """Return the aware UTC time of ``millis`` since the Unix epoch."""
     return _EPOCH + timedelta(milliseconds=millis)
+
+
+UNKNOWN = "UTC"
+"""The zone whose days count where the user's is not known."""
+MAX_TIME_ZONE = 64
+"""Characters of a name. IANA's longest has 32."""
+KEPT = 64
+"""Zones that are kept in memory after their first use."""
+
+_OFFSET = re.compile(r"UTC([+-])(\d\d):(\d\d)")
+
+
+def is_time_zone(name: str) -> bool:
+    """Return whether IANA has a zone of this name."""
+    return len(name) <= MAX_TIME_ZONE and name in _names()
+
+
+def offset_zone(offset: timedelta) -> str:
+    """Return the name of a fixed offset from UTC, such as ``UTC-08:00``, without seconds."""
+    minutes = int(offset / timedelta(minutes=1))
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
+
+
+def day_in(zone: str | None, moment: datetime) -> date:
+    """Return the day on which ``moment`` was in a zone; in UTC if the zone is None."""
+    return moment.astimezone(_rules(zone)).date() if zone is not None else moment.astimezone(UTC).date()
+
+
+def local_time(zone: str, moment: datetime) -> datetime:
+    """Return the moment with the offset that the zone had then."""
+    return moment.astimezone(_rules(zone))
+
+
+def is_offset(zone: str) -> bool:
+    """Return whether the zone is a fixed offset, which no request may name."""
+    return _OFFSET.fullmatch(zone) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The day of a run in its user's time zone."""
+
+    day: date
+    known_zone: str | None = None
+    """The name of the zone; None if it is not known, and the day is that of UTC."""
+
+    @classmethod
+    def at(cls, moment: datetime, zone: str | None) -> Today:
+        """Return the day that ``moment`` has in a zone; in UTC if the zone is None."""
+        return cls(day_in(zone, moment), zone)
+
+    @property
+    def zone(self) -> str:
+        """Return the name of the zone as prompts have it."""
+        return self.known_zone or UNKNOWN
+
+    @property
+    def sentence(self) -> str:
+        """Return the day in words, with its weekday and its zone."""
+        return f"Today is {self.day:%A}, {self.day.day} {self.day:%B} {self.day.year} ({self.zone})."
+
+
+@cache
+def _names() -> frozenset[str]:
+    """Return the names of the package ``tzdata``, which every function has: not every system has zones of its own."""
+    names = files("tzdata").joinpath("zones").read_text(encoding="utf-8").split()
+    return frozenset(names) - {"Factory"}  # what a system has before its zone is set
+
+
+@lru_cache(maxsize=KEPT)
+def _rules(zone: str) -> tzinfo:
+    """Return the rules of a stored zone; those of UTC for one that this version does not know."""
+    offset = _OFFSET.fullmatch(zone)
+    if offset is not None:
+        minutes = 60 * int(offset[2]) + int(offset[3])
+        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    return ZoneInfo(zone) if is_time_zone(zone) else UTC

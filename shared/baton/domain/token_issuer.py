@@ -1,15 +1,21 @@
-"""The OpenID Connect issuers that a deployment trusts, as operators configure them."""
+"""The OpenID Connect issuers that a deployment trusts, and the algorithms of signatures that are accepted."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from baton.domain.identity import TENANT_ID
-from baton.domain.signature_algorithms import SignatureAlgorithm
 from baton.domain.web_url import WebUrl, WithoutCredentials
+
+SignatureAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]  # fmt: skip
+"""Asymmetric ones only: a key that verifies must not be able to sign, and a shared secret does not tell who signed."""
+SIGNATURE_ALGORITHMS: frozenset[str] = frozenset(get_args(SignatureAlgorithm))
+
 
 _Text = Annotated[str, Field(min_length=1)]
 

@@ -1,9 +1,14 @@
-"""Token usage."""
+"""Token usage and its cost. Costs are computed when they are shown, so that nothing stored depends on a price."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +61,82 @@ def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
             model = each.model if each.model in found or len(found) < MAX_MODELS else OTHER_MODELS
             found[model] = found.get(model, Usage()) + each.usage
     return tuple(ModelUsage(model, usage) for model, usage in found.items())
+
+
+PER = 1_000_000
+"""Tokens that a price is for."""
+MAX_PRICE = 1_000_000.0
+_Money = Annotated[float, Field(ge=0, le=MAX_PRICE, allow_inf_nan=False)]
+_VERSION = re.compile(r"-\d{4}[\d-]*")
+"""The date or number that providers append to the name of a model when they tell which version has answered."""
+
+
+class Price(BaseModel):
+    """The prices of a million tokens of a model, as an operator writes them in ``BATON_MODEL_PRICES``.
+
+    They are in whatever currency the operator thinks in.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    input: _Money
+    output: _Money
+    cached_input: _Money | None = None
+    """Of input tokens that the provider reads from its prompt cache; None if they cost as much as others."""
+    cache_write: _Money | None = None
+    """Of input tokens that the provider writes into its prompt cache; None if they cost as much as others."""
+
+    def cost(self, usage: Usage) -> float:
+        """Return what the tokens cost. Those read from the provider's cache and written to it are input tokens."""
+        cached = min(usage.cached_input_tokens, usage.input_tokens)
+        written = min(usage.cache_write_tokens, usage.input_tokens - cached)
+        cached_input = self.input if self.cached_input is None else self.cached_input
+        cache_write = self.input if self.cache_write is None else self.cache_write
+        fresh = usage.input_tokens - cached - written
+        asked = fresh * self.input + cached * cached_input + written * cache_write
+        return (asked + usage.output_tokens * self.output) / PER
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The prices of models, by name. A version of a model has the model's price unless it has its own."""
+
+    models: Mapping[str, Price] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.models)
+
+    def of(self, model: str) -> Price | None:
+        """Return the price of a model; None if it has none."""
+        if model in self.models:
+            return self.models[model]
+        return next(
+            (
+                self.models[name]
+                for name in sorted(self.models, key=len, reverse=True)
+                if model.startswith(name) and _VERSION.fullmatch(model[len(name) :])
+            ),
+            None,
+        )
+
+    def cost(self, spent: Sequence[ModelUsage], usage: Usage) -> float | None:
+        """Return the cost of ``spent``; None without prices, or if a part of ``usage`` has no known price.
+
+        ``usage`` is the usage in all. It exceeds ``spent`` where the model was not recorded: remote agents do not tell
+        it, and neither do conversations from before it was kept.
+        """
+        if not self.models or sum(each.usage.total_tokens for each in spent) != usage.total_tokens:
+            return None
+        total = 0.0
+        for each in spent:
+            price = self.of(each.model)
+            if price is None:
+                if each.usage.total_tokens:
+                    return None
+                continue
+            total += price.cost(each.usage)
+        return round(total, 9)
+
+
+NO_PRICES = Prices()
+"""Without prices every cost is unknown."""

@@ -10,7 +10,6 @@ from aws_lambda_powertools import Logger
 
 from baton.catalog.agent_directory import AgentDirectory, gone, missing_permissions
 from baton.concurrency import gather_all
-from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.handoff_rules import declared_handoff
@@ -18,9 +17,9 @@ from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure import InvalidProcedure
+from baton.domain.run_events import state_changes
 from baton.domain.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
-from baton.domain.state_events import state_changes
-from baton.domain.thread import Thread
+from baton.domain.thread import ConversationChange, ConversationState, Thread
 from baton.domain.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus

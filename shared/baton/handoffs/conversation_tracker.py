@@ -7,8 +7,8 @@ from typing import Any
 
 from ag_ui.core import BaseEvent
 
+from baton.domain.run_events import state_changes, step_finished, step_started
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.state_events import state_changes, step_finished, step_started
 
 
 class ConversationTracker:

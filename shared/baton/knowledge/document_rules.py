@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from baton.domain.document import DOCUMENT_ID, MAX_DOCUMENT_BYTES, MEDIA_TYPES
-from baton.domain.document_types import formats_of
 from baton.domain.errors import DocumentTooLarge, InvalidRequest, UnsupportedDocument
 from baton.domain.identity import is_printable
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType, formats_of
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton.knowledge.documents import Details, DocumentRequest
 

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from baton.domain.codes import MAX_CODES, codes_of
+from baton.domain.text import MAX_CODES, codes_of
 
 MIN_DIGITS = 3
 """Digits of a number without letters. Shorter ones count and date things of all kinds."""

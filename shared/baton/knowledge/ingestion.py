@@ -26,7 +26,6 @@ from baton.domain.document import (
     VersionStatus,
     chunk_source_id,
 )
-from baton.domain.document_title import given_title
 from baton.domain.errors import (
     DocumentUnreadable,
     EmbedderUnavailable,
@@ -34,8 +33,8 @@ from baton.domain.errors import (
     WrongEmbeddings,
     error_classes,
 )
-from baton.domain.extracted import Chunk, ExtractedText
-from baton.domain.media_type import MediaType
+from baton.domain.extracted import Chunk, ExtractedText, given_title
+from baton.domain.media_types import MediaType
 from baton.domain.metrics import Metric, count
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts

@@ -10,23 +10,25 @@ from math import nextafter
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.citation import Citation
 from baton.domain.document import Document, document_of_chunk
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
+from baton.domain.extracted import Citation
 from baton.domain.found_item import FoundItem, ItemSource, below_header
-from baton.domain.fusion import Ranked, fuse, fused_scores
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import (
     Candidate,
     Candidates,
     IndexName,
+    Ranked,
     SearchClause,
     SearchFilter,
     SearchQuery,
     SearchResult,
     Signal,
     Vector,
+    fuse,
+    fused_scores,
 )
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, table_header_of
 from baton.knowledge.chunk_places import place_of

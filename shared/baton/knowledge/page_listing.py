@@ -7,9 +7,8 @@ from urllib.parse import urldefrag, urlsplit
 
 from baton.domain.errors import DocumentUnreadable, InvalidRequest, SourceRefused
 from baton.domain.identity import Scope
-from baton.domain.media_type import MediaType
-from baton.domain.source import MAX_SITEMAP_BYTES, MAX_SOURCE_PAGES, Sitemap, Source, SourceKind
-from baton.domain.source_rules import SourceRules
+from baton.domain.media_types import MediaType
+from baton.domain.source import MAX_SITEMAP_BYTES, MAX_SOURCE_PAGES, Sitemap, Source, SourceKind, SourceRules
 from baton.ports.documents import TextExtractor
 from baton.ports.sources import PageUnavailable, SourceObjects, WebPages
 

@@ -9,10 +9,9 @@ from enum import StrEnum
 
 from baton.concurrency import off_loop
 from baton.domain.document import MAX_DOCUMENT_BYTES, VersionStatus
-from baton.domain.document_types import type_of
 from baton.domain.errors import BatonError, UnknownDocument
 from baton.domain.identity import Scope
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType, type_of
 from baton.domain.source import Source, SourceKind, SourcePage, derived_document_id
 from baton.domain.text_encoding import GUESSING
 from baton.knowledge.documents import DocumentRequest, Documents

@@ -8,8 +8,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from baton.domain.document import MEDIA_TYPES, DocumentFormat
-from baton.domain.document_types import HTML, is_page
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import HTML, MediaType, is_page
 from baton.domain.text_encoding import find_encoding
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 

@@ -10,8 +10,7 @@ from urllib.parse import urldefrag
 
 from baton.domain.errors import InvalidRequest, SourceConflict, StoreUnavailable, UnknownSource
 from baton.domain.identity import Scope
-from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, derived_source_id
-from baton.domain.source_rules import SourceRules
+from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, SourceRules, derived_source_id
 from baton.knowledge.document_rules import MAX_TITLE, check_permission, check_title
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.time_zone import UNKNOWN
+from baton.domain.times import UNKNOWN
 from baton.memory.prompt.context import (
     NO_NOTES,
     AgentHistory,

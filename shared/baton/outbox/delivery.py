@@ -11,9 +11,8 @@ from baton.concurrency import gather_all
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
 from baton.domain.queued import Subscriber
-from baton.domain.thread import LeaseMark
+from baton.domain.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
 from baton.outbox.frames import EncodedEvent, encoded
 from baton.ports.clock import Clock

@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
-from baton.domain.thread import LeaseMark, Thread
+from baton.domain.thread import USUAL_TIMES, LeaseMark, LeaseTimes, Thread
 from baton.leases import LeaseWatch
 from baton.outbox.replay import Replay, Replays
 from baton.ports.connections import LiveRegistry

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
-from baton.domain.remote_task import RemoteTask
+from baton.domain.task import RemoteTask
 from baton.domain.usage import Usage
 from baton.ports.chat_model import TextDelta
 

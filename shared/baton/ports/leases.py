@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.queued import RecordDelivery
-from baton.domain.thread import LeaseMark, Run, Thread
+from baton.domain.thread import ConversationState, LeaseMark, Run, Thread
 from baton.domain.usage import ModelUsage, Usage
 from baton.domain.workflow import Workflow
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from baton.domain.identity import Scope
-from baton.domain.remote_task import RemoteTask
-from baton.domain.task import Task
+from baton.domain.task import RemoteTask, Task
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.leases import Lease
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from baton.domain.forgetting import Retention
 from baton.domain.identity import Scope
-from baton.domain.retention import Retention
 from baton.domain.tenant_limits import TenantLimits
 
 

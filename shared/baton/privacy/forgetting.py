@@ -19,14 +19,15 @@ from baton.domain.forgetting import (
     ForgetStatus,
     ForgetSubject,
     NextStep,
+    Retention,
     StepResult,
     Tally,
     ThreadTrace,
+    kept_since,
 )
 from baton.domain.identity import Scope, derived_record_id
-from baton.domain.lease_times import ZOMBIE_SECONDS
-from baton.domain.retention import Retention, kept_since
 from baton.domain.search import IndexName, SearchFilter
+from baton.domain.thread import ZOMBIE_SECONDS
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.connections import LiveRegistry

@@ -29,7 +29,7 @@ from baton.domain.interrupt import (
     answer_message_id,
     is_client_call,
 )
-from baton.domain.time_zone import is_time_zone
+from baton.domain.times import is_time_zone
 from baton.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, MessageRequest
 
 MAX_PAYLOAD = 4_096

@@ -13,7 +13,7 @@ from baton.domain.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is
 from baton.domain.imported import ImportedMessage, ImportedSession, imported_message_id
 from baton.domain.message import Role
 from baton.domain.thread_title import given_title
-from baton.domain.time_zone import offset_zone
+from baton.domain.times import offset_zone
 from baton.requests.parsing import moment, optional_time_zone
 
 MAX_MESSAGES = 5_000

@@ -14,8 +14,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
-from baton.domain.thread_title import MAX_PREVIEW, beginning, made_title
-from baton.domain.title_source import TitleSource
+from baton.domain.thread_title import MAX_PREVIEW, TitleSource, beginning, made_title
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
 from baton.ports.files import Files

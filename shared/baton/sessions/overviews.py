@@ -12,10 +12,10 @@ from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.overview import CountedTurn, Overview, ThreadCost
-from baton.domain.prices import Prices
 from baton.domain.thread import Thread
 from baton.domain.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
+from baton.domain.usage import Prices
 from baton.ports.threads import ThreadStore
 from baton.sessions.turn_listing import TurnSummary, turns_of
 

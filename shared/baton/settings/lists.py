@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from baton.domain.egress_policy import HOST_ENTRY
-from baton.domain.source_rules import PREFIX_ENTRY
+from baton.domain.source import PREFIX_ENTRY
 
 PACKAGE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?"

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
+from baton.domain.context_item import InspectionPolicy, InspectorMode
 from baton.settings.base import Settings
 from baton.settings.lists import Regions
 

@@ -18,7 +18,7 @@ from baton.domain.model_providers import (
     Route,
     route,
 )
-from baton.domain.prices import Price, Prices
+from baton.domain.usage import Price, Prices
 from baton.settings.base import Name, Settings, Url
 from baton.settings.json_objects import JsonObject
 

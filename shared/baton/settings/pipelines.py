@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import AwareDatetime, Field
 
-from baton.domain.lease_times import ZOMBIE_SECONDS
 from baton.domain.pipelines import PipelineLimits
+from baton.domain.thread import ZOMBIE_SECONDS
 from baton.settings.base import Name, Settings
 
 

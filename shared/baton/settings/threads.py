@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field, Json
 from pydantic_settings import NoDecode
 
-from baton.domain.lease_times import DEFAULT_LEASE_SECONDS, LeaseTimes
 from baton.domain.tenant_limits import DeploymentLimits
-from baton.domain.title_source import TitleSource
+from baton.domain.thread import DEFAULT_LEASE_SECONDS, LeaseTimes
+from baton.domain.thread_title import TitleSource
 from baton.settings.base import Settings
 
 

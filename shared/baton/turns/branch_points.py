@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 from baton.domain.branches import ROOT, BranchStart, BranchWish, check_room
-from baton.domain.conversation_state import ConversationState
 from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable
 from baton.domain.handoff import ContextMode, HandoffOutcome
 from baton.domain.history_window import on_path
 from baton.domain.identity import Scope
 from baton.domain.message import Content, Role, StoredMessage
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import Thread
+from baton.domain.thread import ConversationState, Thread
 from baton.handoffs.conversation_states import ConversationStates
 from baton.ports.messages import Page
 from baton.ports.threads import ThreadStore

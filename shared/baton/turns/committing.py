@@ -25,8 +25,8 @@ from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, RunEnd, StoredMessage
 from baton.domain.metrics import Metric, count
+from baton.domain.run_events import state_changes
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.state_events import state_changes
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model

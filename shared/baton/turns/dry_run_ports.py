@@ -16,8 +16,7 @@ from baton.agents.tool_calls import Question
 from baton.domain.agent import AgentDefinition
 from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
-from baton.domain.remote_task import RemoteTask
-from baton.domain.task import Task, TaskStatus
+from baton.domain.task import RemoteTask, Task, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.episodes.episode_documents import SUMMARY

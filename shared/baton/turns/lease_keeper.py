@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from baton.domain.events import Event, custom, unsequenced
-from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
-from baton.domain.thread import LeaseMark
+from baton.domain.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.clock import Clock

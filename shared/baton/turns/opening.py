@@ -9,7 +9,7 @@ from datetime import datetime
 from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import Role, StoredMessage
-from baton.domain.remote_task import RemoteTask
+from baton.domain.task import RemoteTask
 from baton.domain.thread import Run, Thread
 from baton.domain.tool_call import CallEnd, ToolCallRecord
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT

@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.conversation_state import ConversationState
 from baton.domain.errors import NotFound, RerunUnavailable
 from baton.domain.handoff import ContextMode
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import Thread
+from baton.domain.thread import ConversationState, Thread
 from baton.domain.thread_state import Describe
 from baton.domain.workflow import Workflow
 from baton.handoffs.conversation_states import ConversationStates

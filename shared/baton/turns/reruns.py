@@ -24,7 +24,7 @@ from baton.domain.message import OutcomeType, Role
 from baton.domain.model_providers import OfferedModels
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread
-from baton.domain.time_zone import Today
+from baton.domain.times import Today
 from baton.domain.tool_call import ToolCallRecord, is_shown
 from baton.domain.usage import Usage
 from baton.handoffs.conversation_tracker import ConversationTracker

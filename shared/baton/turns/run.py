@@ -21,8 +21,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
-from baton.domain.time_zone import Today
-from baton.domain.times import to_millis
+from baton.domain.times import Today, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection

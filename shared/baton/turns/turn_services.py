@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from baton.agents.agent_services import AgentServices
 from baton.dialogue.dialogue_services import DialogueServices
-from baton.domain.lease_times import LeaseTimes
+from baton.domain.thread import LeaseTimes
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
 from baton.memory.inspection.inspector import Inspector

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.domain.queued import RecordDelivery
+from baton.domain.thread import USUAL_TIMES as TIMES
 
 
 class Held:

@@ -14,8 +14,8 @@ from starlette.types import Scope as ASGIScope
 
 from baton.adapters.a2a import RemoteAgents
 from baton.domain.agent import AgentDefinition
-from baton.domain.remote_task import RemoteTask
 from baton.domain.secret import SecretReference
+from baton.domain.task import RemoteTask
 from baton.ports.agent_client import (
     AgentChunk,
     AgentData,

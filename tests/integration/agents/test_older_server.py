@@ -12,7 +12,7 @@ import pytest
 
 from baton.adapters.a2a import RemoteAgents
 from baton.domain.agent import AgentDefinition
-from baton.domain.remote_task import RemoteTask
+from baton.domain.task import RemoteTask
 from baton.ports.agent_client import (
     AgentChunk,
     AgentData,

@@ -14,10 +14,9 @@ from baton.adapters.dynamodb import keys
 from baton.domain.episode import EndReason, EpisodeRef, episode_id
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.feedback import Feedback, Rating
-from baton.domain.forgetting import ForgetRequest, ForgetStatus
+from baton.domain.forgetting import ForgetRequest, ForgetStatus, Retention
 from baton.domain.identity import Permission, Scope
 from baton.domain.push_config import Line, PushConfig
-from baton.domain.retention import Retention
 from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.memory.episodes.session_closing import ClosingStep

@@ -13,8 +13,7 @@ import pytest
 from baton.api.record_schemas import Task
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, ModelUnavailable
-from baton.domain.remote_task import RemoteTask
-from baton.domain.task import TaskStatus
+from baton.domain.task import RemoteTask, TaskStatus
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.agent_client import (

@@ -17,7 +17,7 @@ from baton.domain.client_offer import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.message import Role
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.queued import QueuedSummary, QueuedTitle, RecordDelivery
-from baton.domain.title_source import TitleSource
+from baton.domain.thread_title import TitleSource
 from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentDone, AgentReport
 from baton.ports.chat_model import Prompt

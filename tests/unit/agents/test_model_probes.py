@@ -28,8 +28,7 @@ from baton.domain.errors import (
     RateLimited,
     WrongEmbeddings,
 )
-from baton.domain.model_providers import Provider
-from baton.domain.model_report import Ability, AbilityCheck, ModelKind, ModelReport, ModelUse
+from baton.domain.model_providers import Ability, AbilityCheck, ModelKind, ModelReport, ModelUse, Provider
 from baton.ports.chat_model import ChatModel
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog, agent
 from baton_testing.fakes.embedder import FakeEmbedder

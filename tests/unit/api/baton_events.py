@@ -31,17 +31,22 @@ from baton.domain.events import (
 )
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer
 from baton.domain.message import MessageStatus, Role, StoredMessage
-from baton.domain.state_events import HANDOFF, RETURN, handed_over, state_changes, step_finished, step_started
-from baton.domain.tool_call import ToolCall
-from baton.domain.tool_events import (
+from baton.domain.run_events import (
+    HANDOFF,
+    RETURN,
     activity,
     activity_change,
+    handed_over,
+    state_changes,
+    step_finished,
+    step_started,
     subagent_error,
     subagent_finished,
     subagent_started,
     tool_call,
     tool_result,
 )
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON

@@ -16,7 +16,7 @@ from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.model_providers import Provider
 from baton.domain.secret import ExchangeTarget
-from baton.domain.source_rules import SourceRules
+from baton.domain.source import SourceRules
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool
 from baton.domain.web_url import is_web_url

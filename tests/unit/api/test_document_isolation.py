@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.identity import Scope
-from baton.domain.source_rules import SourceRules
+from baton.domain.source import SourceRules
 from baton.ports.sources import PageContent
 from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments
 from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton.composition.app import build
+from baton.domain.context_item import InspectionPolicy, InspectorMode
 from baton.domain.errors import StoreUnavailable
-from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.times import iso
 from baton.domain.usage import Usage

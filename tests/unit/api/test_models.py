@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from baton.domain.errors import ModelMisconfigured
-from baton.domain.model_report import Ability
+from baton.domain.model_providers import Ability
 from tests.harness.able_model import AbleModel
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served

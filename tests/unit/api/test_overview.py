@@ -11,7 +11,7 @@ import pytest
 
 from baton.domain.errors import ModelUnavailable
 from baton.domain.identity import Scope
-from baton.domain.prices import Price, Prices
+from baton.domain.usage import Price, Prices
 from baton.sessions import overviews
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served

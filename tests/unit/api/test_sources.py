@@ -10,7 +10,7 @@ import pytest
 
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.identity import Scope
-from baton.domain.source_rules import SourceRules
+from baton.domain.source import SourceRules
 from baton_testing.fakes.sources import FakeSources
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served

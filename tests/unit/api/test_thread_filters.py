@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import ModelUnavailable
-from baton.domain.prices import Price, Prices
+from baton.domain.usage import Price, Prices
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 

@@ -7,7 +7,7 @@ import mimetypes
 import pytest
 
 from baton.domain.document import MEDIA_TYPES
-from baton.domain.document_types import type_by_name
+from baton.domain.media_types import type_by_name
 from baton_client.uploads import content_type_of
 
 DOCUMENTS = ["pdf", "docx", "pptx", "xlsx", "html", "htm", "xhtml", "md", "markdown", "txt", "csv"]

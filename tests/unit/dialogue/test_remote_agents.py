@@ -9,7 +9,7 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.message import StoredMessage
-from baton.domain.remote_task import RemoteTask
+from baton.domain.task import RemoteTask
 from baton.ports.agent_client import (
     AgentData,
     AgentDone,

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.agent_yaml import agent_yaml
+from baton.domain.agent_version import agent_yaml
 from baton.domain.yaml_text import read_yaml
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"])) | st.sampled_from(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.codes import MAX_CODES, codes_of
+from baton.domain.text import MAX_CODES, codes_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.document_title import MAX_LENGTH, given_title
+from baton.domain.extracted import MAX_LENGTH, given_title
 
 OF_PROGRAMS = """
 Microsoft Word - report.docx

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.document import MEDIA_TYPES, DocumentFormat
-from baton.domain.document_types import SYNONYMS, TEXTS, formats_of, text_format, type_of
-from baton.domain.media_type import MediaType, is_media_type
+from baton.domain.media_types import SYNONYMS, TEXTS, MediaType, formats_of, is_media_type, text_format, type_of
 
 PDF, DOCX, PPTX, XLSX = DocumentFormat.PDF, DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX
 HTML, MARKDOWN, TEXT, CSV = DocumentFormat.HTML, DocumentFormat.MARKDOWN, DocumentFormat.TEXT, DocumentFormat.CSV

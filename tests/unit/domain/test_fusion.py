@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.fusion import clause_weights, fuse, fused_scores
-from baton.domain.search import Candidate, IndexDocument, SearchClause, SearchResult, Signal
+from baton.domain.search import (
+    Candidate,
+    IndexDocument,
+    SearchClause,
+    SearchResult,
+    Signal,
+    clause_weights,
+    fuse,
+    fused_scores,
+)
 
 WORDS = SearchClause("turn", Signal.WORDS)
 MEANING = SearchClause("turn", Signal.MEANING)

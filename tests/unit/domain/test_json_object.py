@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.json_object import json_object
+from baton.domain.json_values import json_object
 
 OBJECTS = st.dictionaries(
     st.text(max_size=4), st.integers() | st.text(max_size=6) | st.lists(st.booleans()), max_size=4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.lease_times import USUAL_TIMES, LeaseTimes
+from baton.domain.thread import USUAL_TIMES, LeaseTimes
 
 LEASE_SECONDS = st.integers(6, 300)
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
-from baton.domain.procedure_set import ProcedureSet
-from baton.domain.trigger_index import TriggerIndex
+from baton.domain.procedure_set import ProcedureSet, TriggerIndex
 from baton.domain.triggers import checked_trigger, matches
 from tests.unit.domain.skill_creation import NOW
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType
 from baton.domain.text_encoding import decode_text, find_encoding
 
 RUSSIAN = "Отпуск составляет двадцать восемь дней, больничный оплачивается по закону."

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.time_zone import MAX_TIME_ZONE, Today, day_in, is_offset, is_time_zone, local_time, offset_zone
+from baton.domain.times import MAX_TIME_ZONE, Today, day_in, is_offset, is_time_zone, local_time, offset_zone
 
 offsets = st.integers(-24 * 60 + 1, 24 * 60 - 1).map(lambda minutes: timedelta(minutes=minutes))
 moments = st.integers(48, 1_000_000).map(lambda hours: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=hours))

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
 from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
@@ -20,6 +19,7 @@ from baton.domain.procedure import (
     ProcedureStep,
 )
 from baton.domain.task import Task, TaskMessage, TaskStatus
+from baton.domain.thread import ConversationChange, ConversationState
 from baton.domain.times import from_millis
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.usage import Usage

@@ -24,13 +24,13 @@ from baton.adapters.dynamodb.shapes import (
     pack_task_messages,
     unpack_conversation,
 )
-from baton.domain.conversation_state import ConversationChange, ConversationState
 from baton.domain.errors import StoreUnavailable
 from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.procedure import Procedure
 from baton.domain.task import Task
+from baton.domain.thread import ConversationChange, ConversationState
 from baton.domain.times import from_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage

@@ -18,7 +18,7 @@ from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import RunStamp, text_content
-from baton.domain.lease_times import USUAL_TIMES as TIMES
+from baton.domain.thread import USUAL_TIMES as TIMES
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog
 from baton.ports.leases import Lease

@@ -10,10 +10,9 @@ import pytest
 from baton.adapters.extraction.extractor import Extractor
 from baton.adapters.models.file_types import FileKind, file_type
 from baton.domain.document import DocumentFormat
-from baton.domain.document_types import TEXTS
 from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import ExtractedText
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import TEXTS, MediaType
 from baton.domain.text_encoding import decode_text
 from tests import documents
 from tests.unit.domain.test_text_encoding import ENCODED, encoded

@@ -15,8 +15,7 @@ from baton.domain.document import Document, DocumentRef, VersionStatus
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.errors import StoreUnavailable, UnknownSource
 from baton.domain.identity import Scope
-from baton.domain.source import Source, SourceStatus
-from baton.domain.source_rules import SourceRules
+from baton.domain.source import Source, SourceRules, SourceStatus
 from baton.knowledge import page_listing, source_refresh
 from baton.knowledge.source_refresh import LEASE, SLICE_SECONDS, RefreshReport
 from baton.knowledge.sources import SourceRequest

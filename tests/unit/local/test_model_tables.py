@@ -11,8 +11,7 @@ from functools import partial
 from baton.agents.model_checks import ModelChecks
 from baton.composition.app import build
 from baton.domain.errors import ModelMisconfigured
-from baton.domain.model_providers import Provider
-from baton.domain.model_report import Ability
+from baton.domain.model_providers import Ability, Provider
 from baton_local.model_tables import HEAD, ModelTables, is_own
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog, agent
 from baton_testing.fakes.embedder import FakeEmbedder

@@ -54,7 +54,7 @@ from baton.domain.procedure import InvalidProcedure
 from baton.domain.push_config import MAX_RECEIVES, ChangeKind, TaskChange
 from baton.domain.queued import RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
-from baton.domain.title_source import TitleSource
+from baton.domain.thread_title import TitleSource
 from baton.domain.usage import Usage
 from baton.entry.sweep import SweepReport
 from baton.outbox.connection_sender import send_to

@@ -10,7 +10,7 @@ import pytest
 
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton.domain.lease_times import USUAL_TIMES
+from baton.domain.thread import USUAL_TIMES
 from baton.outbox.connection_sender import MAX_BACKLOG, send_to
 from baton.outbox.delivery import Delivery
 from baton.ports.connections import ConnectionBusy, ConnectionGone

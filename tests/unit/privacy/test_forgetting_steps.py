@@ -8,9 +8,16 @@ import pytest
 
 from baton.composition.app import build
 from baton.domain.errors import NotFound, StoreUnavailable
-from baton.domain.forgetting import MAX_ROUNDS, EpisodeTrace, ForgetRequest, ForgetStatus, ForgetSubject, NextStep
+from baton.domain.forgetting import (
+    MAX_ROUNDS,
+    EpisodeTrace,
+    ForgetRequest,
+    ForgetStatus,
+    ForgetSubject,
+    NextStep,
+    Retention,
+)
 from baton.domain.identity import Scope
-from baton.domain.retention import Retention
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.erasure import (

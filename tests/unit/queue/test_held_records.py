@@ -11,8 +11,8 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from baton.adapters.sqs import RETRY_SECONDS, SqsRecords
-from baton.domain.lease_times import USUAL_TIMES as TIMES
 from baton.domain.queued import RecordDelivery
+from baton.domain.thread import USUAL_TIMES as TIMES
 from baton.ports.turn_queue import HeldRecord
 from tests.virtual_time import DeterministicLoop
 

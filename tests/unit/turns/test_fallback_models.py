@@ -14,9 +14,8 @@ from baton.composition.app import build
 from baton.domain.agent import ModelChoice
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.message import StoredMessage
-from baton.domain.prices import Price, Prices
 from baton.domain.tool_call import ToolCall
-from baton.domain.usage import ModelUsage, Usage
+from baton.domain.usage import ModelUsage, Price, Prices, Usage
 from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served

@@ -9,7 +9,7 @@ import pytest
 
 from baton.composition.app import build
 from baton.domain.queued import QueuedTitle
-from baton.domain.title_source import TitleSource
+from baton.domain.thread_title import TitleSource
 from baton.domain.tool_call import ToolCall
 from baton.outbox.connection_sender import WORKER_SECONDS
 from baton.outbox.delivery import DRAIN_SECONDS

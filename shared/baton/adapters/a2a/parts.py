@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.failures import shortened
-from baton.domain.media_type import OCTETS, MediaType
+from baton.domain.media_types import OCTETS, MediaType
 from baton.domain.web_url import has_credentials
 from baton.ports.agent_client import AgentData, AgentFile, Attachment
 

@@ -12,11 +12,10 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.own_thread import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
 from baton.adapters.dynamodb.thread_item import listed_at, segments_as_item, spent_as_item, windows_as_item
-from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
-from baton.domain.thread import ThreadStatus
+from baton.domain.thread import ConversationState, ThreadStatus
 from baton.domain.times import to_millis
 from baton.domain.usage import by_model
 from baton.domain.workflow import Workflow

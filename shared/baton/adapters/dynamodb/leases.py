@@ -26,14 +26,12 @@ from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import lease_mark, tenant_listed_at, thread_from_item
 from baton.concurrency import gather_all
-from baton.domain.conversation_state import ConversationState
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
-from baton.domain.thread import Run, Thread, ThreadStatus
+from baton.domain.thread import DEFAULT_LEASE_SECONDS, ConversationState, Run, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.domain.workflow import Workflow
 from baton.ports.clock import Clock

@@ -19,9 +19,8 @@ from baton.adapters.s3_bodies import S3Bodies
 from baton.concurrency import LARGE, gather_all, off_loop
 from baton.domain.branches import MessagePath
 from baton.domain.identity import Scope
-from baton.domain.lease_times import DEFAULT_LEASE_SECONDS
 from baton.domain.message import StoredMessage
-from baton.domain.thread import Thread
+from baton.domain.thread import DEFAULT_LEASE_SECONDS, Thread
 from baton.ports.clock import Clock
 from baton.ports.leases import Lease
 from baton.ports.messages import Page

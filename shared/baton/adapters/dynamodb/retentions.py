@@ -9,8 +9,8 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.domain.forgetting import ENFORCED_EVERY, Retention
 from baton.domain.identity import Scope
-from baton.domain.retention import ENFORCED_EVERY, Retention
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 

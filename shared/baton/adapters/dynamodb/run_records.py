@@ -17,8 +17,7 @@ from baton.concurrency import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
-from baton.domain.remote_task import RemoteTask
-from baton.domain.task import Task
+from baton.domain.task import RemoteTask, Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.leases import Lease

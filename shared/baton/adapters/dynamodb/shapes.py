@@ -12,7 +12,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
 from baton.domain.capture import Capture
 from baton.domain.client_offer import ClientOffer
-from baton.domain.conversation_state import ConversationState
 from baton.domain.document import Document
 from baton.domain.episode import Fact
 from baton.domain.errors import StoreUnavailable
@@ -20,9 +19,9 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.procedure import Procedure
-from baton.domain.remote_task import RemoteTask
 from baton.domain.source import Source, SourcePage
-from baton.domain.task import Task, TaskMessage
+from baton.domain.task import RemoteTask, Task, TaskMessage
+from baton.domain.thread import ConversationState
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.workflow import Workflow
 

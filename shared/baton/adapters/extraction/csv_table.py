@@ -8,7 +8,7 @@ from baton.adapters.extraction import refusals
 from baton.adapters.extraction.plain_text import decoded
 from baton.adapters.extraction.tables import table_text
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType
 
 _SEPARATORS = ",;\t|"
 _SAMPLE = 16 * 1024

@@ -6,8 +6,7 @@ from pathlib import PurePosixPath
 
 from baton.adapters.extraction import plain_text, refusals
 from baton.domain.document import DocumentFormat
-from baton.domain.document_types import TEXTS, formats_of, is_page, text_format
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import TEXTS, MediaType, formats_of, is_page, text_format
 
 _PDF_WITHIN = 1024
 """Bytes before the mark of a PDF that readers accept (ISO 32000-1, annex H)."""

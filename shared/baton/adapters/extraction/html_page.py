@@ -16,9 +16,8 @@ from baton.adapters.extraction.html_inline import formula, lowered, raised
 from baton.adapters.extraction.html_tables import TableGrid, data_tables
 from baton.adapters.extraction.html_visibility import SheetStyle
 from baton.adapters.extraction.plain_text import decoded
-from baton.domain.document_title import given_title
-from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
-from baton.domain.media_type import MediaType
+from baton.domain.extracted import BlockKind, ExtractedText, TextBlock, given_title
+from baton.domain.media_types import MediaType
 
 _LEFT_OUT = frozenset({
     "audio", "canvas", "datalist", "footer", "iframe", "nav", "noscript", "object", "script", "style", "svg",

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from baton.adapters.extraction.plain_text import decoded, paragraphs
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType
 
 _LINES_AT_ONCE = 2_000
 """A longer document is parsed in pieces that begin with headings: parsed, a text takes many times its own memory."""

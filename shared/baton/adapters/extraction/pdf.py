@@ -17,8 +17,7 @@ from baton.adapters.extraction.pdf_objects import PageObjects
 from baton.adapters.extraction.pdf_places import PagePlaces
 from baton.adapters.extraction.pdf_words import Line, PageText, Word
 from baton.domain.document import PageError
-from baton.domain.document_title import given_title
-from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+from baton.domain.extracted import BlockKind, ExtractedText, TextBlock, given_title
 
 MAX_HEADING = 200
 """Characters."""

@@ -6,7 +6,7 @@ import re
 
 from baton.adapters.extraction import refusals
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
-from baton.domain.media_type import UNKNOWN, MediaType
+from baton.domain.media_types import UNKNOWN, MediaType
 from baton.domain.text_encoding import decode_text
 
 _PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")

@@ -7,7 +7,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from baton.adapters.extraction.refusals import no_sitemap
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import MediaType
 from baton.domain.source import Sitemap
 from baton.domain.text_encoding import find_encoding
 

@@ -17,9 +17,9 @@ from baton.adapters.models.profile import ModelProfile
 from baton.concurrency import gather_all, off_loop
 from baton.domain.content import part_name
 from baton.domain.document import DocumentFormat
-from baton.domain.document_types import DOCX, PDF, PPTX, XLSX
 from baton.domain.errors import DocumentUnreadable, NotFound
 from baton.domain.extracted import DocumentText
+from baton.domain.media_types import DOCX, PDF, PPTX, XLSX
 from baton.domain.message import Content
 from baton.domain.text_encoding import GUESSING
 from baton.ports.documents import DocumentReader

@@ -9,8 +9,7 @@ import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.domain.document_types import DOCX, HTML, PDF, PPTX, TEXT, XLSX, is_page, type_by_name
-from baton.domain.media_type import MediaType
+from baton.domain.media_types import DOCX, HTML, PDF, PPTX, TEXT, XLSX, MediaType, is_page, type_by_name
 from baton.domain.text_encoding import decode_text
 
 MAX_CHARACTERS = 200_000

@@ -12,7 +12,6 @@ from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, Layout, view_m
 from baton.adapters.opensearch.documents import chosen_by, engine_id, from_source, numbers, readable_by, to_source
 from baton.adapters.opensearch.engine import Engine, EngineError, error_of
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
-from baton.domain.codes import codes_of
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.search import (
@@ -27,7 +26,7 @@ from baton.domain.search import (
     missing_scores,
     with_added,
 )
-from baton.domain.text import encodable
+from baton.domain.text import codes_of, encodable
 from baton.ports.clock import Clock
 
 logger = logging.getLogger(__name__)

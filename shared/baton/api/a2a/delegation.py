@@ -13,7 +13,7 @@ from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.client_offer import ClientOffer, IncomingHandoff
 from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.identity import is_printable
-from baton.domain.time_zone import MAX_TIME_ZONE, is_time_zone
+from baton.domain.times import MAX_TIME_ZONE, is_time_zone
 
 MAX_PARENT = 512
 MAX_NAME = 200

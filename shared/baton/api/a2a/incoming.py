@@ -13,10 +13,9 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
 from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.json_text import with_whole_numbers
-from baton.domain.document_types import standard, type_of
 from baton.domain.identity import MAX_MESSAGE_ID, is_printable
 from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts
-from baton.domain.media_type import OCTETS, MediaType
+from baton.domain.media_types import OCTETS, MediaType, standard, type_of
 
 DATA = "a2aData"
 """In the metadata of a text part: the text is the JSON of a data part."""

@@ -6,9 +6,21 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from baton.domain.fusion import Ranked, by_score, clause_weights, fused_scores, ranked
 from baton.domain.identity import Scope
-from baton.domain.search import Candidates, IndexName, SearchClause, SearchFilter, SearchQuery, SearchResult, Vector
+from baton.domain.search import (
+    Candidates,
+    IndexName,
+    Ranked,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Vector,
+    by_score,
+    clause_weights,
+    fused_scores,
+    ranked,
+)
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
 from baton.ports.search import SearchIndex
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.errors import NotFound
-from baton.domain.json_object import json_object
+from baton.domain.json_values import json_object
 from baton.domain.message import Role
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ChatModel, FinishReason, ModelSettings, Prompt

@@ -10,9 +10,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.concurrency import LARGE, off_loop
+from baton.domain.context_item import InspectionPolicy, InspectorMode
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
-from baton.domain.inspection_policy import InspectionPolicy, InspectorMode
 from baton.domain.metrics import Metric, count
 from baton.domain.times import iso
 from baton.memory.inspection.inspection import Inspection, context_record

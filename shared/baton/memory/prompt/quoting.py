@@ -8,7 +8,7 @@ import re
 from baton.domain.found_item import FoundItem
 from baton.domain.procedure import Procedure
 from baton.domain.skill_markdown import numbered_steps
-from baton.domain.time_zone import UNKNOWN
+from baton.domain.times import UNKNOWN
 from baton.knowledge.chunking import MAX_CHUNK
 from baton.knowledge.table_headers import MAX_HEADER
 

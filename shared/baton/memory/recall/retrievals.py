@@ -9,10 +9,9 @@ from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.found_item import FoundItem, ItemSource
-from baton.domain.fusion import Ranked
 from baton.domain.identity import Scope
 from baton.domain.message import Role
-from baton.domain.search import IndexDocument, Signal, Vector
+from baton.domain.search import IndexDocument, Ranked, Signal, Vector
 from baton.knowledge.knowledge_search import FoundChunks, KnowledgeSearch
 from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
 from baton.memory.episodes.episode_ranking import rank_episodes

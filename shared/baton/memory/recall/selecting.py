@@ -11,7 +11,7 @@ from baton.domain.agent import MemorySettings
 from baton.domain.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
 from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure import Procedure, ProcedureStatus
-from baton.domain.time_zone import UNKNOWN
+from baton.domain.times import UNKNOWN
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     EPISODES_HEAD,

@@ -1,4 +1,4 @@
-"""Events of tool calls, sub-agents and activities."""
+"""Events inside a run: tool calls, sub-agents, activities, the active agent and the state of its workflow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from ag_ui.core import (
     ActivityDeltaEvent,
     ActivitySnapshotEvent,
     BaseEvent,
+    StateDeltaEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
     SubagentErrorEvent,
     SubagentFinishedEvent,
     SubagentFinishedSuccessOutcome,
@@ -68,3 +71,32 @@ def activity_change(message_id: str, kind: str, changes: Mapping[str, Any]) -> A
     """Return a change of an activity's content; ``changes`` maps JSON Pointers to values."""
     patch = [{"op": "add", "path": path, "value": value} for path, value in changes.items()]
     return ActivityDeltaEvent.model_validate({"messageId": message_id, "activityType": kind, "patch": patch})
+
+
+HANDOFF = "handoff"
+RETURN = "return"
+
+
+def handed_over(
+    activity_id: str, kind: str, source: AgentDefinition, target: AgentDefinition, label: str, reason: str
+) -> ActivitySnapshotEvent:
+    """Return the notice that ``target`` is active; ``kind`` says whether by a handoff or a return."""
+    content = {"from": source.id, "to": target.id, "label": label, "reason": reason}
+    return activity(activity_id, kind, content)
+
+
+def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StateDeltaEvent]:
+    """Yield an event for each changed part of a thread's state."""
+    for name, value in after.items():
+        if name not in before or before[name] != value:
+            yield StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
+
+
+def step_started(state: str) -> StepStartedEvent:
+    """Return STEP_STARTED for the workflow's ``state``."""
+    return StepStartedEvent(step_name=state)
+
+
+def step_finished(state: str) -> StepFinishedEvent:
+    """Return STEP_FINISHED for the workflow's ``state``, when it leaves it or the run ends."""
+    return StepFinishedEvent(step_name=state)
