@@ -73,13 +73,6 @@ def content_as_json(content: Content) -> str | list[dict[str, Any]]:
     return [part_as_json(part) for part in content]
 
 
-def content_from_json(raw: str | list[dict[str, Any]]) -> Content:
-    """Read the output of ``content_as_json``. It is trusted, so only its types are checked."""
-    if isinstance(raw, str):
-        return raw
-    return tuple(_PARTS[item["type"]].validate_python(item) for item in raw)
-
-
 def canonical_json(content: Content) -> bytes:
     """Return the canonical JSON of the content. It does not depend on the order of keys."""
     return json.dumps(content_as_json(content), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()

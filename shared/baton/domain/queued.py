@@ -14,6 +14,7 @@ from baton.domain.client_offer import ClientOffer
 from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus
+from baton.domain.message import Content
 from baton.domain.thread import LeaseMark
 from baton.domain.times import from_millis
 
@@ -75,7 +76,7 @@ class QueuedMessage(_Queued):
     action: Literal["message"] = "message"
     may_create: bool
     message_id: str
-    content: str | list[dict[str, Any]]
+    content: Content
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task."""

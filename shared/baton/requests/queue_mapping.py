@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from baton.domain.content import content_as_json, content_from_json
 from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope, ThreadRef, derived_record_id, derived_run_id
 from baton.domain.interrupt import InterruptAnswer
@@ -32,7 +31,7 @@ def queued_message(
         **_about(scope, request.thread.id, request_id, subscriber),
         may_create=request.thread.may_create,
         message_id=request.message_id,
-        content=content_as_json(request.content),
+        content=request.content,
         agent_id=request.agent_id,
         a2a_task=request.a2a_task,
         branch=request.branch,
@@ -123,7 +122,7 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnReque
         thread=ThreadRef(queued.thread_id, queued.may_create),
         message_id=queued.message_id,
         run_id=derived_run_id(queued.thread_id, queued.message_id),
-        content=content_from_json(queued.content),
+        content=queued.content,
         agent_id=queued.agent_id,
         a2a_task=queued.a2a_task,
         branch=queued.branch,

@@ -70,8 +70,32 @@ def test_a_record_has_its_fields_and_can_be_read_again(record: Queued, fields: d
     assert parse_queued(body) == record
 
 
-def test_requests_come_out_of_the_queue_as_they_went_in() -> None:
-    assert from_queue(queued_message(ADA, MESSAGE, request_id="r")) == MESSAGE
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Hello",
+        [{"type": "text", "text": "Hello", "mood": {"of": ["the", 1]}}],
+        [
+            {
+                "type": "image",
+                "source": {"type": "url", "value": "https://example.com/a.png"},
+                "metadata": {"name": "a"},
+            },
+            {"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "text/plain"}},
+        ],
+    ],
+)
+def test_messages_come_out_of_the_queue_as_they_went_in(content: Any) -> None:
+    request = message_request(ADA, thread_id=THREAD, message_id="m1", content=content)
+    record = queued_message(ADA, request, request_id="r")
+    body = record.model_dump_json(by_alias=True)
+    assert json.loads(body)["content"] == content
+    again = from_queue(type(record).model_validate_json(body))
+    assert again == request
+    assert again.digest == request.digest
+
+
+def test_actions_come_out_of_the_queue_as_they_went_in() -> None:
     assert from_queue(queued_action(ADA, CONTINUE, request_id="r")) == CONTINUE
 
 
