@@ -11,6 +11,7 @@ from baton.handoffs.forks import Forks
 from baton.ports.audit import AuditLog, Once
 from baton.requests.parsing import merge_request
 from baton.turns.committing import FinishedRun
+from baton.turns.turn_call import discard
 from baton.turns.turns import Turns
 
 
@@ -36,7 +37,7 @@ class Merges:
             await self.audit.record(scope, "thread.merge", thread_id=fork_thread_id, outcome=outcome, detail={})
             raise
         request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
-        finished = await self.turns.run(scope, request, lambda event: None, seconds=seconds)
+        finished = await self.turns.run(scope, request, discard, seconds=seconds)
         assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
         await self._record(scope, fork.id, finished)
         return finished

@@ -49,13 +49,15 @@ class Turns:
         patience: float | None = None,
         subscriber: Subscriber | None = None,
         record: HeldRecord | None = None,
+        gives_up: bool = False,
     ) -> FinishedRun | None:
         """Answer ``request``, sending every event to ``emit`` and to the thread's connections.
 
         ``scope`` is that of the thread's user. ``seconds`` is the time that the caller has for the whole turn.
         ``patience`` is how many seconds of it may be spent waiting for other turns of the thread (by default all of
         them). A repeated message is answered from the store: to ``emit``, or only to ``subscriber`` if the message came
-        over a WebSocket. ``record`` is the queue record of the message.
+        over a WebSocket. ``record`` is the queue record of the message. With ``gives_up`` the run ends as
+        ``interrupted``, without an answer.
 
         Returns None for answers to interrupts while other answers are missing; they are stored until the others come.
         Raises the ``BatonError`` that refuses the request before a run begins (then nothing is stored), and
@@ -65,14 +67,34 @@ class Turns:
         now = asyncio.get_running_loop().time()
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
-        return await self._carry_out(
-            TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, record=record)
-        )
+        call = TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, gives_up, record)
+        wanted, unknown_agent = await self._admission.lease_request(call)
+        while True:
+            try:
+                lease = await self._acquisition.acquire(call, wanted)
+                if isinstance(lease, FinishedRun):
+                    return await self._repeats.replay(call, lease)
+                async with holding(self._store, lease, refusals=REFUSALS):
+                    run = await self._admission.admit(call, lease)
+                    if run is None:
+                        return None
+                    if isinstance(run, FinishedRun):
+                        return await self._repeats.replay(call, run)
+                    outcome = await RunExecution(
+                        self._services, run.lease, run.call, run.scope, run.agents, run.branch
+                    ).execute()
+                if run.call.request.message_id != call.request.message_id:
+                    continue  # that was an orphaned run
+                return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
+            except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
+                raise await self._admission.denial(call, error, unknown_agent) from None
+            except LeaseLost:
+                if call.subscriber is not None:
+                    raise  # the record returns to the queue, and its next delivery finds the other worker's outcome
 
     async def give_up(self, scope: Scope, request: TurnRequest, *, subscriber: Subscriber | None) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it has been answered already."""
-        deadline = asyncio.get_running_loop().time() + GIVE_UP_SECONDS
-        await self._carry_out(TurnCall(scope, request, discard, deadline, deadline, subscriber, gives_up=True))
+        await self.run(scope, request, discard, seconds=GIVE_UP_SECONDS, subscriber=subscriber, gives_up=True)
 
     async def finish_orphan(self, lease: Lease, *, record: HeldRecord | None = None) -> bool:
         """Finish the orphaned run found with a lease that was taken for another purpose, and end the lease.
@@ -106,29 +128,3 @@ class Turns:
         async with holding(self._store, lease):
             if lease.thread.run is None or not await self.finish_orphan(lease, record=record):
                 await self._store.release(lease)
-
-    async def _carry_out(self, call: TurnCall) -> FinishedRun | None:
-        """Acquire the thread's lease and finish orphaned runs until the run of the call is finished."""
-        wanted, unknown_agent = await self._admission.lease_request(call)
-        while True:
-            try:
-                lease = await self._acquisition.acquire(call, wanted)
-                if isinstance(lease, FinishedRun):
-                    return await self._repeats.replay(call, lease)
-                async with holding(self._store, lease, refusals=REFUSALS):
-                    run = await self._admission.admit(call, lease)
-                    if run is None:
-                        return None
-                    if isinstance(run, FinishedRun):
-                        return await self._repeats.replay(call, run)
-                    outcome = await RunExecution(
-                        self._services, run.lease, run.call, run.scope, run.agents, run.branch
-                    ).execute()
-                if run.call.request.message_id != call.request.message_id:
-                    continue  # that was an orphaned run
-                return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
-            except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
-                raise await self._admission.denial(call, error, unknown_agent) from None
-            except LeaseLost:
-                if call.subscriber is not None:
-                    raise  # the record returns to the queue, and its next delivery finds the other worker's outcome

@@ -6,19 +6,24 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+import baton
 from baton.domain.errors import BatonError, MessageIdConflict, NotInHandoff
 from baton.requests.parsing import exit_request
 from baton.turns import turns
+from baton.turns.run import RunExecution
 from baton_testing.fakes.chat_model import Answer
 from tests.harness.harness import Harness
+from tests.harness.sockets import Socketed
 from tests.harness.wiki import answer, interrupted, wiki, yes
 
 MOST = 3
+LIBRARY = str(Path(baton.__file__).parent)
 
 
 @contextmanager
@@ -187,3 +192,25 @@ async def test_a_message_enters_the_module_of_turns_three_times_at_most(
 ) -> None:
     found = await send()
     assert 1 <= len(found) <= MOST, found
+
+
+async def test_a_queued_message_reaches_its_run_by_three_functions() -> None:
+    socket, ways = Socketed(Harness()), list[list[str]]()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is RunExecution.execute.__code__ and not ways:
+            ways.append([each.f_code.co_qualname for each in callers(frame) if LIBRARY in each.f_code.co_filename])
+
+    await socket.send("message", messageId="m1", content="Hello")
+    sys.setprofile(note)
+    try:
+        await socket.work()
+    finally:
+        sys.setprofile(None)
+    assert ways == [["RunExecution.execute", "Turns.run", "QueuedTurns.run"]]
+
+
+def callers(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
