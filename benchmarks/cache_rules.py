@@ -1,4 +1,4 @@
-"""What providers charge for the input of model calls, by the published rules of their prompt caches.
+"""Prices of the input of model calls, by the published rules of providers' prompt caches.
 
 - OpenAI, automatic: https://developers.openai.com/api/docs/guides/prompt-caching and, for the price of writes since the
   GPT-5.6 family, https://learn.microsoft.com/azure/foundry/openai/how-to/prompt-caching
@@ -52,7 +52,7 @@ class Rules:
     write: float
     minimum: int
     seconds: float
-    """How long an unused prefix is kept."""
+    """The time for which an unused prefix is kept."""
     by_breakpoints: bool = False
     lookback: int = 20
     """Blocks before a breakpoint in which an earlier prefix is looked for."""

@@ -1,4 +1,4 @@
-"""How far a turn travels: ``python -m benchmarks.call_depth``.
+"""Counts the frames and generators of a turn: ``python -m benchmarks.call_depth``.
 
 Prints Baton's own frames from the worker's handler to the model's HTTP request, and the asynchronous generators that a
 piece of the answer passes from the HTTP stream to the outbox. A task's frames count after those that created it. The

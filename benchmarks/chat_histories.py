@@ -1,4 +1,4 @@
-"""Long chat histories with known answers: sessions of small talk in which people tell facts, and questions about them.
+"""Long chat histories with known answers: sessions of small talk in which people state facts, and questions about them.
 
 Everything is made from a seed. A third of the questions share no words with the messages that answer them. The same
 subjects come up with other people, so that a question has near misses in other sessions.
@@ -21,7 +21,7 @@ BEGIN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is told, a question with some of its words and one with none, and the values that it may have."""
+    """A statement, a question with some of its words and one with none, and its possible values."""
 
     telling: str
     question: str
@@ -210,7 +210,7 @@ class Question:
 
 
 def history(seed: int, *, sessions: int, questions: int) -> History:
-    """Return one user's history. Each subject is told about each person at most once."""
+    """Return one user's history. Each subject comes up at most once for each person."""
     chance = random.Random(seed)  # noqa: S311 - a benchmark, no secret
     tellings = [(subject, person) for subject in SUBJECTS for person in PEOPLE]
     chance.shuffle(tellings)
@@ -254,7 +254,7 @@ def _session(
 def _lines(
     chance: random.Random, told: Sequence[tuple[Subject, Person]]
 ) -> Iterator[tuple[Role, str, str | None, str | None]]:
-    """Yield the lines of a session: role, text, and the fact and the question of a line that tells one."""
+    """Yield the lines of a session: role, text, and the fact and the question of a line that states one."""
     waiting = list(told)
     for turn in range(chance.randint(4, 8)):
         request = chance.choice(REQUESTS if turn % 3 == 0 else FOLLOW_UPS)

@@ -1,4 +1,4 @@
-"""What the console's list of conversations reads, however many there are: ``python -m benchmarks.console``.
+"""Measures the reads of the console's list of conversations, however many there are: ``python -m benchmarks.console``.
 
 Baton's thread store runs against DynamoDB Local, with the table of ``template.yaml``. A tenant has a number of
 conversations whose last activity is spread over thirty days. Measured is the first page of the list, as ``GET
@@ -38,7 +38,7 @@ PERMISSIONS = frozenset({Permission.THREAD_READ_ALL})
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one page has read."""
+    """The reads of one page."""
 
     shown: int
     requests: int

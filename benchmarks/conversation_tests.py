@@ -1,7 +1,7 @@
-"""How long conversation tests take: ``python -m benchmarks.conversation_tests [--conversations 100] [--turns 3]``.
+"""Measures conversation tests: ``python -m benchmarks.conversation_tests [--conversations 100] [--turns 3]``.
 
 A new project's conversations are recorded of the demo model's script. Then ``baton test`` holds them from the cassette,
-in processes of its own, as continuous integration does.
+in separate processes, as continuous integration does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The cost of a process for each document: ``python -m benchmarks.extraction``.
 
 The steps ``check`` and ``extract`` (of the first part) of one document of each format, first in the benchmark's own
-process with the libraries loaded, then in processes of their own. CPU time, because other work shares the cores; the
+process with the libraries loaded, then in separate processes. CPU time, because other work shares the cores; the
 median of some rounds.
 """
 

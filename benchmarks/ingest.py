@@ -1,8 +1,8 @@
-"""How long ingestion takes beside the embedder, and its memory: ``python -m benchmarks.ingest``.
+"""Measures the duration of ingestion without the embedder, and its memory: ``python -m benchmarks.ingest``.
 
 Each document goes through the steps of ``ingest_document``, one after the other, with Baton's own adapters: records in
 DynamoDB Local, files in moto's S3, chunks in the embedded index. The embedder is the local cloud's MiniLM, in this
-process. Extraction and chunking of all documents come first, so that their peak of memory is told without the model's.
+process. Extraction and chunking of all documents come first, so their peak of memory is measured without the model's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How well documents are found: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.knowledge``.
+"""Measures the quality of the search in documents: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.knowledge``.
 
 Baton's documentation is divided, embedded and indexed as the pipeline does it, with the sentence encoder of the local
 cloud. Then it is asked the questions of ``knowledge_questions.yaml``. R@5 is the share of the characters of a
@@ -89,7 +89,7 @@ def files() -> list[str]:
 
 
 class _Records:
-    """What a search needs of ``ports.documents.DocumentStore``."""
+    """The part of ``ports.documents.DocumentStore`` that a search needs."""
 
     def __init__(self) -> None:
         self.documents: dict[str, Document] = {}

@@ -41,7 +41,7 @@ TOOL_NAMES = ("look_up_order", "search_catalogue", "read_page", "list_appointmen
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What happens in one turn."""
+    """The measured values of one turn."""
 
     number: int
     at: float

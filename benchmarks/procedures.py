@@ -1,4 +1,4 @@
-"""How fast procedures are matched with messages: ``python -m benchmarks.procedures``.
+"""Measures the speed of matching procedures with messages: ``python -m benchmarks.procedures``.
 
 The procedures are made up: phrases, patterns of several kinds, and vectors of a model's dimensions. What is measured is
 a worker that knows them: matching by triggers, and where none matches by meaning, without the embedder. Times are those

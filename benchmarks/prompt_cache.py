@@ -1,4 +1,4 @@
-"""What prompt caches save: ``python -m benchmarks.prompt_cache``.
+"""Measures the savings of prompt caches: ``python -m benchmarks.prompt_cache``.
 
 A conversation of 200 turns with recall, tool calls and a handoff is played through the product's assembly of prompts.
 The input of every model call is recorded and charged by the published rules of three providers (``cache_rules``). It is

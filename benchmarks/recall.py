@@ -1,4 +1,4 @@
-"""How well and how fast episodes are found: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.recall``.
+"""Measures the quality and speed of recall: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.recall``.
 
 Quality is measured on histories that ``chat_histories`` makes, with the sentence encoder of the local cloud. Latency is
 measured on made-up messages with made-up vectors of three views each, without the embedder.
@@ -74,7 +74,7 @@ class LocalEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """How often the answer was among the first five and ten, in per cent."""
+    """The share of questions whose answer was among the first five and ten, in per cent."""
 
     session_5: float
     session_10: float
@@ -309,7 +309,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a temporary folder")
     parser.add_argument("--users", type=int, default=USERS, help="users of the histories")
-    parser.add_argument("--facts", action="store_true", help="index the told facts too, as a model would write them")
+    parser.add_argument("--facts", action="store_true", help="index the stated facts too, as a model would write them")
     parser.add_argument("--tenants", type=int, default=100)
     parser.add_argument(
         "--documents", type=lambda text: [int(each) for each in text.split(",")], default=[1_000, 100_000]

@@ -1,4 +1,4 @@
-"""How many threads a sweeper checks per minute, and what a check costs: ``python -m benchmarks.sweep``.
+"""Measures the threads that a sweeper checks per minute, and the cost of a check: ``python -m benchmarks.sweep``.
 
 Baton's sweeper runs against DynamoDB Local, with the table of ``template.yaml``. Every thread is due and was active
 after its check time was set. That is the most frequent case: the sweeper moves the check time forward. Half of the runs

@@ -1,4 +1,4 @@
-"""What a turn has cost, and tables of it."""
+"""The cost of a turn, and its tables."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The CPU time of a plain turn, compared with another source tree's: ``python -m benchmarks.turn_cpu --against TREE``.
 
-Both trees run the turns of ``benchmarks.turn_cost`` in a process of their own with their own libraries, in turn about:
+Both trees run the turns of ``benchmarks.turn_cost`` in a separate process with their own libraries, in turn about:
 CPU times of two machines, or of two hours on a busy one, cannot be compared. The other tree is a checkout in which
 ``make setup`` was run.
 """

@@ -1,4 +1,4 @@
-"""How smooth the chat widget is with a long conversation and a long answer: ``python -m benchmarks.widget``.
+"""Measures how smoothly the widget shows long conversations and answers: ``python -m benchmarks.widget``.
 
 A conversation of 1,000 messages is loaded page by page and scrolled through in a headless Chromium; then an answer of
 40,000 tokens of Markdown is streamed into it. The times between frames are taken in the page, which also plays the
@@ -65,7 +65,7 @@ class Kind:
     part: str
 
     def text(self, tokens: int) -> str:
-        """As much of it as so many tokens are."""
+        """Return the beginning of the answer that has so many tokens."""
         parts = [self.head]
         length = 0
         for number in range(tokens):

@@ -1,4 +1,4 @@
-"""How tests are spread over processes, as a pytest plugin: what shares a slow fixture stays together.
+"""Distributes tests over processes, as a pytest plugin: tests that share a slow fixture stay together.
 
 Marks for groups would say the same, but pytest-xdist 3.8 does not see them under pytest 9.
 """

@@ -65,7 +65,7 @@ class _Refusals:
 
     def __init__(self, api: AsgiApp) -> None:
         self.posts = 0
-        """How many it still refuses."""
+        """The number of requests that it still refuses."""
         self.status, self.kind = 429, "LimitExceededException"
         self._api = api
 

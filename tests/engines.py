@@ -1,6 +1,6 @@
 """Real engines for tests, as a pytest plugin: each starts on first use and ends with the session.
 
-Under pytest-xdist every worker process has engines of its own, but for one DynamoDB Local, which starts with the run
+Under pytest-xdist every worker process has separate engines, but for one DynamoDB Local, which starts with the run
 and which they share. Tables and queues come from the product's template, under fresh names.
 """
 
@@ -70,7 +70,7 @@ def given_or_started(variable: str, engine: Engine) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def product_stack() -> Stack:
-    """What template.yaml declares, resolved for a machine whose addresses mean nothing."""
+    """The declarations of template.yaml, resolved for a machine whose addresses mean nothing."""
     nowhere = Endpoints(
         gateway="http://gateway.invalid",
         sockets="ws://gateway.invalid/ws",
@@ -104,7 +104,7 @@ def queues() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def new_table(product_stack: Stack) -> Callable[[str], TableAt]:
-    """Make a table of the template's definition, with a name of its own, at an endpoint."""
+    """Make a table of the template's definition, with a separate name, at an endpoint."""
 
     def make(endpoint: str) -> TableAt:
         dynamodb = client("dynamodb", endpoint)

@@ -1,4 +1,4 @@
-"""How many examples a property is tried with."""
+"""The number of examples with which a property is tried."""
 
 import os
 

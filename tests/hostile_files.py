@@ -1,4 +1,4 @@
-"""Small files that cost whoever reads them much: memory, time or both."""
+"""Small files that cost anybody who reads them much: memory, time or both."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and (text := _string(first.value)) is not None:
-                yield first.lineno, text, isinstance(node, ast.FunctionDef) and _is_boolean(node.returns)
+                yield first.lineno, text, _is_boolean(getattr(node, "returns", None))
             for before, after in zip(node.body, node.body[1:], strict=False):
                 if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr):
                     text = _string(after.value)

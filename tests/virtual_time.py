@@ -1,7 +1,7 @@
 """Event loops on which waiting costs nothing: their clock jumps to whatever is due next (``looptime``).
 
 The unit tests run on ``VirtualTimeLoop``. The fault suites run on ``DeterministicLoop``, where blocking calls
-(``run_in_executor``) run on the loop itself, each at a moment of its own: so many virtual seconds after it was asked
+(``run_in_executor``) run on the loop itself, each at a separate moment: so many virtual seconds after it was asked
 for, and its result arrives so many later. Which calls overtake which is therefore decided by ``latency`` alone: the
 same seed gives the same interleaving.
 """
@@ -25,7 +25,7 @@ class DeterministicLoop(VirtualTimeLoop):
     idle_seconds = 0.0
 
     def __init__(self, latency: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)) -> None:
-        """``latency`` tells, for each blocking call, the seconds before it takes effect and after that."""
+        """``latency`` has, for each blocking call, the seconds before it takes effect and after that."""
         self.latency = latency
         super().__init__(_CountingSelector(self))
 
@@ -51,7 +51,7 @@ class DeterministicLoop(VirtualTimeLoop):
                 result, error = func(*args), None
             except (KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException as raised:  # noqa: BLE001 - it belongs to whoever waits for the call
+            except BaseException as raised:  # noqa: BLE001 - it belongs to anybody who waits for the call
                 result, error = None, raised
             self.call_later(after, settle, result, error)
 

@@ -29,7 +29,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page with nothing stored, which must not run into an error of its own."""
+    """A page with nothing stored, which must not run into a separate error."""
     context = await browser.new_context(locale="en-US", timezone_id="UTC")
     context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()

@@ -53,7 +53,7 @@ def _run(script: str, folder: Path) -> None:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files and tells nobody."""
+    """Serves files without a log."""
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -72,7 +72,7 @@ def served(files: Path, product: str) -> Iterator[str]:
 
 @dataclass
 class Example:
-    """An example's page, used by somebody of a tenant of their own."""
+    """An example's page, used by somebody of a separate tenant."""
 
     page: Page
     url: str
@@ -85,22 +85,22 @@ class Example:
 
     @property
     def input(self) -> Locator:
-        """Where messages are written."""
+        """The input for messages."""
         return self.page.get_by_role("textbox", name="Your message")
 
     @property
     def answers(self) -> Locator:
-        """What the agents have said."""
+        """The answers of the agents."""
         return self.page.locator("article.assistant .text")
 
     @property
     def questions(self) -> Locator:
-        """What the user has said."""
+        """The messages of the user."""
         return self.page.locator("article.user .text")
 
     @property
     def agent(self) -> Locator:
-        """Who answers."""
+        """The names of the answering agents."""
         return self.page.locator("header .agent")
 
     def button(self, name: str) -> Locator:

@@ -34,7 +34,7 @@ ORIGIN = "http://localhost:8080"
 PAGE = ROOT / "baton_local" / "page"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 SESSION = "baton:session:demo:ada"
-"""Where a browser keeps the id of the conversation."""
+"""The key under which a browser keeps the id of the conversation."""
 ASSISTANT: Json = {
     "id": "assistant",
     "name": "Assistant",
@@ -56,11 +56,11 @@ def state(**changes: Any) -> Json:
 
 
 NEVER = 10**12
-"""What the client asks for events after, to learn whether there is a conversation."""
+"""The number after which the client asks for events, to learn whether there is a conversation."""
 
 
 def token(user: str) -> str:
-    """What looks like a token of this user of the tenant ``demo``."""
+    """A text that looks like a token of this user of the tenant ``demo``."""
     claims = json.dumps({"tenant": "demo", "sub": user}).encode()
     return f"a.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.c"
 
@@ -73,14 +73,14 @@ class Harness:
     answers: dict[str, Json] = field(default_factory=dict)
     """By path; what is not there is a 404."""
     frames: list[Json] = field(default_factory=list)
-    """What the page has sent, without pings."""
+    """The frames that the page has sent, without pings."""
     thread_id: str = ""
     seq: int = 0
     connections: int = 0
-    """How many the page has opened."""
+    """The number of connections that the page has opened."""
     answers_pings: bool = True
     attempt: int = 1
-    """Which attempt of a worker's the events are of."""
+    """The attempt of a worker to which the events belong."""
     _runs: int = 0
     _socket: WebSocketRoute | None = None
 
@@ -101,17 +101,17 @@ class Harness:
 
     @property
     def announced(self) -> Locator:
-        """What was last said to those who do not see."""
+        """The last text for screen readers."""
         return self.page.locator("baton-chat .root > [aria-live=polite]")
 
     @property
     def agent(self) -> Locator:
-        """Who answers, above the conversation."""
+        """The answering agent, above the conversation."""
         return self.page.locator(".header .name")
 
     @property
     def step(self) -> Locator:
-        """How far a workflow is."""
+        """The progress of a workflow."""
         return self.page.locator("[part=step]")
 
     async def remember(self, thread_id: str) -> None:
@@ -177,7 +177,7 @@ class Harness:
         """Send a frame as it is. The page has it before anything that the test does next."""
         assert self._socket is not None
         self._socket.send(json.dumps(frame))
-        await asyncio.sleep(0)  # Playwright hands it on in a task of its own
+        await asyncio.sleep(0)  # Playwright hands it on in a separate task
 
     async def disconnect(self) -> None:
         """End the connection."""
@@ -221,7 +221,7 @@ class Harness:
             self._socket.send('{"type": "PONG"}')
 
     def _answer_probe(self, frame: Json) -> None:
-        """Tell whether there is such a conversation, as a resume after a number that it has not reached does."""
+        """Say whether there is such a conversation, as a resume after a number that it has not reached does."""
         assert self._socket is not None
         is_known = f"/v1/threads/{frame['threadId']}" in self.answers
         code = "invalid_sequence" if is_known else "thread_unavailable"

@@ -1,4 +1,4 @@
-"""A network that packets vanish in, or are late in: nobody is told."""
+"""A network in which packets vanish or are late without a notice."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ FILES = {
     "public/chat.js": "embed_chat",
     "public/index.html": "embed_page",
 }
-"""What the guide has a reader save, and the mark of each file's block."""
+"""The files that the guide has a reader save, and the mark of each file's block."""
 WRITTEN = "127.0.0.1:8080"
 
 
@@ -63,7 +63,7 @@ class Screen:
 
     @property
     def status(self) -> Locator:
-        """How the connection is."""
+        """The state of the connection."""
         return self.page.locator(self.statuses)
 
     @property
@@ -106,7 +106,7 @@ def host_application(folder: Path, product: str) -> AbstractContextManager[HostA
 
 @contextmanager
 def serving_guide(folder: Path, product: str, files: Mapping[str, str]) -> Iterator[HostApplication]:
-    """Save the files of a guide in ``folder``, with this product and a session of their own, and start its server."""
+    """Save the files of a guide in ``folder``, with this product and a separate session, and start its server."""
     session_id = f"order-{uuid.uuid4()}"
     address = product.removeprefix("http://")
     for path, text in files.items():
@@ -129,7 +129,7 @@ def serving_guide(folder: Path, product: str, files: Mapping[str, str]) -> Itera
 
 
 async def half_a_story(page: Talks, model: FaultModel) -> Gate:
-    """Ask for a story and return once its first half is told; the gate holds the rest."""
+    """Ask for a story and return once its first half is shown; the gate holds the rest."""
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await page.say("Tell me a story")

@@ -23,7 +23,7 @@ expect.set_options(timeout=60_000)
 
 @pytest.fixture(scope="session", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 
@@ -220,7 +220,7 @@ async def test_earlier_messages_come_when_the_reader_scrolls_up(
     await widget.open()
     await expect(widget.said("assistant").last).to_have_text("Message 69")
     await expect(page.locator("article")).to_have_count(50)
-    # The page draws itself anew between the reader's scrolling and the event that tells of it.
+    # The page draws itself again between the reader's scrolling and the event that reports it.
     scrolls = "box => { box.scrollTop = 0; return box.closest('baton-chat-transcript').requestUpdate() }"
     await page.locator(".scroller").evaluate(scrolls)
     await expect(page.locator("article")).to_have_count(70)
@@ -268,7 +268,7 @@ async def becomes_true(page: Page, expression: str) -> None:
 
 
 async def violations(page: Page) -> list[str]:
-    """What axe finds against the widget."""
+    """Return the problems that axe finds in the widget."""
     await page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
     found = await page.evaluate("axe.run('baton-chat')")
     return [

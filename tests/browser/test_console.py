@@ -14,7 +14,7 @@ expect.set_options(timeout=60_000)
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 

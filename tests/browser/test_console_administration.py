@@ -27,13 +27,13 @@ expect.set_options(timeout=60_000)
 
 TUTOR = "id: tutor\nname: Tutor\ndescription: Helps.\nsystem_prompt: |-\n  Ask one question.\n  Wait.\nmain: true\n"
 EXPECTED = ("status of 404", "status of 422", "Applying inline style")
-"""What the browser logs of itself: refusals, and styles that its own editing of text would leave behind."""
+"""The browser's own log lines: refusals, and styles that its editing of text would leave behind."""
 HOSTILE = "<img src=x onerror=alert(1)> {{name}} \u202eevil"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 
@@ -61,7 +61,7 @@ async def reviewer(examples: RunningCloud) -> AsyncIterator[User]:
 
 
 async def eventually(read: Callable[[], Any]) -> Any:
-    """What is read, once there is something."""
+    """Return the text, once there is one."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             found = await read()
@@ -71,7 +71,7 @@ async def eventually(read: Callable[[], Any]) -> Any:
 
 
 async def faults(console: Console) -> list[str]:
-    """What axe finds against the page."""
+    """Return the problems that axe finds in the page."""
     await console.page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
     found = await console.page.evaluate("axe.run('baton-console')")
     return [f"{each['id']}: {place['html']}" for each in found["violations"] for place in each["nodes"]]
@@ -229,7 +229,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     await expect(main.get_by_text("berta@miller.example")).to_have_count(0)
     assert await faults(console) == []
 
-    # Somebody else changes it meanwhile: who approves what they have read is told, and approves nothing.
+    # Somebody else changes it meanwhile: an approval of the older text is refused.
     path = f"/agents/operator/procedures/{captured['id']}"
     content = {each: captured[each] for each in ("name", "triggers", "steps", "allowedTools")}
     changed = await reviewer.request("PUT", path, body={**content, "description": "By bob.", "version": 1})

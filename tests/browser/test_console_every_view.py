@@ -1,4 +1,4 @@
-"""What holds for all views of the console: the policy, accessibility, both colour schemes, and permissions."""
+"""Rules for all views of the console: the policy, accessibility, both colour schemes, and permissions."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ PLACES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 
 async def violations(page: Page) -> list[str]:
-    """What axe finds against the page."""
+    """Return the problems that axe finds in the page."""
     found: dict[str, Any] = await page.evaluate("axe.run()")
     return [f"{each['id']} {[node['html'] for node in each['nodes']]}" for each in found["violations"]]
 

@@ -19,7 +19,7 @@ LONG = 400_000
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 

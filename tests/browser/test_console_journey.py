@@ -19,7 +19,7 @@ QUESTION = "By which valve is the pump started?"
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 

@@ -20,7 +20,7 @@ HOSTILE = '<img src=x onerror="alert(1)"> \u202egnp.exe </textarea><script>alert
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 

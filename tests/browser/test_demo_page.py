@@ -22,7 +22,7 @@ WRITER: Json = {"id": "writer", "name": "Writer", "description": "Is asked by ot
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """What the local cloud serves is what the sources say."""
+    """The local cloud serves a build of the current sources."""
     web.build()
 
 

@@ -1,4 +1,4 @@
-"""The site of the documentation: it loads nothing from elsewhere, finds words, and tells programs what there is."""
+"""The site of the documentation: it loads nothing from elsewhere, finds words, and has an index for programs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def address(site: Path) -> Iterator[str]:
-    """Where it is served."""
+    """The address of the site."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

@@ -1,4 +1,4 @@
-"""What the widget makes of each event of a turn; the server's part is played by the test."""
+"""The widget shows each event of a turn; the server's part is played by the test."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ expect.set_options(timeout=60_000)
 def address(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, demo_cloud: RunningCloud
 ) -> Iterator[str]:
-    """Where each example is served."""
+    """The address of each example."""
     with served(built(request.param, tmp_path_factory.mktemp("example")), demo_cloud.url) as url:
         yield url
 

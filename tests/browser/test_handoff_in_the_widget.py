@@ -16,7 +16,7 @@ WISH = "I want to create a skill that sends Slack alerts"
 
 @pytest.fixture
 async def open_page(page: Page, demo_cloud: RunningCloud) -> Page:
-    """The page, used by somebody of a tenant of their own, with the permissions the page gives unasked."""
+    """The page, used by somebody of a separate tenant, with the permissions the page gives unasked."""
     await page.add_init_script(f"localStorage.setItem('demo.tenant', 't-{uuid.uuid4().hex}')")
     await page.goto(demo_cloud.url)
     return page

@@ -1,4 +1,4 @@
-"""What a growing answer costs in a long conversation, in what is drawn anew: it must not grow with the conversation."""
+"""The work of redrawing a growing answer does not grow with the conversation."""
 
 from __future__ import annotations
 

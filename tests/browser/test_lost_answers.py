@@ -1,4 +1,4 @@
-"""What the widget does about answers that fail to come, with the server's part played by the test."""
+"""The widget handles answers that fail to come; the server's part is played by the test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from tests.browser.harness import Harness, answer, state
 
 ANSWER_SECONDS = 5
-"""How long an answer to a resume is waited for."""
+"""The time for which the widget waits for an answer to a resume."""
 
 
 async def with_an_answer_missing(page: Page) -> Harness:

@@ -40,7 +40,7 @@ class Published:
 
 
 def headers_of_the_template() -> dict[str, str]:
-    """What CloudFront adds to each response, as far as a page of another origin depends on it."""
+    """Headers that CloudFront adds to each response, as far as a page of another origin depends on them."""
     config = read_template()["Resources"]["WidgetHeaders"]["Properties"]["ResponseHeadersPolicyConfig"]
     security = config["SecurityHeadersConfig"]
     assert security["ContentTypeOptions"]["Override"]
@@ -71,7 +71,7 @@ def uploaded() -> tuple[Release, dict[str, tuple[bytes, Mapping[str, str]]]]:
 
 @pytest.fixture
 def published(uploaded: tuple[Release, dict[str, tuple[bytes, Mapping[str, str]]]]) -> Iterator[Published]:
-    """The distribution, on an address of its own."""
+    """The distribution, on a separate address."""
     release, files = uploaded[0], dict(uploaded[1])
     everywhere = headers_of_the_template()
 
@@ -94,7 +94,7 @@ def published(uploaded: tuple[Release, dict[str, tuple[bytes, Mapping[str, str]]
 
 
 def pinned(published: Published, cloud: RunningCloud) -> str:
-    """What publishing prints."""
+    """The output of publishing."""
     return tag(published.release, Place(BUCKET, published.url, cloud.url, f"{cloud.url.replace('http', 'ws', 1)}/ws"))
 
 

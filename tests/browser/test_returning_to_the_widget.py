@@ -1,4 +1,4 @@
-"""What the widget, and the page around it, show to somebody who returns: to a new conversation, or to an old one."""
+"""The widget and its page for a user who returns: to a new conversation, or to an old one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the widget has beside the conversation: tools of the page, tabs, the list of conversations, the launcher."""
+"""The widget's features around the conversation: tools of the page, tabs, the list of conversations, the launcher."""
 
 from __future__ import annotations
 

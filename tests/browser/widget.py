@@ -45,7 +45,7 @@ class Widget:
 
     @property
     def status(self) -> Locator:
-        """How the connection is."""
+        """The state of the connection."""
         return self.page.locator("[part=status]")
 
     @property
@@ -55,7 +55,7 @@ class Widget:
 
     @property
     def input(self) -> Locator:
-        """Where messages are written."""
+        """The input for messages."""
         return self.page.get_by_role("textbox", name="Your message")
 
     def said(self, role: str) -> Locator:

@@ -1,4 +1,4 @@
-"""What every store of A2A marks must do."""
+"""The contract of every store of A2A marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every client of remote agents does."""
+"""The contract of every client of remote agents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baton.ports.chat_model import TextDelta
 
 
 def a_task(message: str, *, remote_task_id: str | None = None, thread_id: str | None = None) -> AgentTask:
-    """A task of its own for ``message``."""
+    """A separate task for ``message``."""
     return AgentTask(
         scope=Scope("acme", "ada"),
         thread_id=thread_id or str(uuid.uuid4()),
@@ -45,7 +45,7 @@ def text_of(chunks: Sequence[AgentChunk]) -> str:
 
 
 class Embassy(Protocol):
-    """A client, an agent it can ask, and the means to tell that agent what to do."""
+    """A client, an agent it can ask, and the means to direct that agent."""
 
     @property
     def client(self) -> AgentClient: ...

@@ -1,4 +1,4 @@
-"""How every thread store keeps branches: a path that readers follow, and everything else in its place."""
+"""The branches of every thread store: a path that readers follow, and everything else in its place."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def capture(stores: Stores, thread_id: str) -> Capture:
 
 
 class CaptureContract:
-    """How far captures are, and how many there may be."""
+    """The progress of captures, and their limits."""
 
     async def test_a_record_comes_back_whole(self, stores: Stores) -> None:
         begun = capture(stores, new_thread_id())

@@ -1,4 +1,4 @@
-"""Which agent is active of a thread, and what a run does to it: what every thread store remembers."""
+"""The active agent of a thread, and a run's changes of it, in every thread store."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class ConversationContract:
 
 
 class ChangeContract:
-    """What a run does to the conversation state, kept with its last message until somebody commits it."""
+    """A run's change of the conversation state, kept with its last message until somebody commits it."""
 
     async def test_it_comes_back_whole_before_and_after_the_commit(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -176,7 +176,7 @@ class ChangeContract:
 
 
 async def changes(stores: Stores, lease: Lease, change: ConversationChange | None) -> list[ConversationChange | None]:
-    """What readers find of a run's change: whoever takes it over first, everybody afterwards."""
+    """Readers of a run's change: first the worker that takes the run over, afterwards everybody."""
     answer = answered(lease)
     assert answer.end is not None
     last = replace(answer, end=replace(answer.end, change=change))

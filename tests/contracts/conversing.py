@@ -23,10 +23,10 @@ FAULTY = ("store", "log", "records", "handoffs", "workflows", "procedures", "epi
 
 @dataclass
 class NextFault:
-    """What happens to a worker at one of its calls of a store."""
+    """A fault that a worker meets at one of its calls of a store."""
 
     kind: str = "none"
-    """``unavailable``: the call comes to nothing; ``lost answer``: it takes effect, which is not told; ``dead``: no
+    """``unavailable``: the call has no effect; ``lost answer``: it has one, but no answer comes; ``dead``: no
     call comes to anything any more; ``taken over``: another worker finishes the run before this one goes on."""
     calls: int = 0
     """Calls before that."""
@@ -88,12 +88,12 @@ class Worker:
 
 @dataclass
 class Screen:
-    """What a client shows of one thread: it applies the events that follow the last one it has seen."""
+    """A client's view of one thread: it applies the events that follow the last one it has seen."""
 
     seq: int = 0
     state: dict[str, Any] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    """What agents said, by message."""
+    """The text of agents, by message."""
     _run_id: str = ""
     _of_run: list[str] = field(default_factory=list)
 
@@ -134,7 +134,7 @@ class Screen:
 
 
 def check_whole(events: list[Event]) -> None:
-    """What the caller of a turn was given: perhaps attempts that came to nothing, then a whole run."""
+    """The events that the caller of a turn was given: perhaps of failed attempts, then of a whole run."""
     bodies = [event.body for event in events if event.seq is not None]
     begins = [index for index, body in enumerate(bodies) if body["type"] == "RUN_STARTED"]
     last = bodies[begins[-1] :]

@@ -30,7 +30,7 @@ SECOND = timedelta(seconds=1)
 
 @dataclass
 class DocumentRooms:
-    """Stores of documents, with tenants of their own."""
+    """Stores of documents, with separate tenants."""
 
     documents: DocumentStore
     files: DocumentFiles

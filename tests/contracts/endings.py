@@ -1,4 +1,4 @@
-"""How sessions end, how runs are cancelled, and how idle threads are found: for every store."""
+"""Ends of sessions, cancellations of runs, and the search for idle threads: for every store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def close(stores: Stores, thread_id: str) -> Lease:
 
 
 async def idle_threads(stores: Stores) -> list[DueThread]:
-    """What is due now, of this stores."""
+    """The threads that are due now, of these stores."""
     return [due async for due in stores.idle.due(stores.clock.now()) if due.tenant_id == stores.tenant]
 
 

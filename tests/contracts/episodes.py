@@ -1,4 +1,4 @@
-"""What is kept of sessions that have ended: for every store of episodes."""
+"""The contract of every store of episodes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fact(episode: Episode, text: str = "Ada lives in Bern.") -> Fact:
 
 
 class EpisodeContract:
-    """What is kept of a session."""
+    """The record of a session."""
 
     async def test_a_session_that_is_ending_is_pending(self, stores: Stores) -> None:
         ref = await begun(stores)

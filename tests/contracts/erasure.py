@@ -1,4 +1,4 @@
-"""What everything that removes threads and objects does."""
+"""The contract of everything that removes threads and objects."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HOUR = 3600.0
 
 @dataclass
 class Erasing:
-    """What is under test, and what puts something there to be removed."""
+    """The eraser under test, and the means to create something to be removed."""
 
     erasure: Erasure
     objects: ObjectErasure
     clock: FakeClock
     talk: Callable[[Scope, str, str | None], Awaitable[None]]
-    """Have a question answered in a thread, which is a fork if it is told of what."""
+    """Have a question answered in a thread, which is a fork if it has a parent."""
     upload: Callable[[Scope, str], Awaitable[None]]
     """Put an object with two versions below a thread."""
 
@@ -42,7 +42,7 @@ class Erasing:
         return thread_id
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace:
-        """What is left of a thread of which something is."""
+        """The remains of a thread."""
         found = await self.erasure.trace(scope, thread_id)
         assert found is not None
         return found

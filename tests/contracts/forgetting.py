@@ -1,4 +1,4 @@
-"""What every store of requests to forget and of retention does."""
+"""The contract of every store of requests to forget and of retention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_testing.fakes.clock import FakeClock
 
 @dataclass
 class Forgotten:
-    """The stores under test, and a tenant of its own."""
+    """The stores under test, and a separate tenant."""
 
     requests: ForgetRequests
     retentions: Retentions

@@ -69,5 +69,5 @@ MAKERS: dict[str, AgentDefinition | None] = {
     "without a workflow": _maker(workflow=None),
     "gone": None,
 }
-"""What a deployment may make of the maker."""
+"""A deployment's change of the maker's agent."""
 TRIGGERS = ["make a thing", "help desk", "bake bread", "open sesame"]

@@ -115,7 +115,7 @@ QUESTIONS = [
 
 
 class KnowledgeContract:
-    """What a search in documents does, whatever engine is behind it."""
+    """The contract of a search in documents, with any engine."""
 
     async def test_a_reader_finds_active_versions_of_documents_of_the_agent_the_tenant_and_their_permissions(
         self, index: SearchIndex

@@ -1,4 +1,4 @@
-"""Who may write to a thread: what every thread store does about leases, fences, turns and the pointer."""
+"""The right to write to a thread: leases, fences, turns and the pointer of every thread store."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class LeaseContract:
 
         lease = await stores.store.begin_run(found, run_id="r2", message_id="m2")
 
-        # Clients are told of a second attempt: it is why the numbers do not follow the last committed one.
+        # Clients see a second attempt: it is why the numbers do not follow the last committed one.
         assert lease.thread.run == Run("r2", "m2", attempt=2)
         assert (await stores.store.get_thread(stores.ada, lease.thread_id)).run == Run("r2", "m2", attempt=2)
         assert lease.first_seq == found.first_seq > lease.thread.last_seq + 1
@@ -163,7 +163,7 @@ class LeaseContract:
 
 
 class CommitContract:
-    """What is written counts once the pointer has passed it."""
+    """A message counts once the pointer has passed it."""
 
     async def test_a_commit_moves_the_pointer_and_ends_the_run(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())

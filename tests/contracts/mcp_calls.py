@@ -1,4 +1,4 @@
-"""What every store of calls over MCP must do."""
+"""The contract of every store of calls over MCP."""
 
 from __future__ import annotations
 

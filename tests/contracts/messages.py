@@ -1,4 +1,4 @@
-"""What was said: how every thread store keeps messages and gives them back."""
+"""The messages of every thread store: kept and read back."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class PrivateSkillContract:
 
 
 class PrivateSkillRaces:
-    """What holds if several write at once."""
+    """Rules for several writers at once."""
 
     async def test_one_workflow_makes_one_skill(self, stores: Stores) -> None:
         made = await asyncio.gather(*(save(stores, f"By {each}.") for each in range(3)))

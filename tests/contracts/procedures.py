@@ -249,7 +249,7 @@ class ProcedureContract:
 
 
 class ProcedureRaces:
-    """What holds if several write at once."""
+    """Rules for several writers at once."""
 
     async def test_versions_saved_at_once_each_get_a_number(self, stores: Stores) -> None:
         kept = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""What every store of push notification configurations must do."""
+"""The contract of every store of push notification configurations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Search indices: what every engine does alike.
 
 A test class inherits ``SearchContract`` and has a fixture ``index``: a ``SearchIndex`` for vectors of
-``baton_testing.fakes.embedder.DIMENSIONS``. Tests make tenants of their own, so that they can share an engine.
+``baton_testing.fakes.embedder.DIMENSIONS``. Tests make separate tenants, so that they can share an engine.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ async def listed(index: SearchIndex, scope: Scope, name: IndexName, chosen: Sear
 
 
 class SearchContract:
-    """What every search index does."""
+    """The contract of every search index."""
 
     async def test_a_document_is_found_by_a_word_and_by_its_meaning(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -150,7 +150,7 @@ class SearchContract:
         assert scores == pytest.approx({"same": 1.0, "opposite": -1.0}, abs=self.precision)
 
     precision = 1e-3
-    """How far a cosine may be from the exact one."""
+    """The largest difference between a cosine and the exact one."""
 
     async def test_each_view_is_a_ranking_of_its_own(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -603,7 +603,7 @@ MOVES = st.one_of(PUTS, PUTS, DELETES)
 
 @dataclass
 class World:
-    """What every owner's documents should be. The tenants are new."""
+    """The expected documents of every owner. The tenants are new."""
 
     tenants: list[str] = field(default_factory=lambda: [new_scope().tenant_id for _ in range(3)])
     documents: dict[tuple[IndexName, str, str], dict[str, IndexDocument]] = field(default_factory=dict)

@@ -20,7 +20,7 @@ HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 
 @dataclass
 class SourceRooms:
-    """A store of sources, with tenants of their own."""
+    """A store of sources, with separate tenants."""
 
     sources: SourceStore
     tenant: str = field(default_factory=lambda: f"t{uuid.uuid4().hex}")

@@ -33,7 +33,7 @@ HELLO = "a" * 64
 
 @dataclass
 class Stores:
-    """Stores that share a clock. Every stores has a tenant of its own, so that stores can share an engine."""
+    """Stores that share a clock. Every stores has a separate tenant, so that stores can share an engine."""
 
     store: ThreadStore
     log: StreamLog
@@ -171,5 +171,5 @@ def answered(lease: Lease, content: Content = "Hi.", *, index: int = 1, tokens: 
 
 
 def texts(messages: Any) -> list[str]:
-    """What was said, in order."""
+    """The texts of messages, in order."""
     return [message.text for message in messages]

@@ -1,4 +1,4 @@
-"""How a dead worker's run is taken over: for every store."""
+"""Takeovers of a dead worker's run: for every store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose thread it is, and the lists of threads: what every thread store does about both."""
+"""Owners of threads, and lists of threads, in every thread store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MADE_UP_CURSORS += [base64.urlsafe_b64encode(json.dumps(value).encode()).decode(
 
 
 class OwnershipContract:
-    """A thread is its user's; nobody else is told even that it exists."""
+    """A thread is its user's; nobody else learns even that it exists."""
 
     async def test_an_unknown_thread_is_unavailable(self, stores: Stores) -> None:
         with pytest.raises(ThreadUnavailable):
@@ -291,7 +291,7 @@ async def _forked(stores: Stores, parent: str) -> Lease:
 
 
 def fork_request(thread_id: str, parent: str) -> LeaseRequest:
-    """What begins a fork of ``parent``."""
+    """The request that begins a fork of ``parent``."""
     return LeaseRequest(
         thread_id,
         "r1",

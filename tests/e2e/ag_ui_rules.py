@@ -1,4 +1,4 @@
-"""What must hold of every stream of events, whoever reads it."""
+"""Rules for every stream of events, with any reader."""
 
 from __future__ import annotations
 

@@ -19,19 +19,19 @@ from tests.npm import installed, program
 
 SOURCE = Path(__file__).parent / "agui"
 OLDER = ("0.0.58", "0.0.59")
-"""What assistant-ui and CopilotKit carry."""
+"""The content that assistant-ui and CopilotKit carry."""
 NEWER = ("1.0.0",)
 MAX_LINE = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What the client made of a stream."""
+    """The client's view of a stream."""
 
     events: list[Json]
     """Those that it took, as it understands them."""
     errors: list[str]
-    """What it gave up with, and the codes of the runs that failed."""
+    """The error with which it gave up, and the codes of the runs that failed."""
     messages: list[Json]
     state: Json
     interrupts: list[Json]
@@ -48,7 +48,7 @@ class Heard:
 
     @property
     def last(self) -> str:
-        """What was said last."""
+        """The last message."""
         said = [message.get("content") for message in self.messages if message["role"] == "assistant"]
         return str(said[-1])
 
@@ -84,7 +84,7 @@ class AgUiClient:
         return self._heard(await self._ask("hear", stream=stream))
 
     async def complaints(self, events: Sequence[Json]) -> list[str]:
-        """What the client's schemas have against the events."""
+        """The problems that the client's schemas find in the events."""
         found = (await self._ask("check", events=events))["answer"]
         return [f"{complaint} {event}" for event, complaint in zip(events, found, strict=True) if complaint]
 
@@ -149,5 +149,5 @@ def older_client(request: pytest.FixtureRequest, running_clients: dict[str, AgUi
 
 
 def essence(message: Json) -> Json:
-    """What the client and the store must agree on."""
+    """The facts on which the client and the store must agree."""
     return {name: message.get(name) for name in ("id", "role", "content", "name")}

@@ -54,7 +54,7 @@ async def http_client(cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 def killable_streams(cloud: RunningCloud) -> Iterator[tuple[str, ForkedProcess]]:
-    """Another process that serves streams, at an address of its own, to be killed."""
+    """Another process that serves streams, at a separate address, to be killed."""
     process = ForkedProcess(streams_process.serve, cloud.environment)
     try:
         yield process.receive(), process

@@ -1,4 +1,4 @@
-"""The product in a process of its own, for the end-to-end tests."""
+"""The product in a separate process, for the end-to-end tests."""
 
 import shutil
 import tempfile

@@ -30,7 +30,7 @@ class SocketClient:
         self.connection = connection
         self.frames: list[str] = []
         self._received: deque[Json] = deque()
-        """What has come with the frames so far, and was not given out yet."""
+        """Events of earlier frames that were not given out yet."""
 
     async def send(self, action: str, **fields: object) -> None:
         """Send an action."""
@@ -155,7 +155,7 @@ def connect_with(url: str, subprotocols: Sequence[str] | None) -> connect:
 
 
 def is_acknowledgement(event: Json) -> bool:
-    """Whether the event tells that a message was taken."""
+    """Whether the event says that a message was taken."""
     return bool(event.get("name") == "message_accepted")
 
 

@@ -1,4 +1,4 @@
-"""The function ``streams`` in a process of its own, which a test may kill.
+"""The function ``streams`` in a separate process, which a test may kill.
 
 It runs in the environment of a running local cloud, as another execution environment of the function does.
 """

@@ -47,7 +47,7 @@ console.log(JSON.stringify(told));
 
 
 async def pressed(folder: Path, version: str, kind: str, user: User, thread_id: str) -> list[list[str]]:
-    """What the page shows after each press of a button."""
+    """The page after each press of a button."""
     found = re.search(r"<!-- agent -->\n```js\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found is not None
     code = found[1].replace("@ag-ui/client", f"ag-ui-client-{version}") + DRIVER

@@ -63,7 +63,7 @@ async def test_a_resume_shows_who_is_active_and_what_can_be_continued(alice: Use
 
 
 async def shown_by_a_resume(user: User, thread_id: str) -> tuple[str, str | None, list[str]]:
-    """Which agent is active, in which state of its workflow, and in which states others wait."""
+    """The active agent, the state of its workflow, and the states in which others wait."""
     async with user.connect() as socket:
         await socket.send("resume", threadId=thread_id, after=0)
         state: Json = (await socket.receive())["snapshot"]

@@ -1,4 +1,4 @@
-"""What a function's first request needs is loaded before it comes: at a cold start nobody waits for imports."""
+"""Imports for a function's first request happen before it: at a cold start nobody waits for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Environments:
         self._loaded: dict[str, subprocess.Popen[str]] = {}
 
     def first_request(self, function: str, request: dict[str, Any]) -> tuple[Any, set[str]]:
-        """What a fresh environment of ``function`` answers, and the packages that it loads for the answer."""
+        """The answer of a fresh environment of ``function``, and the packages that it loads for the answer."""
         if function not in self._loaded:
             command = [sys.executable, "-m", "tests.e2e.first_request", function]
             pipe = subprocess.PIPE

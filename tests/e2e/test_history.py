@@ -1,4 +1,4 @@
-"""A conversation that is longer than its prompts: what has left them is told by a summary."""
+"""A conversation that is longer than its prompts: a summary has what left them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ async def test_a_fork_goes_its_own_way_and_is_listed_under_its_parent_only(alice
 
 
 async def test_a_fork_takes_a_message_with_an_upload_along_and_leaves_the_file_behind(alice: User) -> None:
-    """The words that stand for the file are counted anew."""
+    """The words that stand for the file are counted again."""
     parent_id = new_id()
     part = await upload(alice, parent_id, "terms.txt", "text/plain", b"No refunds.")
     await alice.ask([{"type": "text", "text": "Read this"}, part], sessionId=parent_id)

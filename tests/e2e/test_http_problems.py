@@ -184,7 +184,7 @@ async def test_an_unknown_address_is_a_problem(alice: User, method: str, path: s
 )
 async def test_a_method_that_is_not_there_is_a_problem(alice: User, method: str, path: str) -> None:
     refused = await alice.client.request(method, path, headers=alice.headers)
-    # A route of its own for one method leaves API Gateway, not the app, to refuse the others.
+    # A separate route for one method leaves API Gateway, not the app, to refuse the others.
     assert check_any_problem(refused)["code"] in ("method_not_allowed", "not_found")
 
 
@@ -372,7 +372,7 @@ async def test_every_protected_route_tells_its_problems(openapi: dict[str, Any])
 def operations(openapi: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     """Path, method and description of every operation.
 
-    A2A's HTTP+JSON binding has problems of its own kind: see ``tests/unit/api/test_a2a_rest.py``.
+    A2A's HTTP+JSON binding has problems of another kind: see ``tests/unit/api/test_a2a_rest.py``.
     """
     return [
         (path, method, operation)
@@ -383,7 +383,7 @@ def operations(openapi: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]
 
 
 def has_example(openapi: dict[str, Any], media: dict[str, Any]) -> bool:
-    """Whether there is an example of this body: of its own, of its schema, or of every property of it."""
+    """Whether there is an example of this body: in the body, its schema, or every property of it."""
     if media.get("example") or media.get("examples"):
         return True
     return schema_has_example(openapi, media["schema"])

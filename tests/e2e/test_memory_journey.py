@@ -1,4 +1,4 @@
-"""Talk, close, start anew, ask, look behind the answer, and forget: the running product with what it starts with."""
+"""Talk, close, start again, ask, look behind the answer, and forget: the running product with what it starts with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAID = (
 )
 WORDS = ("rufus", "thunderstorm", "lisbon", "bakery", "ada@example.com")
 STAY = ("AUDIT#", "REQUEST#")
-"""What may go on naming ids: audit records, and the request itself."""
+"""Places that may go on naming ids: audit records, and the request itself."""
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def settled(user: User, path: str, meanwhile: str = "") -> dict[str, Any]:
 
 
 def traces(cloud: RunningCloud, wanted: list[str]) -> dict[str, list[str]]:
-    """Where any of the strings stand, of all that the deployment has stored: place -> strings.
+    """Return the places of the strings in all that the deployment has stored: place -> strings.
 
     Of audit records and requests to forget only what was said counts, not ids.
     """

@@ -1,4 +1,4 @@
-"""What a failing model does to a turn, over both ways in."""
+"""Turns with a failing model, over both interfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions do seldom, done under their roles: bodies that do not fit into items, ends of sessions, sweeps."""
+"""Rare work of functions, done under their roles: bodies that do not fit into items, ends of sessions, sweeps."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_dead_run_whose_events_are_followed_is_taken_over(
 
 
 async def dead_run(cloud: RunningCloud, user: User, socket: SocketClient, model: FaultModel) -> str:
-    """A thread whose worker died in the middle of an answer, long ago; whoever takes the run over gets another one.
+    """A thread whose worker died in the middle of an answer, long ago; anybody who takes the run over gets another one.
 
     The worker is well: the thread's items are set back to what they were when it had streamed half of its answer.
     """

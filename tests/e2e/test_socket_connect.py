@@ -1,4 +1,4 @@
-"""Who may open a WebSocket, and for how long."""
+"""The right to open a WebSocket, and its duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a WebSocket refuses: with a typed error, without an effect, and without ending the connection."""
+"""Refusals of a WebSocket: with a typed error, without an effect, and without ending the connection."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def test_messages_and_a_resume_after_their_last_seq_are_the_whole_conversa
     assert ([message["content"] for message in page["items"]], page["lastSeq"]) == (["Hello", "Hello."], 6)
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=page["lastSeq"])
-        gate.open()  # the run ends between the two requests of whoever reads the messages only now
+        gate.open()  # the run ends between the two requests of anybody who reads the messages only now
         story += sequenced(await socket.until("RUN_FINISHED"))
         seen = sequenced(await other.until(lambda event: event == story[-1]))
         next_gate.open()
@@ -208,7 +208,7 @@ async def test_a_resumed_thread_goes_on_live(socket: SocketClient, alice: User) 
 
 
 def without_repeats(events: list[dict[str, object]]) -> list[dict[str, object]]:
-    """What a client keeps: each sequence number once, the first time; what comes again must be the same."""
+    """The events that a client keeps: each sequence number once; repetitions must be the same."""
     kept: dict[int, dict[str, object]] = {}
     for event in events:
         seq = event["metadata"]["seq"]  # type: ignore[index]

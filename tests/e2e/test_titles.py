@@ -1,4 +1,4 @@
-"""A conversation's title and the feedback on its answers: made, given, told, searched, in the running product."""
+"""A conversation's title and the feedback on its answers: made, given, sent, searched, in the running product."""
 
 from __future__ import annotations
 

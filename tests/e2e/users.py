@@ -29,7 +29,7 @@ class User:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What authorizes this user's requests."""
+        """The authorization header of this user's requests."""
         return {"Authorization": f"Bearer {self.token}"}
 
     def connect(self) -> AbstractAsyncContextManager[SocketClient]:

@@ -9,7 +9,7 @@ with FaultModel() as model:
 
 Requests take the script's behaviours in order of arrival; when it is empty, ``model.otherwise`` (an echo of the last
 user message) answers. Everything received is kept in ``requests``; ``hangups`` counts the streams that clients left.
-Baton asks ``LIGHT_MODEL`` by itself, at times of its own: these requests take nothing of the script.
+Baton asks ``LIGHT_MODEL`` by itself, at unplanned times: these requests take nothing of the script.
 """
 
 from tests.fault_model.breakdowns import (

@@ -1,4 +1,4 @@
-"""What goes wrong in the middle of the answer."""
+"""Faults in the middle of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What completions are made of on the wire."""
+"""The chunks of completions on the wire."""
 
 from __future__ import annotations
 

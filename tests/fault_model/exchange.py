@@ -37,7 +37,7 @@ class Received:
 
     @property
     def context(self) -> list[str]:
-        """What is quoted to the model in messages of the user."""
+        """Quotations in messages of the user."""
         return [str(text) for role, text in self.prompts if role == "user" and str(text).startswith("<quoted-context>")]
 
     @property

@@ -45,7 +45,7 @@ class Flood:
             await exchange.close_stream()
 
     async def is_left(self) -> bool:
-        """Whether the client goes away, within ten seconds."""
+        """Return whether the client goes away within ten seconds."""
         return await asyncio.to_thread(self.left.wait, 10)
 
 

@@ -1,4 +1,4 @@
-"""How a healthy endpoint answers."""
+"""Answers of a healthy endpoint."""
 
 from __future__ import annotations
 

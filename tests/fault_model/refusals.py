@@ -1,4 +1,4 @@
-"""What goes wrong before the answer."""
+"""Faults before the answer."""
 
 from __future__ import annotations
 

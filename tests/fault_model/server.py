@@ -25,7 +25,7 @@ LIGHT_MODEL = "fault-1-light"
 
 
 class ThreadedServer:
-    """Serves an ASGI app on a free local port from a thread of its own."""
+    """Serves an ASGI app on a free local port from a separate thread."""
 
     def __init__(self, app: ASGIApp) -> None:
         config = uvicorn.Config(
@@ -56,11 +56,11 @@ class FaultModel:
     """The server. Use it as a context manager, or ``start`` and ``stop`` it; it listens on a free local port."""
 
     otherwise: Behaviour = field(default_factory=echo)
-    """What a request gets when the script is empty."""
+    """The behaviour for a request when the script is empty."""
     requests: list[Received] = field(default_factory=list)
     """Requests to all models but the light one."""
     light_requests: list[Received] = field(default_factory=list)
-    """Requests to ``LIGHT_MODEL``: what Baton asks by itself, at times of its own. ``otherwise`` answers them."""
+    """Requests to ``LIGHT_MODEL``, which Baton sends by itself at any time. ``otherwise`` answers them."""
     hangups: int = 0
     port: int = 0
 
@@ -71,7 +71,7 @@ class FaultModel:
 
     @property
     def base_url(self) -> str:
-        """What a client takes as the base URL."""
+        """The base URL for clients."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
@@ -102,7 +102,7 @@ class FaultModel:
             raise TimeoutError("The fault model did not see what was waited for.")
 
     def start(self) -> None:
-        """Serve from a thread of its own."""
+        """Serve from a separate thread."""
         self.port = self._serving.start()
 
     def stop(self) -> None:

@@ -58,7 +58,7 @@ def engines_of(dynamodb: str, s3: str) -> Iterator[RealEngines]:
 
 
 def outcomes(seconds: float, first_seed: int, kinds: tuple[str, ...], where: str) -> Iterator[tuple[str, Outcome]]:
-    """Run cases until ``seconds`` have passed, and tell on which sort of engines: half of the time on each.
+    """Run cases until ``seconds`` have passed, and print the sort of engines: half of the time on each.
 
     Kinds take turns.
     """
@@ -96,7 +96,7 @@ def report(cases: Counter[tuple[str, str]], turns: Counter[str], violations: Cou
 def main() -> int:
     """Run cases and print what came of them; 1 if anything was violated."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.chaos", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0, help="how long (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=5.0, help="the duration (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=100_000, help="the first case (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=2, help="of kill -9 on real processes (default: %(default)s)")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be repeated")

@@ -1,4 +1,4 @@
-"""How many cases were generated in a session, and what happened in them: a pytest plugin that prints it at the end.
+"""Counts the generated cases of a session, and their events: a pytest plugin that prints them at the end.
 
 Under pytest-xdist each process counts for itself, and the first one adds up.
 """
@@ -22,7 +22,7 @@ SERVICES = {
     "embedder": "the embedder",
 }
 GENERATED = int(os.environ.get("BATON_FAULT_CASES", "90"))
-"""How many cases, and how many schedules, a session generates in memory."""
+"""The numbers of cases and schedules that a session generates in memory."""
 EVENTS = {
     "kill -9": "kills",
     "freeze": "freezes",
@@ -43,7 +43,7 @@ store_runs: Counter[str] = Counter()
 state_runs: Counter[str] = Counter()
 """Runs of the conversations' state machine, by store."""
 faults: Counter[str] = Counter()
-"""What happened, in the words of whatever made it happen."""
+"""Events, in the words of their causes."""
 messages: Counter[str] = Counter()
 """Messages that somebody sent, by what they were sent in."""
 
@@ -58,7 +58,7 @@ def watched(count: int, longest_seconds: float) -> None:
 
 
 def summed(happened: Counter[str]) -> Counter[str]:
-    """What happened, in the words of a summary: events, and the faults of each service."""
+    """Return the summary: events, and the faults of each service."""
     found: Counter[str] = Counter()
     for name, count in happened.items():
         found[_in_words(name)] += count

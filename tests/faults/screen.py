@@ -1,4 +1,4 @@
-"""What a client shows of a conversation: put together from events exactly as the protocol tells clients to."""
+"""A client's view of a conversation: put together from events exactly as the protocol describes it."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Screen:
     replayed: set[str] = field(default_factory=set)
     """Messages that were answered with a short form, because their events are no longer kept."""
     contradictions: list[str] = field(default_factory=list)
-    """What a client could not notice, but a test does: the same number with another event, a question that has become
+    """Faults that a client cannot notice, but a test can: the same number with another event, a question that became
     another, an end that was taken back."""
     base: list[Json] = field(default_factory=list)
     """The messages of a snapshot, where the log did not reach back to ``last``."""
     resumed_to: int = 0
-    """What a resume said the last number was."""
+    """The last number by a resume."""
     _questions: dict[str, str] = field(default_factory=dict)
-    """What each message said, as first shown."""
+    """The text of each message, as first shown."""
     _rebased: bool = False
     _parts: dict[Any, dict[int, str]] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class Screen:
         self._parts.clear()
 
     def resume_after(self) -> int:
-        """What to ask for: everything after this number; after a snapshot again what it came with."""
+        """The number after which to ask for events; after a snapshot the one that it came with."""
         self.gap = False
         return self.last
 
@@ -137,7 +137,7 @@ class Screen:
         return list(shown.values())
 
     def problems(self) -> list[str]:
-        """Where the events break AG-UI's rules or the sequence's, once every run has ended."""
+        """The events that break AG-UI's rules or the sequence's, once every run has ended."""
         found = list(self.contradictions)
         for run_id, run in self.runs.items():
             kinds = [event["type"] for event in run]
@@ -160,7 +160,7 @@ class Screen:
         return seq == self.resumed_to + 1 or (event["type"] == "RUN_STARTED" and seq <= self.resumed_to)
 
     def _drop_after(self, seq: int) -> None:
-        """Forget what an attempt has said that died; one that had told its end was committed."""
+        """Forget the text of an attempt that died; one that had sent its end was committed."""
         dropped = [number for number in self.events if number > seq]
         for number in dropped:
             if self.events.pop(number)["type"] in ENDS:
@@ -187,7 +187,7 @@ class Screen:
 
 
 def difference(one: Any, other: Any, at: str = "") -> str:
-    """Where two events differ, for people."""
+    """The difference of two events, for people."""
     if isinstance(one, dict) and isinstance(other, dict):
         keys = sorted(one.keys() | other.keys())
         return " ".join(
@@ -228,13 +228,13 @@ def _messages_of(run: list[Json]) -> list[Shown]:
 
 
 def _question_of(event: Json) -> list[Json]:
-    """The message that a run answers, if this is the event that tells it."""
+    """The message that a run answers, if this is the event that names it."""
     messages: list[Json] = event["input"]["messages"] if event["type"] == "RUN_STARTED" and "input" in event else []
     return messages[-1:]
 
 
 def _out_of_place(event: Json, open_texts: set[str]) -> list[str]:
-    """What is wrong with an event of a text, given the texts that are open, which it changes."""
+    """Return the problem of an event of a text, given the texts that are open, which it changes."""
     kind, message_id = event["type"], event.get("messageId", "")
     match kind:
         case "TEXT_MESSAGE_START" if message_id not in open_texts:

@@ -1,4 +1,4 @@
-"""What the translated template says of roles, and what AWS's services do in their name because it asks them to."""
+"""The roles of the translated template, and the calls of AWS's services in their name."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from baton_local.template import Endpoints, Template
 from tests.grants.simulator import Asked, Json
 
 CONSUMING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
-"""What Lambda wants of a role that is to take from a queue (Lambda Developer Guide, "Using Lambda with SQS")."""
+"""Permissions that Lambda wants of a role to take from a queue (Lambda Developer Guide, "Using Lambda with SQS")."""
 LOGGING = ("logs:CreateLogStream", "logs:PutLogEvents")
 TRACING = ("xray:PutTraceSegments", "xray:PutTelemetryRecords")
 DELIVERING = (
     *("logs:CreateLogDelivery", "logs:GetLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery"),
     *("logs:ListLogDeliveries", "logs:PutResourcePolicy", "logs:DescribeResourcePolicies", "logs:DescribeLogGroups"),
 )
-"""What a state machine that logs needs (Step Functions Developer Guide, "Logging using CloudWatch Logs")."""
+"""Permissions of a state machine that logs (Step Functions Developer Guide, "Logging using CloudWatch Logs")."""
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
 
 
@@ -49,7 +49,7 @@ def bucket_policy(declared: Template) -> Json:
 
 
 def implied(declared: Template) -> Iterator[Asked]:
-    """What AWS's services ask for in the name of the roles."""
+    """Calls of AWS's services in the name of the roles."""
     functions = dict(declared.of_type("AWS::Lambda::Function"))
     for name, function in functions.items():
         group = function["LoggingConfig"]["LogGroup"]

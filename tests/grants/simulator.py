@@ -30,7 +30,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a function, or a service in the name of a role, asks of AWS."""
+    """A request to AWS by a function, or by a service in the name of a role."""
 
     function: str
     role: str
@@ -44,7 +44,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Decision:
-    """What came of one request."""
+    """The result of one request."""
 
     result: str
     """``Allowed``, ``ImplicitlyDenied``, ``ExplicitlyDenied``, or ``Error`` for what IAM could not be asked."""

@@ -130,7 +130,7 @@ def advance(state: str, **data: Any) -> Answer:
 
 
 def texts(said: Said) -> list[tuple[str, str]]:
-    """Who said what, in order."""
+    """Speakers with their texts, in order."""
     names: dict[str, str] = {}
     told: dict[str, str] = {}
     for event in said.events:

@@ -159,7 +159,7 @@ class Harness:
         self.thread_id = str(uuid.uuid4())
 
     def _move_into(self, stores: Stores) -> None:
-        """Keep everything there, in a tenant of its own and at its clock."""
+        """Keep everything there, in a separate tenant and at its clock."""
         names = (
             "store",
             "log",
@@ -228,7 +228,7 @@ def without_retrieval(agent: AgentDefinition) -> AgentDefinition:
 
 @dataclass
 class Said:
-    """What a turn gave out."""
+    """The events of a turn."""
 
     events: list[Event]
     finished: FinishedRun | None

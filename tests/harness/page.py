@@ -1,4 +1,4 @@
-"""A page whose tools the assistant may call, beside one of its own that needs approval."""
+"""A page whose tools the assistant may call, and one tool of the agent that needs approval."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def waiting(harness: Harness, *calls: ToolCall, **fields: Any) -> list[dic
 
 
 def result(interrupt: dict[str, Any], payload: Any = "It is red now.", **fields: Any) -> InterruptAnswer:
-    """What the page answers."""
+    """The page's answer."""
     return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, "ada", **fields)
 
 

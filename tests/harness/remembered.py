@@ -58,7 +58,7 @@ async def remember(
 
 
 class HasKnowledge(Protocol):
-    """Where documents are put."""
+    """The index of documents."""
 
     search: FakeSearchIndex
     embedder: FakeEmbedder

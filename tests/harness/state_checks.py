@@ -35,7 +35,7 @@ async def messages(harness: Harness) -> list[StoredMessage]:
 
 
 async def results(harness: Harness) -> list[str]:
-    """What models were told of their calls."""
+    """The results of calls that models have read."""
     return [message.text for message in await messages(harness) if message.role is Role.TOOL]
 
 

@@ -89,5 +89,5 @@ async def answer_and_die(harness: Harness, *answers: InterruptAnswer) -> None:
 
 
 def told_of_calls(harness: Harness) -> list[str]:
-    """What the model was told last of its calls."""
+    """The last results of calls that the model has read."""
     return [str(content) for role, content in harness.model.asked[-1].contents if role == "tool"]

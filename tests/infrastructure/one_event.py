@@ -1,4 +1,4 @@
-"""Run in an interpreter of its own, which knows no package but what it is told: start a function, give it one event.
+"""Run in a separate interpreter, which knows only the given packages: start a function, give it one event.
 
 Standard input says what: folders of packages, module, handler and event. The answer, or the exception's name and text,
 goes to the last line of standard output. Without a handler the module has a web app, which is asked for its health.
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Context:
-    """What handlers and Powertools ask of Lambda's context."""
+    """The attributes of Lambda's context that handlers and Powertools use."""
 
     function_name = memory_limit_in_mb = invoked_function_arn = aws_request_id = "one"
 

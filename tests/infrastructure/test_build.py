@@ -1,4 +1,4 @@
-"""What `sam build` packs, without Docker, is what the functions need."""
+"""`sam build` packs, without Docker, the files that the functions need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What API Gateway answers by itself: each kind of trouble with its own status, and in the app's own words."""
+"""Answers of API Gateway itself: each kind of trouble with its own status, and in the app's own words."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ BUILT = {
 
 LEFT_OUT = ("charset-normalizer", "cryptography", "typing-extensions", "webencodings")
 PRUNED = [part for name in LEFT_OUT for part in ("--prune", name)]
-"""What the extraction layer leaves to the dependencies' one."""
+"""Packages that the extraction layer leaves to the dependencies' one."""
 OF_PACKAGES = {
     "DependenciesLayer": ("--only-group", "functions"),
     "ExtractionLayer": ("--only-group", "extraction", *PRUNED),
@@ -81,7 +81,7 @@ def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def endpoints(product_stack: Stack, dynamodb_local_table: TableAt, moto_server: str, queues: str) -> dict[str, str]:
-    """Where the functions find the services of AWS, as an account gives it to them."""
+    """The variables by which functions find the services of AWS, as an account sets them."""
     resources.create_bucket(client("s3", moto_server), product_stack.bucket)
     for secret, value in (("baton/embed-keys", "{}"), ("baton/model-key", "sk-none")):
         resources.put_secret(client("secretsmanager", moto_server), secret, value)
@@ -102,7 +102,7 @@ def endpoints(product_stack: Stack, dynamodb_local_table: TableAt, moto_server: 
 def answer_of(
     function: FunctionDefinition, layers: Path, event: str | None, variables: dict[str, str], opt: Path
 ) -> Any:
-    """What the function answers in an interpreter that has its layers alone, in the folder ``opt``."""
+    """The function's answer in an interpreter that has its layers alone, in the folder ``opt``."""
     for layer in function.layers:
         for part in (layers / layer).iterdir():
             (opt / part.name).mkdir(exist_ok=True)

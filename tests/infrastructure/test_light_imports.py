@@ -1,4 +1,4 @@
-"""What a function loads is what a cold start waits for: the authorizer runs before every connection."""
+"""A cold start waits for every import: the authorizer runs before every connection."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_function_for_short_answers_loads_no_protocol_that_only_streams_spea
 
 
 def test_a_turn_loads_no_library_that_reads_documents() -> None:
-    """They are for processes of their own, which only an attachment starts."""
+    """They are for separate processes, which only an attachment starts."""
     script = "from baton.composition.models import document_reader; document_reader()\nimport baton.adapters.openai"
     command = [sys.executable, "-c", f"{script}\n{LOADED}"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout

@@ -204,7 +204,7 @@ def test_what_the_deployment_tool_leaves_of_a_list_without_quotes_does_not_deplo
 
 
 def passed_on(override: str) -> dict[str, str]:
-    """What SAM CLI makes of one of ``parameter_overrides``."""
+    """SAM CLI's reading of one of ``parameter_overrides``."""
     parsed: dict[str, str] = CfnParameterOverridesType().convert((override,), None, None)
     return parsed
 

@@ -1,4 +1,4 @@
-"""Which function answers which route."""
+"""Routes and their functions."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_the_library_imports_packages_of_the_layers_alone(loaded: frozenset[str]
 
 
 def required() -> list[Requirement]:
-    """What the layers are declared to have."""
+    """The declared packages of the layers."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     return [Requirement(each) for name in ("functions", "extraction") for each in groups[name]]
 

@@ -83,7 +83,7 @@ class TestDefinitions:
         assert machine(path)["QueryLanguage"] == "JSONPath"
 
     def test_every_task_is_bounded_tried_again_and_caught(self, path: Path) -> None:
-        """An execution may last a year, and a task without a limit of its own waits as long."""
+        """An execution may last a year, and a task without a separate limit waits as long."""
         for task in tasks(machine(path)):
             assert task["TimeoutSeconds"] > 0
             assert all(0 < retry["MaxAttempts"] <= 10 and retry["BackoffRate"] > 1 for retry in task["Retry"])

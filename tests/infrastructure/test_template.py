@@ -24,7 +24,7 @@ CANARY = "Canary10Percent5Minutes"
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What cfn-lint finds in each template, by the template's name.
+    """cfn-lint's findings in each template, by the template's name.
 
     One process checks them all, for it takes longer to load its rules than to apply them. W2001 aside: parameters that
     the translator resolves are no longer used.

@@ -41,7 +41,7 @@ OF_ONE_STACK = {
     "AWS::Lambda::Version",
     "AWS::Logs::LogGroup",
     "AWS::Logs::MetricFilter",
-    "AWS::Logs::ResourcePolicy",  # ten in a region; a stack with a search domain of its own has one
+    "AWS::Logs::ResourcePolicy",  # ten in a region; a stack with a separate search domain has one
     "AWS::OpenSearchService::Domain",
     "AWS::S3::Bucket",
     "AWS::S3::BucketPolicy",
@@ -55,7 +55,7 @@ OF_ONE_STACK = {
 AWS::ApiGateway::Account, AWS::Logs::AccountPolicy or AWS::XRay::TransactionSearchConfig are: look before adding one."""
 
 Identity = tuple[str, str]
-"""A type, and the values of what CloudFormation tells its resources apart by."""
+"""A type, and the values by which CloudFormation distinguishes its resources."""
 
 
 def identities(template: dict[str, Any], stack_name: str) -> dict[Identity, str]:
@@ -106,7 +106,7 @@ def test_names_that_do_not_tell_stacks_apart_would_be_found() -> None:
 
 
 def resources_with_names() -> Iterator[tuple[str, Any]]:
-    """A template with resources of one name in every stack, and others of names of their own."""
+    """A template with resources of one name in every stack, and others of separate names."""
     own = {"Fn::Sub": "${AWS::StackName}-own"}
     yield "Parameters", {"TableName": {"Type": "String", "Default": "threads"}}
     yield (

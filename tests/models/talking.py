@@ -66,7 +66,7 @@ class Said:
 
 
 class Talk:
-    """A conversation that carries calls out. Calls get ids of its own, which are unique in it."""
+    """A conversation that carries calls out. Calls get ids that are unique in it."""
 
     def __init__(self, model: ChatModel, endpoint: Endpoint, **settings: Any) -> None:
         self.model = model
@@ -99,7 +99,7 @@ class Talk:
     ) -> str:
         """Say something, with a note before it, and return the answer after all calls.
 
-        In the last of the rounds the model is told to answer, and its calls are ignored.
+        In the last of the rounds the model is asked to answer, and its calls are ignored.
         """
         self.prompts += [Prompt(Role.SYSTEM, "Today is Thursday."), Prompt(Role.USER, content)]
         for number in range(rounds + 1):

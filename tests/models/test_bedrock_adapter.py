@@ -278,7 +278,7 @@ async def test_a_prefix_that_comes_again_is_read_from_the_cache(make: Make) -> N
 
 
 async def test_an_unknown_model_learns_what_its_family_refuses(make: Make, stand_ins: StandIns) -> None:
-    """An application inference profile, whose name tells nothing."""
+    """An application inference profile, whose name implies nothing."""
     for profile, model in (
         ("ab12", CLAUDE),
         ("cd34", NEWEST),

@@ -80,7 +80,7 @@ async def test_attachments_end_no_conversation(stand_ins: StandIns, endpoint: En
         talk = Talk(model, endpoint)
         await show(talk)
         assert "1,2" in await talk.say([TextPart(text="find 1,2"), *ATTACHMENTS["a table whose media type is wrong"]])
-    # What a name does not tell, such as whether the model sees, is learned by a refusal.
+    # A refusal teaches what a name does not imply, such as whether the model sees.
     assert len(rule_refusals(stand_ins)) <= 1
 
 

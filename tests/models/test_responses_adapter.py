@@ -61,7 +61,7 @@ async def make(stand_ins: StandIns) -> AsyncIterator[Make]:
 
 
 class Talk:
-    """A conversation that carries calls out, as Baton does, with ids of its own."""
+    """A conversation that carries calls out, as Baton does, with its own ids."""
 
     def __init__(self, client: OpenAIChatModel, model: str, **fields: Any) -> None:
         self.client = client

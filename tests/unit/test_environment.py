@@ -1,4 +1,4 @@
-"""What a test folder leaves in the environment of the process is found and taken back."""
+"""Variables that a test folder leaves in the environment of the process are found and removed."""
 
 import os
 

@@ -29,6 +29,7 @@ def test_a_text_that_is_a_clause_is_found(module: str) -> None:
     [
         '"""Posts push notifications."""',
         'def is_open() -> bool:\n    """Whether it is open."""',
+        'async def is_open() -> bool:\n    """Whether it is open."""',
         'class Run:\n    is_open: bool\n    """Whether it is open."""',
         'is_open: bool = Field(description="Whether it is open.")',
         'text = "What posts push notifications."',

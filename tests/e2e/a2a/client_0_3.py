@@ -1,4 +1,4 @@
-"""The reference client of A2A 0.3 as a program. It runs in an environment of its own (``requirements.txt``)."""
+"""The reference client of A2A 0.3 as a program. It runs in a separate environment (``requirements.txt``)."""
 
 # mypy: ignore-errors
 

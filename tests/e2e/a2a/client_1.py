@@ -40,7 +40,7 @@ class Heard:
         self.task = Task()
 
     def take(self, response):
-        """Apply one event and tell the task."""
+        """Apply one event and print the task."""
         kind = response.WhichOneof("payload")
         if kind == "task":
             self.task = response.task

@@ -1,4 +1,4 @@
-"""The reference clients of A2A, of both lines, unchanged, each in a process of its own."""
+"""The reference clients of A2A, of both lines, unchanged, each in a separate process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class A2AClient:
     line: str
     process: asyncio.subprocess.Process
     url: str = ""
-    """Where it finds the card, unless it is told otherwise."""
+    """The address of the card, unless another is given."""
     _waiting: dict[int, asyncio.Queue[Json]] = field(default_factory=dict)
     _reading: asyncio.Task[None] | None = None
 
@@ -61,7 +61,7 @@ class A2AClient:
         return [event async for event in self.events(user, do, **fields)]  # type: ignore[arg-type]
 
     async def last_of(self, user: User, do: str, **fields: object) -> Json:
-        """What it has in the end."""
+        """Its last state."""
         return (await self.all_of(user, do, **fields))[-1]
 
     async def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""What both clients' programs share: commands on standard input, and on standard output what the client made of them.
+"""The common part of both clients' programs: commands on standard input, and their results on standard output.
 
 It imports nothing of the project, because one of the programs runs in another environment.
 """

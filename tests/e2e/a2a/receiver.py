@@ -1,4 +1,4 @@
-"""A client's own server, on this machine: it keeps the notifications that it gets, and answers as it is told."""
+"""A client's own server, on this machine: it keeps the notifications that it gets, and answers as a test asks."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 def task_in(notification: Notification, line: str) -> tuple[str, Json]:
-    """State and body of the task that a client of the line is told; it is checked by the line's schema."""
+    """State and body of the task that a client of the line gets; it is checked by the line's schema."""
     told = notification.json
     if line == "0.3":
         return v03.Task.model_validate(told).status.state.value, told
@@ -36,7 +36,7 @@ def task_in(notification: Notification, line: str) -> tuple[str, Json]:
 
 
 async def heard(receiver: Receiver, line: str, number: int) -> list[str]:
-    """The next states that the receiver is told."""
+    """The next states that the receiver gets."""
     return [task_in(await receiver.next(), line)[0] for _ in range(number)]
 
 

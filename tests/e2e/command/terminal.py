@@ -1,4 +1,4 @@
-"""The command ``baton`` in a terminal of its own."""
+"""The command ``baton`` in a separate terminal."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ BATON = [sys.executable, "-c", "from baton_client.command import main; main()"]
 
 @pytest.fixture
 def environment(new_user: NewUser) -> dict[str, str]:
-    """What tells the command where the server is, and who asks."""
+    """The command's variables for the server and the user."""
     user = new_user("ada", "agent:write", "document:write", "audit:read")
     return {"BATON_URL": user.cloud.url, "BATON_TOKEN": user.token, "PATH": "/usr/bin:/bin"}
 

@@ -1,4 +1,4 @@
-"""Those that agents work with, each a process of its own: an MCP server and an agent that speaks A2A."""
+"""Those that agents work with, each a separate process: an MCP server and an agent that speaks A2A."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.e2e.sockets import PATIENCE_SECONDS
 from tests.environment import INITIAL_ENVIRONMENT
 
 EXAMPLE_URL = "http://127.0.0.1:8765/mcp"
-"""Where the example's agents look for its server."""
+"""The address at which the example's agents look for its server."""
 
 
 @dataclass(frozen=True)

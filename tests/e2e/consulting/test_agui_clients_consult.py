@@ -20,7 +20,7 @@ REFUSED = "The user refused this call. Do not try it again unless they ask for i
 
 
 def told(heard: Heard, kind: str) -> list[Json]:
-    """What was told of sub-agents: in events of that type, or in CUSTOM ones under the name in lower case."""
+    """Events about sub-agents: of that type, or CUSTOM ones under the name in lower case."""
     return heard.of_type(kind) + [each["value"] for each in heard.of_type("CUSTOM") if each["name"] == kind.lower()]
 
 
@@ -67,7 +67,7 @@ async def asked(client: AgUiClient, user: User, model: FaultModel, thread_id: st
     check_heard(heard)
     [interrupt] = heard.interrupts
     assert interrupt["message"] == "May I use next_number?"
-    # The reason by which assistant-ui finds the call that it asks about; 1.x is told Baton's own.
+    # The reason by which assistant-ui finds the call that it asks about; 1.x gets Baton's own.
     assert interrupt["reason"] == ("tool_call" if client.is_older else "tool_approval")
     assert interrupt["toolCallId"] in {event["toolCallId"] for event in heard.of_type("TOOL_CALL_START")}
     return heard

@@ -28,7 +28,7 @@ class Waiting:
 
     @property
     def interrupts(self) -> list[Json]:
-        """What it waits for."""
+        """The interrupt that it waits for."""
         outcome = self.run[-1]["outcome"]
         assert outcome["type"] == "interrupt"
         found: list[Json] = outcome["interrupts"]
@@ -71,13 +71,13 @@ async def calls_of(user: User, thread_id: str) -> list[Json]:
 
 
 async def approvals_of(user: User, thread_id: str) -> list[tuple[str, str]]:
-    """Who has answered what in the thread, oldest first."""
+    """The answers in the thread with their users, oldest first."""
     records = (await user.read(f"/threads/{thread_id}/audit"))["items"]
     return [(each["userId"], each["outcome"]) for each in records if each["action"] == "tool.approve"][::-1]
 
 
 def results(run: list[Json]) -> list[str]:
-    """What the calls of a run came to."""
+    """The results of a run's calls."""
     return [event["content"] for event in run if event["type"] == "TOOL_CALL_RESULT"]
 
 

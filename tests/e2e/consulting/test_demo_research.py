@@ -1,4 +1,4 @@
-"""What a new user sees: the shipped agents and the example's server, with the demo model as everybody's model."""
+"""A new user's first look: the shipped agents and the example's server, with the demo model as everybody's model."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ def of_type(events: list[Json], kind: str) -> list[Json]:
 
 
 def results_by_tool(events: list[Json]) -> dict[str, str]:
-    """What each tool's call came to."""
+    """The result of each tool's call."""
     names = {event["toolCallId"]: event["toolCallName"] for event in of_type(events, "TOOL_CALL_START")}
     return {names[event["toolCallId"]]: event["content"] for event in of_type(events, "TOOL_CALL_RESULT")}
 
 
 async def records(user: User, thread_id: str, what: str) -> list[Json]:
-    """What is kept of a thread's ``tool-calls`` or ``tasks``."""
+    """The stored ``tool-calls`` or ``tasks`` of a thread."""
     items: list[Json] = (await user.read(f"/threads/{thread_id}/{what}"))["items"]
     return items
 

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Heard:
-    """What a user got for a message."""
+    """The answer to a user's message."""
 
     said: list[tuple[str, str]]
     """By whom, and the words."""
@@ -109,7 +109,7 @@ DOORS: Sequence[type[Door]] = (OverSocket, OverRuns, OverMessages)
 
 
 def texts(events: Sequence[Json]) -> list[tuple[str, str]]:
-    """What was said in the events, message by message: the agent's name and its words."""
+    """The messages in the events: the agent's name and its words."""
     names = {event["messageId"]: event["name"] for event in events if event["type"] == "TEXT_MESSAGE_START"}
     words = dict.fromkeys(names, "")
     for event in events:

@@ -31,7 +31,7 @@ WORKFLOW = (
     "try: refund my order",
     "yes",
 )
-"""What the maker says once the skill has its name, one message after the other."""
+"""The maker's messages once the skill has its name, one after the other."""
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ async def made_by(user: User, *names: str) -> list[str]:
 
 
 async def prompt_of(boss: User, user: User, text: str) -> str:
-    """What the models were sent for a user's message."""
+    """The requests to models for a user's message."""
     body = await user.ask(text, sessionId=new_id())
     answer = await boss.get(f"/threads/{body['sessionId']}/turns/{body['runId']}/context")
     assert answer.status_code == 200, answer.text

@@ -35,7 +35,7 @@ class Blocked:
     seconds: float
     callback: str
     stacks: tuple[str, ...]
-    """Where it was seen, most often first."""
+    """The places where it was seen, most often first."""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.seconds * 1000:.0f} ms in {self.callback}", *self.stacks])
@@ -43,7 +43,7 @@ class Blocked:
 
 @dataclass
 class Watchdog:
-    """What was seen between ``watching`` and its end."""
+    """The observations between ``watching`` and its end."""
 
     limit_seconds: float
     blocked: list[Blocked] = field(default_factory=list)
@@ -133,7 +133,7 @@ def watching() -> Iterator[Watchdog]:
 
 
 def slowness() -> float:
-    """How many times longer this machine takes at the moment than the one of the benchmarks, at least 1."""
+    """The time that this machine takes now, relative to the one of the benchmarks, at least 1."""
     return max(1.0, min(_job() for _ in range(3)) / CALIBRATION_SECONDS)
 
 

@@ -94,7 +94,7 @@ async def carried_out(app: App, harness: Harness, steps: Iterable[CaptureStep] =
 
 
 def _answers(known: Capture | None) -> tuple[str, ...]:
-    """What the light model says from here on."""
+    """Set the light model's answer from here on."""
     if known is None or known.done is None:
         return (IS_TASK, drafted())
     return (drafted(),) if known.done is CaptureStep.DETECT else ()

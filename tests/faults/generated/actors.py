@@ -1,4 +1,4 @@
-"""Whoever runs product code in a generated case: each has a clock of its own, and can be killed at any of its calls."""
+"""Actors run product code in a generated case: each has its own clock, and can be killed at any of its calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START = datetime(2040, 3, 1, 12, tzinfo=UTC)
 
 
 class Killed(BaseException):
-    """What a dead process would run into if it could: it asks for nothing any more, and gets no answer."""
+    """Raised in a dead process: it asks for nothing any more, and gets no answer."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Actor:
     kill_at_write: int | None = None
     """The same, counting only calls that change something: there it hurts."""
     kill_when: Literal["before", "after"] = "before"
-    """Whether that call still took effect."""
+    """True if that call still took effect."""
     freeze_at: int | None = None
     """The call before which it stands still for ``freeze_seconds``, as a suspended process does."""
     freeze_at_write: int | None = None
@@ -73,7 +73,7 @@ _current: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
 def current() -> Actor | None:
-    """Who is running; None: the test itself, which looks on and is not to be disturbed."""
+    """The running actor; None: the test itself, which looks on and is not to be disturbed."""
     return _current.get()
 
 

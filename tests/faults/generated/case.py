@@ -44,7 +44,7 @@ END_SECONDS = 4000.0
 
 @dataclass
 class Outcome:
-    """What came of a case."""
+    """The result of a case."""
 
     plan: Plan
     violations: list[str]
@@ -82,7 +82,7 @@ class Closings:
         """See the port."""
         if (ref.id, attempt) not in self.started:
             self.started[ref.id, attempt] = ref
-            with acting(None):  # it outlives whoever starts it
+            with acting(None):  # it outlives anybody who starts it
                 self.pipelines[ref.id, attempt] = self._case.begin(self._case.make_episode(scope, ref))
 
 
@@ -106,7 +106,7 @@ class Case:
         self.asked: dict[str, str] = {}
         """Every message that somebody sent, and its content."""
         self.contested: dict[str, str] = {}
-        """What somebody sent under the id of one of these messages besides it. Whichever came first counts."""
+        """Other contents that were sent under the id of one of these messages. The first one counts."""
         self.monitor = Monitor()
         self.closings = Closings(self)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -177,7 +177,7 @@ class Case:
         return socket_client is not None
 
     def searching(self, port: Any, service: str, refusal: type[BatonError]) -> Port:
-        """What turns and closings search with: it may fail, and be too slow for a turn."""
+        """The search of turns and closings: it may fail, and be too slow for a turn."""
 
         def pause() -> float:
             slow = self.plan.slow_search and self.loop.time() < FAULTY_SECONDS

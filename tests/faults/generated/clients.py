@@ -1,4 +1,4 @@
-"""Clients of a generated case: they do what the protocol tells clients to do, and nothing else."""
+"""Clients of a generated case: they follow the protocol's rules for clients, and do nothing else."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class SocketClient(Client):
             await asyncio.sleep(5)
 
     def send(self, frame: Json) -> None:
-        """Send a frame: a Lambda function of its own takes it."""
+        """Send a frame: a separate Lambda function takes it."""
         self._heard = self.case.loop.time()
         if self._connection is not None:
             self.case.begin(self._handled(self._connection, json.dumps(frame)))
@@ -205,7 +205,7 @@ class HttpClient(Client):
         while True:
             replays = follower.follow(case.scope, case.thread_id, after=self.screen.resume_after(), seconds=60)
             async for replay in replays:
-                self.screen.resumed_to = replay.last_seq  # over HTTP a snapshot does not tell its number
+                self.screen.resumed_to = replay.last_seq  # over HTTP a snapshot has no number
                 for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
                     self.screen.take(event.body)
             thread = await case.product.store.get_thread(case.scope, case.thread_id)

@@ -1,4 +1,4 @@
-"""What a generated case runs on: real adapters before real engines, or doubles for many more cases in the same time."""
+"""The engines of a generated case: real ones behind real adapters, or doubles for many more cases in the same time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _AS_PRODUCT = {
 
 @dataclass(frozen=True)
 class Stores:
-    """What remembers a case's conversation."""
+    """The stores of a case's conversation."""
 
     threads: ThreadStore
     log: StreamLog
@@ -64,7 +64,7 @@ class Stores:
 
 
 class Engines(Protocol):
-    """What cases run on, one case at a time."""
+    """The engines of cases, one case at a time."""
 
     wire: Wire
     case: Case | None
@@ -103,7 +103,7 @@ class RealEngines:
         self.wire.attach(self.gateway, self._post)
 
     def stores(self, clock: Clock) -> Stores:
-        # Whoever stands still does so here in the middle of a request, while its timers go on: no time limit, or a
+        # Anybody who stands still does so here in the middle of a request, while its timers go on: no time limit, or a
         # suspended process would take that for an outage.
         table = Table.of(self.dynamodb, self.table, seconds=float("inf"))
         return Stores(

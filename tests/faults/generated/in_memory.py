@@ -76,7 +76,7 @@ class Port:
         refusal: type[BatonError] = StoreUnavailable,
         pause: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``refusal`` is what its caller gets in the end; ``pause`` tells how many seconds a call takes besides."""
+        """``refusal`` is the caller's error in the end; ``pause`` returns the additional seconds of a call."""
         self._port, self._wire, self._service, self._refusal, self._pause = port, wire, service, refusal, pause
 
     def __getattr__(self, name: str) -> Any:
@@ -150,7 +150,7 @@ class _Gateway:
 
 
 def _attempts(wire: Wire, service: str, operation: str, really: Callable[[], Any], *, once: bool = False) -> Any:
-    """What the SDK makes of faults: it tries again. ``once``: what took effect finds itself at the next try."""
+    """The SDK's repetitions after faults. ``once``: a call that took effect finds itself at the next try."""
     done: list[Any] = []
     for _ in range(SDK_ATTEMPTS):
         fault = wire.next_fault(service, operation, really)

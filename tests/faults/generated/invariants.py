@@ -1,4 +1,4 @@
-"""What must hold once a case is over, whatever happened on the way."""
+"""Rules for the end of every case, whatever happened on the way."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def violations_of(case: Case, clients: list[Client]) -> list[str]:
 
 
 async def _is_free(case: Case) -> bool:
-    """Whether the thread can be leased, at the latest when a lease that nobody could give back has run out."""
+    """Check that the thread can be leased, at the latest when a lease that nobody could give back has run out."""
     store = case.product.store
     for _ in range(LEASE_ENDS_AFTER):
         try:

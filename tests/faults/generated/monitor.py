@@ -1,4 +1,4 @@
-"""What no client can see: which runs somebody wanted stopped, and whether a worker spoke after its successor."""
+"""Facts that no client can see: cancelled runs, and workers that spoke after their successors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Note = Callable[..., None]
 
 @dataclass
 class Monitor:
-    """Looks at leases, wishes to cancel and posts, and says nothing."""
+    """Watches leases, requests to cancel and posts, without an effect."""
 
     to_be_stopped: set[str] = field(default_factory=set)
     """Ids of the runs that somebody has asked to stop."""
     violations: list[str] = field(default_factory=list)
     _holders: dict[tuple[str, int], Actor | None] = field(default_factory=dict)
-    """Who carries out an attempt at a run."""
+    """The worker of an attempt at a run."""
     _spoken: dict[str, int] = field(default_factory=dict)
     """The latest attempt at each run that said something."""
     _late: defaultdict[tuple[int, str], set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -55,7 +55,7 @@ class Monitor:
         metadata = event.get("metadata", {})
         run_id, attempt, actor = metadata.get("runId"), metadata.get("attempt"), current()
         if metadata.get("seq") is None or attempt is None or self._holders.get((run_id, attempt)) is not actor:
-            return None  # told again from the log, by somebody else
+            return None  # repeated from the log, by somebody else
         if attempt >= self._spoken.get(run_id, 0):
             self._spoken[run_id] = attempt
             return None

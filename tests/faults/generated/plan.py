@@ -1,4 +1,4 @@
-"""What a generated case does and what happens to it; everything follows from its seed."""
+"""The plan of a generated case: its actions and faults; everything follows from its seed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS = (
 )
 
 FAULTY_SECONDS = 150.0
-"""How long faults go on, in virtual time. Afterwards all must come right by itself."""
+"""The virtual time for which faults go on. Afterwards all must come right by itself."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Plan:
         return bool(self.jumps or self.skew_seconds)
 
     def actor(self, name: str, *, now: float) -> Actor:
-        """Whoever runs next, with the faults that it meets."""
+        """Anybody who runs next, with the faults that it meets."""
         chance, actor = self.random, Actor(name)
         actor.skew = chance.uniform(-self.skew_seconds, self.skew_seconds)
         if now >= FAULTY_SECONDS:
@@ -121,7 +121,7 @@ class Plan:
         return actor
 
     def fault(self, service: str, now: float) -> Fault | None:
-        """What becomes of a request."""
+        """The fate of a request."""
         if now >= FAULTY_SECONDS:
             return None
         if any(begin <= now < end and service == down for begin, end, down in self.outages):

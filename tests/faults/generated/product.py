@@ -32,7 +32,7 @@ QUEUE_URL = "http://queue.test/turns.fifo"
 
 
 class Product:
-    """What ``baton.composition`` builds, with the case's clock. Only pipelines, tools and uploads are doubles."""
+    """The product as ``baton.composition`` builds it, at the case's clock. Pipelines, tools and uploads are doubles."""
 
     def __init__(self, case: Case, model: ChatModel) -> None:
         engines, stores = case.engines, case.engines.stores(case.clock)

@@ -105,6 +105,6 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _start(question: Any) -> str:
-    """What tells one question from the others."""
+    """The key that distinguishes one question from the others."""
     text = question if isinstance(question, str) else json.dumps(question)
     return text.partition(" ")[0]

@@ -34,7 +34,7 @@ Service = Callable[[str, AWSPreparedRequest], AWSResponse | None]
 
 
 class Fault(StrEnum):
-    """What can become of a request."""
+    """The possible fates of a request."""
 
     THROTTLED = "throttled"
     FAILED = "failed"
@@ -68,7 +68,7 @@ class Wire:
         client.meta.events.register_first(f"needs-retry.{name}", _retry_at_once)
 
     def next_fault(self, service: str, operation: str, really: Callable[[], object]) -> Fault | None:
-        """What becomes of the current actor's request, which ``really`` carries out; raises ``Killed``."""
+        """Return the fate of the current actor's request, which ``really`` carries out; raises ``Killed``."""
         actor = current()
         if actor is None:
             return None
@@ -141,7 +141,7 @@ def s3_error(status: int, code: str) -> AWSResponse:
 def _retry_at_once(
     response: tuple[AWSResponse, Json] | None, attempts: int, caught_exception: Exception | None, **_: object
 ) -> float | None:
-    """What botocore repeats by itself, it repeats without a pause."""
+    """botocore's own repetitions happen without a pause."""
     if attempts >= SDK_ATTEMPTS:
         return None
     if caught_exception is not None:

@@ -1,4 +1,4 @@
-"""What a client makes of a resume in the model: the rules of the protocol, and nothing else."""
+"""A client's view of a resume in the model: the rules of the protocol, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 
 
 def expected(state: State) -> list[Entry]:
-    """What the store says has happened, in order."""
+    """The events in the store, in order."""
     runs = [Entry(m.first, m.last, m.message, m.writer) for m in state.committed if m.first]
     closings = [Entry(seq, seq, NOBODY, fence) for seq, fence in state.closings]
     return sorted(runs + closings)
@@ -74,7 +74,7 @@ def _apply(shown: list[Entry], seen: int, events: list[Event]) -> list[Entry]:
 
 
 def replay(state: State, after: int, rules: Rules) -> list[Event]:
-    """What a resume gives, with no run in progress: pieces and tails, in order."""
+    """The result of a resume, with no run in progress: pieces and tails, in order."""
     segments: list[list[Event]] = []
     for piece in state.log:
         if rules.dead_pieces_ignored and piece.first > state.thread.last:

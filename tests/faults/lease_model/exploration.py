@@ -33,7 +33,7 @@ class Exploration:
     rules: Rules = field(default_factory=Rules)
     states: int = 0
     stored: int = 0
-    """How many different contents the store had in them."""
+    """The number of different contents of the store in them."""
 
     def run(self) -> None:
         """Raises ``Violation``."""
@@ -59,7 +59,7 @@ class Exploration:
         self.states, self.stored = len(came_from), len(fine)
 
     def wrongs(self, stored: State) -> Iterator[str]:
-        """What must not be about what is stored."""
+        """The rules that stored contents must not break."""
         yield from inconsistencies(stored, self.rules)
         yield from self._after_recovery(stored)
 
@@ -79,7 +79,7 @@ class Exploration:
 
 
 def inconsistencies(state: State, rules: Rules) -> Iterator[str]:
-    """What must never be stored, whoever is still at work."""
+    """The contents that must never be stored, with any worker still running."""
     now = tuple(m._replace(fence=0) if m else None for m in state.messages[: state.thread.pointer])
     if now != state.committed:
         yield f"what was committed is not what is stored: {state.committed} / {now}"

@@ -10,7 +10,7 @@ RESERVED = 4
 """Sequence numbers a lease reserves; a run uses three of them."""
 MAX_ATTEMPTS = 3
 NOBODY = -1
-"""In place of a message: a worker that came for no message of its own, an event that belongs to no run."""
+"""In place of a message: a worker that came for no message, an event that belongs to no run."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Rules:
     turn_opened_once: bool = True
     """``TURN#`` is created only where there is none; what is there is looked at."""
     done_check: bool = True
-    """What was answered before is not answered again."""
+    """A message that was answered before is not answered again."""
     orphan_first: bool = True
     """A run that a dead worker began is finished before another message's."""
     takeover_counts: bool = True
@@ -36,7 +36,7 @@ class Rules:
     release_returns_own_numbers: bool = True
     """A release gives back what its own lease reserved, not what dead leases before it did."""
     adoption_needs_same_writer: bool = True
-    """An answer is adopted only if whoever claimed ``TURN#`` last wrote it."""
+    """An answer is adopted only if anybody who claimed ``TURN#`` last wrote it."""
     adoption_needs_nobody_between: bool = True
     """... and only by the very next holder of the lease."""
     dead_pieces_ignored: bool = True
@@ -109,7 +109,7 @@ class Thread(NamedTuple):
 
 
 class Pc(IntEnum):
-    """What a worker does next."""
+    """The next step of a worker."""
 
     ACQUIRE = auto()
     ORPHAN_TURN = auto()
@@ -133,7 +133,7 @@ class Pc(IntEnum):
 
 
 class Kind(IntEnum):
-    """What a worker came for."""
+    """The message of a worker."""
 
     MESSAGE = auto()
     CLOSE = auto()
@@ -161,7 +161,7 @@ class Worker(NamedTuple):
     known: Turn | None = None
     found: Msg | None = None
     open_left: tuple[bool, bool] = (True, True)
-    """Which of the two writes that open a run, TURN and question, are still on their way."""
+    """The writes of TURN and question that open a run and are still on their way."""
     lost: bool = False
     logged: int = 0
 
@@ -175,7 +175,7 @@ class State(NamedTuple):
     messages: tuple[Msg | None, ...] = (None,) * 12
     log: tuple[Piece, ...] = ()
     committed: tuple[Msg, ...] = ()
-    """What was committed, as it was then (the fence left out)."""
+    """The committed contents, as they were then (the fence left out)."""
     closings: tuple[tuple[int, int], ...] = ()
     """Sequence number and fence of each ``thread_closed``."""
     posted: frozenset[Posted] = frozenset()

@@ -53,7 +53,7 @@ def steps(state: State, rules: Rules) -> Iterator[Step]:
 
 
 def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[str, State, Worker]]:
-    """What ``worker`` may do next: a label, what is stored then, the worker then."""
+    """The possible next steps of ``worker``: a label, the store afterwards, the worker afterwards."""
     match worker.pc:
         case Pc.ACQUIRE:
             yield from _acquire(state, worker, rules)
@@ -169,7 +169,7 @@ def _acquire(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[str, 
 
 
 def _no_orphan(worker: Worker) -> Pc:
-    """What a worker does that has found nothing to finish."""
+    """The steps of a worker that has found nothing to finish."""
     if worker.kind is Kind.MESSAGE:
         return Pc.BEGIN_RUN
     return Pc.RELEASE if worker.kind is Kind.FINISH or worker.closed else Pc.CLOSE_LOG

@@ -1,4 +1,4 @@
-"""The local cloud with two worker processes, a proxy before its table, and a model that stops where it is told to."""
+"""The local cloud with two worker processes, a proxy before its table, and a model that stops on request."""
 
 from __future__ import annotations
 

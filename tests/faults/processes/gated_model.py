@@ -1,4 +1,4 @@
-"""A model over HTTP that stops where it is told to, whichever conversation asks it first."""
+"""A model over HTTP that stops on request, whichever conversation asks it first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GatedModel:
                 raise TimeoutError(question)
 
     def times_asked(self, question: str) -> int:
-        """How often the model was asked this, by all workers together."""
+        """The number of times that all workers together asked the model this."""
         with self._changed:
             return self._asked[question]
 

@@ -1,6 +1,6 @@
 """Conversations whose worker is killed at every stage of a turn, and every way in which the turn is taken up again.
 
-All at once: they are brought to their stages, the worker processes die, and everybody waits together until the dead
+All at once: they reach their stages, the worker processes die, and everybody waits together until the dead
 ones' records come again or their leases run out.
 """
 
@@ -110,7 +110,7 @@ def shows_text(screen: Screen) -> bool:
 
 
 def queued_body(user: User, thread_id: str, message_id: str, content: str) -> str:
-    """A message as it stands in the queue; nobody in particular is told of a refusal."""
+    """A message as it stands in the queue; no connection waits for a refusal."""
     return QueuedMessage(
         tenant_id=user.tenant,
         user_id=user.name,

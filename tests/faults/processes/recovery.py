@@ -1,6 +1,6 @@
 """From ``kill -9`` in the middle of an answer to the next event, on real processes; part of ``tests.faults.chaos``.
 
-A local cloud whose workers are processes of their own, and for SSE a process that serves the web app. Conversations
+A local cloud whose workers are separate processes, and for SSE a process that serves the web app. Conversations
 begin a moment apart, so that the kill finds each at another point between two signs of life. Clients do what clients
 do: a WebSocket just waits; of the HTTP callers every other one follows the events as a browser's EventSource does,
 three seconds after its stream broke, and the others send the same run again after one.
@@ -40,7 +40,7 @@ CONVERSATIONS = 16
 SPREAD_SECONDS = 12.0
 """Within which they begin: longer than from one sign of life to the next."""
 SPARED_SECONDS = 2.0
-"""Whoever still hears its old worker so long after the kill was with another process."""
+"""Anybody who still hears its old worker so long after the kill was with another process."""
 EVENT_SOURCE_SECONDS = 3.0
 AGAIN_SECONDS = 1.0
 PATIENCE_SECONDS = 150.0
@@ -142,7 +142,7 @@ async def over_sse(place: Place, waiting: Waiting, served_by: str, *, follows: b
 
 @contextmanager
 def web_app(environment: dict[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The streaming web app in a process of its own, as the Lambda Web Adapter runs it; its address."""
+    """The streaming web app in a separate process, as the Lambda Web Adapter runs it; its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -18,7 +18,7 @@ from tests.fault_model import Broken, ThreadedServer
 PATIENCE_SECONDS = 60.0
 THREADS = 64
 ACQUIRE, COMMIT = "SET lease_owner", "committed_fence"
-"""What stands in the expression of the update that takes a lease, and of the one that commits a run."""
+"""Parts of the expressions of the update that takes a lease, and of the one that commits a run."""
 _HOP_BY_HOP = {b"host", b"content-length", b"connection", b"transfer-encoding"}
 
 
@@ -26,7 +26,7 @@ _HOP_BY_HOP = {b"host", b"content-length", b"connection", b"transfer-encoding"}
 class Hold:
     """Stops the first update of ``thread_id`` with ``expression`` in it, and its repetitions, until it is let go.
 
-    Then the connection is dropped: whoever asked is dead by then, and a request that was stopped before it took effect
+    Then the connection is dropped: the client is dead by then, and a request that was stopped before it took effect
     never will.
     """
 

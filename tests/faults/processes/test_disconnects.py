@@ -22,7 +22,7 @@ EVENTS = range(1, 11)
 
 @pytest.fixture(autouse=True)
 def slow_answers(gated_model: GatedModel) -> Iterator[None]:
-    """Words that are far enough apart to be events of their own."""
+    """Words that are far enough apart to be separate events."""
     gated_model.pause = 0.3
     yield
     gated_model.pause = 0.0

@@ -99,7 +99,7 @@ class Viewer:
         self._connection = await connect_with(self.user.cloud.socket_url, [SUBPROTOCOL, self.user.token])
 
     async def _send(self, **frame: object) -> None:
-        with contextlib.suppress(ConnectionClosed):  # whoever reads comes back and resumes
+        with contextlib.suppress(ConnectionClosed):  # anybody who reads comes back and resumes
             assert self._connection is not None
             await self._connection.send(json.dumps({"threadId": self.thread_id, **frame}))
 

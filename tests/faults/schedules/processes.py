@@ -21,9 +21,9 @@ class Process:
     is_dead: bool = False
     frozen_until: float = 0.0
     operations: int = 0
-    """How often it has turned to the outside so far."""
+    """The number of its requests so far."""
     parked: list[Callable[[], object]] = field(default_factory=list)
-    """What would have run since it stopped."""
+    """The callbacks that would have run since it stopped."""
 
 
 PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("process", default=None)

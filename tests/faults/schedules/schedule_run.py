@@ -30,7 +30,7 @@ DELIVERIES = 7
 
 
 class ArrivalKind(StrEnum):
-    """What somebody comes for, and by which way."""
+    """A request and its interface."""
 
     BY_SOCKET = "a message by socket"
     BY_HTTP = "a message by HTTP"
@@ -70,7 +70,7 @@ class ScheduleRun:
         self.simulation = Simulation(self.loop, SlowModel(plan.model_seconds, plan.failing), plan.delays)
         self._harness = self.simulation.harness
         self._answered: dict[str, str] = {}
-        """Content of the messages that somebody was told an answer to."""
+        """Content of the messages whose answer somebody has received."""
         self._emitted: list[tuple[str, list[Event]]] = []
         self._stuck: list[str] = []
         self._processes: list[Process] = []
@@ -89,7 +89,7 @@ class ScheduleRun:
         expires = self._harness.clock.now().replace(year=2041)
         await self._harness.live.attach(self._harness.ada, self.simulation.thread_id, "tab", expires)
         await asyncio.gather(*(self._arrive(number, arrival) for number, arrival in enumerate(self._plan.arrivals)))
-        await asyncio.sleep(120)  # whoever was frozen has gone on, whatever lease was left has run out
+        await asyncio.sleep(120)  # anybody who was frozen has gone on, whatever lease was left has run out
         await self._recover()
         await self._check()
 

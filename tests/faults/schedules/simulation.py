@@ -25,7 +25,7 @@ WATCHED = ("store", "log", "live", "connections", "records", "episodes")
 
 
 class Fault(StrEnum):
-    """What happens at one request of one worker."""
+    """A fault at one request of one worker."""
 
     DIES_BEFORE = "dies before"
     DIES_AFTER = "dies after"
@@ -49,7 +49,7 @@ class LoopClock(FakeClock):
 
 
 class SlowModel:
-    """A model that says something else each time it is asked, and fails when told to."""
+    """A model that says something else each time it is asked, and fails on request."""
 
     def __init__(self, seconds: float, failing: frozenset[int]) -> None:
         self._seconds = seconds
@@ -69,12 +69,12 @@ class SlowModel:
 
 @dataclass
 class Simulation:
-    """A harness whose ports are watched; ``trace`` tells what happened, line by line."""
+    """A harness whose ports are watched; ``trace`` has the events, line by line."""
 
     loop: ProcessLoop
     model: SlowModel
     delays: Sequence[int] = (1,)
-    """How long requests take, in hundredths of a second, over and over."""
+    """The durations of requests, in hundredths of a second, over and over."""
     trace: list[str] = field(default_factory=list)
     is_over: bool = False
 

@@ -1,4 +1,4 @@
-"""How soon a dead worker's run goes on, and that a living one keeps its run however it is starved: in virtual time."""
+"""A dead worker's run goes on soon, and a living worker keeps its run however it is starved: in virtual time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORD_SECONDS = 14.0
 
 
 class Workers:
-    """Workers at one thread, each a process of its own."""
+    """Workers at one thread, each a separate process."""
 
     def __init__(self, loop: ProcessLoop, delay: int = 1) -> None:
         """``delay``: hundredths of a second before each request takes effect, and again until it is answered."""
@@ -52,7 +52,7 @@ class Workers:
 
     @property
     def attempts(self) -> list[int]:
-        """The attempts that have told the tab anything, in order."""
+        """The attempts of which the tab has events, in order."""
         return list(dict.fromkeys(e["metadata"]["attempt"] for e in self.events if e["metadata"].get("attempt")))
 
     @property
@@ -60,7 +60,7 @@ class Workers:
         return self.harness.connections.events("tab")
 
     async def until_told(self, attempt: int) -> None:
-        """Wait until an attempt has told the tab something."""
+        """Wait until the tab has an event of an attempt."""
         while attempt not in self.attempts:  # noqa: ASYNC110 - time is virtual, and this looks on
             await asyncio.sleep(0.1)
 

@@ -106,7 +106,7 @@ class ConversationMachine(RuleBasedStateMachine):
         self.screens: dict[int, Screen] = {}
         """Of the threads that were begun."""
         self.redefined: set[int] = set()
-        """Threads in which nobody was told anything since another definition was deployed."""
+        """Threads without an answer since another definition was deployed."""
         self.permissions: tuple[str, ...] = ("cave:enter", "things:make")
         self.number = 0
 

@@ -50,7 +50,7 @@ meanwhile = st.sampled_from(["nothing", "a turn", "a closing", "the same again"]
 class MemoryMachine(RuleBasedStateMachine):
     """Ada has two conversations and bob one. What is asked of a worker that died is asked of another one.
 
-    Every message holds a word of its own, so that what is left of it can be found wherever it is.
+    Every message holds a unique word, so that what is left of it can be found wherever it is.
     """
 
     def __init__(self, make_world: Callable[[], MemoryWorld]) -> None:
@@ -128,7 +128,7 @@ class MemoryMachine(RuleBasedStateMachine):
     # How it is done
 
     def make_episodes_with(self, pipeline: TroubledPipeline) -> None:
-        """Run the pipelines of all sessions; whoever runs them has trouble from one of their steps on."""
+        """Run the pipelines of all sessions; anybody who runs them has trouble from one of their steps on."""
         self.runner.run(self._make_episodes(*pipeline))
         self.runner.run(self.check())
 
@@ -222,7 +222,7 @@ class MemoryMachine(RuleBasedStateMachine):
         assert (done.status, dict(done.residue)) == (ForgetStatus.COMPLETED, {})
 
     async def _late(self, request: ForgetRequest, at: int, besides: str) -> None:
-        """What somebody else does at the same time, whether it is refused or not."""
+        """Another action at the same time, whether it is refused or not."""
         owner = self.owners[at]
         with contextlib.suppress(BatonError):
             match besides:

@@ -25,7 +25,7 @@ from tests.contracts.stores import Stores, new_thread_id, said, turn
 
 T = TypeVar("T")
 UNCHANGED = Committed(notifies=False, title=None)
-"""What a commit finds where nobody wants to be notified, and nobody has named the thread."""
+"""The state that a commit finds if nobody wants to be notified, and nobody has named the thread."""
 workers = st.integers(0, 3)
 message_ids = st.sampled_from(["m1", "m2", "m3"])
 deliveries = st.none() | st.builds(RecordDelivery, st.sampled_from(["record-1", "record-2"]), st.integers(1, 3))
@@ -33,7 +33,7 @@ deliveries = st.none() | st.builds(RecordDelivery, st.sampled_from(["record-1", 
 
 @dataclass
 class Worker:
-    """What one worker believes, and what it has done under its lease."""
+    """The beliefs of one worker, and its writes under its lease."""
 
     lease: Lease
     put: list[StoredMessage] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Worker:
 
 @dataclass
 class Holder:
-    """Who holds the lease, by the rules."""
+    """The holder of the lease, by the rules."""
 
     fence: int
     until: datetime
@@ -274,7 +274,7 @@ class OneWriter(RuleBasedStateMachine):
             self.episode, self.since = self.episode + 1, len(self.committed)
 
     def waiting(self) -> PendingInterrupts:
-        """Something to wait for, told apart by its number."""
+        """An interrupt to wait for, with its number."""
         self.number += 1
         at = self.stores.clock.now().replace(microsecond=0)
         interrupt = Interrupt(f"i.{self.number}", f"call-{self.number}", "delete", "May I?", at)

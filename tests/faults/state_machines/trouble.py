@@ -1,4 +1,4 @@
-"""What goes wrong for a worker of memories: stores that fail at a call, search that fails or is slow."""
+"""Faults for a worker of memories: stores that fail at a call, search that fails or is slow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.faults.state_machines.worlds import MemoryWorld
 
 @dataclass
 class Trouble:
-    """What happens to whoever works next."""
+    """The fault of the next worker."""
 
     crash: NextFault = field(default_factory=NextFault)
     search: str = "none"

@@ -1,4 +1,4 @@
-"""Worlds for the machine of memories: a table, a versioned bucket and an embedded index, with tenants of their own."""
+"""Worlds for the machine of memories: a table, a versioned bucket and an embedded index, with separate tenants."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.integration.privacy.conftest import World
 
 @dataclass
 class MemoryWorld(World):
-    """A tenant of its own, whose agent remembers earlier conversations."""
+    """A separate tenant, whose agent remembers earlier conversations."""
 
     recall_seconds: ClassVar[float] = 0.05
     folder: Path = field(default_factory=Path)
-    """Where the embedded index keeps its files."""
+    """The folder of the embedded index."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

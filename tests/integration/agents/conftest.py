@@ -1,4 +1,4 @@
-"""What the tests of remote agents share."""
+"""Fixtures of the tests of remote agents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TLS = httpx.create_ssl_context()
 
 
 def http() -> httpx.AsyncClient:
-    """A client as everybody has it; making one with certificates of its own takes long."""
+    """A client as everybody has it; making one with separate certificates takes long."""
     return httpx.AsyncClient(verify=_TLS)
 
 

@@ -1,4 +1,4 @@
-"""The reference server of A2A 0.3 as a program, in an environment of its own: ``tests/e2e/a2a/requirements.txt``.
+"""The reference server of A2A 0.3 as a program, in a separate environment: ``tests/e2e/a2a/requirements.txt``.
 
 It prints the address at which it serves. Its agent does what each message says: ``verb word word ...``.
 """
@@ -70,7 +70,7 @@ def main():
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     card = AgentCard(
         name="Older",
-        description="Does as it is told.",
+        description="Follows its instructions.",
         url=url,
         version="1",
         capabilities=AgentCapabilities(streaming=True),
@@ -80,7 +80,7 @@ def main():
     )
     handler = DefaultRequestHandler(Agent(), InMemoryTaskStore())
     app = A2AStarletteApplication(agent_card=card, http_handler=handler).build()
-    print(url, flush=True)  # noqa: T201 - whoever started the process reads it
+    print(url, flush=True)  # noqa: T201 - anybody who started the process reads it
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
 
 

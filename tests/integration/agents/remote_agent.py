@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 URI = "https://baton.dev/a2a/extensions/conversation/v1"
 RETURN = {"return": {"summary": "A table at eight.", "outcome": "completed"}}
-"""How the agent hands a conversation back."""
+"""The agent's report when it hands a conversation back."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class RemoteAgent:
     tasks: dict[str, list[str]] = field(default_factory=dict)
     """The texts of each task's messages."""
     rpc_base: str | None = None
-    """Where the card says that it is spoken to, if not where the card is."""
+    """The address in the card, if not the card's own."""
     required_header: tuple[str, str] | None = None
     """Name and value of a header without which every request is refused with 401."""
 
@@ -70,7 +70,7 @@ class RemoteAgent:
     def _made(self, base: str) -> ASGIApp:
         card = AgentCard(
             name="Echo",
-            description="Does as it is told.",
+            description="Follows its instructions.",
             version="1",
             supported_interfaces=[
                 AgentInterface(url=f"{base}/rpc", protocol_binding="JSONRPC", protocol_version=self.version)
@@ -149,7 +149,7 @@ class _Executor(AgentExecutor):
         await updater.requires_input(_said(updater, " ".join(words)))
 
     async def _recall(self, updater: TaskUpdater, words: list[str]) -> None:
-        """Tell what the task's messages have said, and wait for another."""
+        """Repeat the task's messages, and wait for another."""
         await updater.requires_input(_said(updater, "; ".join(self._agent.tasks[updater.task_id])))
 
     async def _drip(self, updater: TaskUpdater, words: list[str]) -> None:

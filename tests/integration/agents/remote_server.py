@@ -1,4 +1,4 @@
-"""The remote agent of these tests in a process of its own: ``python -m tests.integration.agents.remote_server``.
+"""The remote agent of these tests in a separate process: ``python -m tests.integration.agents.remote_server``.
 
 It prints the base URL at which it serves, ``working`` when it has begun something that it will never end, and then
 ``cancelled`` when it was asked to stop.
@@ -15,7 +15,7 @@ def main() -> None:
     address: list[str] = []
     with served(agent.app(lambda: address[0])) as base:
         address.append(base)
-        print(base, flush=True)  # noqa: T201 - whoever started the process reads it
+        print(base, flush=True)  # noqa: T201 - anybody who started the process reads it
         agent.working.wait()
         print("working", flush=True)  # noqa: T201
         agent.cancelled.wait()

@@ -1,4 +1,4 @@
-"""Servers for agents, in threads of their own: with or without TLS."""
+"""Servers for agents, in separate threads: with or without TLS."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def publish() -> Iterator[Publish]:
 
 
 async def ask(client: RemoteAgents, agent: AgentDefinition) -> tuple[str, str]:
-    """What the agent said before it failed, and the reason."""
+    """The text before the failure, and the failure's reason."""
     said = ""
     try:
         async for piece in client.stream(agent, a_task("Hello")):

@@ -1,4 +1,4 @@
-"""The product's client and the reference server of A2A 0.3, unchanged, in a process of its own."""
+"""The product's client and the reference server of A2A 0.3, unchanged, in a separate process."""
 
 from __future__ import annotations
 

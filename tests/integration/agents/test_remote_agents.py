@@ -30,7 +30,7 @@ async def listen(client: RemoteAgents, agent: AgentDefinition, message: str) -> 
 
 
 async def fail(client: RemoteAgents, agent: AgentDefinition, message: str) -> tuple[str, str]:
-    """What was said before the failure, and the failure's reason."""
+    """The text before the failure, and the failure's reason."""
     said = ""
     try:
         async for chunk in client.stream(agent, a_task(message)):

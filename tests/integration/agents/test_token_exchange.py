@@ -129,7 +129,7 @@ def deployment(issuer: TokenEndpoint) -> Deployment:
 
 
 def credentials(remote: RemoteAgent) -> set[str]:
-    """What the agent was sent as ``Authorization``."""
+    """The ``Authorization`` header that the agent received."""
     return {headers.get("authorization", "") for _, headers in remote.requests}
 
 

@@ -1,4 +1,4 @@
-"""What every store of inspector records does: the one in memory, and S3 as moto serves it."""
+"""The stores of inspector records: in memory, and in S3 as moto serves it."""
 
 from __future__ import annotations
 

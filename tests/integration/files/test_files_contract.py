@@ -1,4 +1,4 @@
-"""What every store of files does: the one in memory, and S3 as moto serves it."""
+"""The stores of files: in memory, and in S3 as moto serves it."""
 
 from __future__ import annotations
 

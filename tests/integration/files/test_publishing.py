@@ -22,7 +22,7 @@ ENTRY = "export const chat = 1;"
 
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
-    """What a build leaves."""
+    """The files of a build."""
     return build(tmp_path, ENTRY)
 
 

@@ -236,7 +236,7 @@ def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(
     engine = OpenSearch(default_cache_dir(), tmp_path / "search", restarted=restarted.set)
     url = engine.start()
     try:
-        call("PUT", "/kept")  # an index builds every analyzer there is
+        call("PUT", "/kept")  # an index builds every analyser
         [java] = [each for each in psutil.Process().children(recursive=True) if _serves(each, tmp_path)]
         java.kill()
         assert restarted.wait(120)

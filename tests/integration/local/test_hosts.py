@@ -1,4 +1,4 @@
-"""Who may reach what is the local cloud's own."""
+"""Access to the local cloud's own routes."""
 
 import httpx
 import pytest

@@ -48,7 +48,7 @@ def plain(event, context):
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """What the functions log."""
+    """The log lines of the functions."""
     stream = io.StringIO()
     logger = Logger(service=SERVICE, stream=stream)
     yield stream

@@ -1,4 +1,4 @@
-"""What the product relies on in a FIFO queue, on the engine that stands for SQS."""
+"""Facts about FIFO queues on which the product relies, on the engine that stands for SQS."""
 
 import json
 import resource
@@ -230,7 +230,7 @@ for most_bytes in sys.stdin:
 
 
 class Disk:
-    """What a process that serves queues may write."""
+    """The files that a process which serves queues may write."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process

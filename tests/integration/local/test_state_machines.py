@@ -33,7 +33,7 @@ def stepfunctions(cloud: LocalCloud) -> Any:
 
 
 def session(failures: int = 0) -> dict[str, Any]:
-    """What the state machine is told about a session; ``failures`` calls of the function fail."""
+    """The input of the state machine for a session; ``failures`` calls of the function fail."""
     return {
         "tenantId": "acme",
         "userId": f"fails-{failures}",
@@ -66,7 +66,7 @@ def outcome(
 
 
 def calls(cloud: LocalCloud, ended: dict[str, Any], step: str) -> tuple[int, dict[str, Any]]:
-    """How often the function was called for this step, and with what the last time."""
+    """The number of calls of the function for this step, and the last input."""
     dynamodb = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
     key = {"PK": {"S": ended["threadId"]}, "SK": {"S": step}}
     item = dynamodb.get_item(TableName=cloud.environment["BATON_TABLE"], Key=key, ConsistentRead=True).get("Item")
@@ -112,7 +112,7 @@ def test_an_execution_is_started_once(cloud: LocalCloud, stepfunctions: Any) -> 
 
 
 def task(user_id: str) -> dict[str, Any]:
-    """What the state machine is told about a completed task."""
+    """The input of the state machine for a completed task."""
     return {
         "tenantId": "acme",
         "userId": user_id,
@@ -128,7 +128,7 @@ STEPS = ("detect", "draft", "compare", "store", "announce")
 
 
 def captured(stepfunctions: Any, cloud: LocalCloud, user_id: str) -> tuple[dict[str, Any], dict[str, int]]:
-    """How the capture of a task ended, and how often each step was called."""
+    """The end of a task's capture, and the number of calls of each step."""
     done = task(user_id)
     found = outcome(stepfunctions, cloud, done, "BATON_CAPTURE_PROCEDURE_ARN")
     return found, {step: calls(cloud, done, step)[0] for step in (*STEPS, "fail")}

@@ -1,4 +1,4 @@
-"""What the local cloud reads out of a template."""
+"""Facts that the local cloud reads out of a template."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ def template(stand_in_template: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def translated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was translated."""
+    """The translated templates."""
     made: list[str] = []
     original = translation._run_translator
 

@@ -1,4 +1,4 @@
-"""Functions in processes of their own: killed ones are replaced, and none outlives the cloud."""
+"""Functions in separate processes: killed ones are replaced, and none outlives the cloud."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.integration.local.sockets import exchange, open_socket
 
 @pytest.fixture
 def killable(cloud: DrivenCloud) -> Iterator[DrivenCloud]:
-    """The cloud with two worker processes in place of its own threads."""
+    """The cloud with two worker processes in place of its threads."""
     cloud.stop_workers()
     cloud.start_workers(processes=2)
     yield cloud

@@ -1,4 +1,4 @@
-"""The local cloud as a program of its own, as ``make run`` starts it."""
+"""The local cloud as a separate program, as ``make run`` starts it."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ def running(
 
 
 def kill_everything(process: "subprocess.Popen[str]") -> None:
-    """As ``kill -9`` of the whole tree: nobody may end its children in good order."""
+    """Kill the whole tree, as ``kill -9`` does: no process may end its children in good order."""
     tree = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
     for program in tree:
         program.suspend()

@@ -16,7 +16,7 @@ from baton_testing.fakes.thread_files import MemoryThreadFiles
 
 SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)
 ONE_WORD = "Half "
-"""What an answer that fails in the middle has said."""
+"""The text of an answer that fails in the middle."""
 HELLO = (Prompt(Role.USER, "Hello"),)
 FILES = MemoryThreadFiles()
 ADD = ToolSpec("add", "Adds numbers.", {"type": "object", "properties": {"x": {"type": "number"}}})

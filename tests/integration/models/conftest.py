@@ -1,4 +1,4 @@
-"""What the tests of models share."""
+"""Fixtures of the tests of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests tell prompt caches, and what endpoints tell of them."""
+"""Hints of requests to prompt caches, and endpoints' reports of them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Caller:
         self.server = server
 
     async def ask(self, behaviour: Behaviour, model: str = "fault-1", patience: float = 30) -> type[ModelError] | None:
-        """What became of one question to an endpoint of this ``behaviour``."""
+        """The result of one question to an endpoint of this ``behaviour``."""
         self.server.otherwise = behaviour
         try:
             async for _ in self.model.stream(ModelSettings(model, timeout_seconds=patience), HELLO, thread_files=FILES):

@@ -1,4 +1,4 @@
-"""What every chat model does, the product's and the fake alike."""
+"""The contract of every chat model, the product's and the fake alike."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ END = ToolSpec("end_conversation", "Ends it.", {"type": "object", "properties": 
 
 
 class Harness(Protocol):
-    """A chat model, and the means to tell it what to do."""
+    """A chat model, and the means to direct it."""
 
     @property
     def model(self) -> ChatModel: ...

@@ -198,7 +198,7 @@ async def test_an_answer_that_is_complete_does_not_need_its_counts(
     assert await ask(model) == [TextDelta("Done."), Finished(FinishReason.STOP, "fault-1", None)]
 
 
-# Whoever stops listening ends the stream
+# Anybody who stops listening ends the stream
 
 
 async def test_cancelling_the_task_closes_the_stream(model: OpenAIChatModel, fault_model: FaultModel) -> None:

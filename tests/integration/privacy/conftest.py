@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class World:
-    """A table and a versioned bucket of their own, a search index, and the use cases over them."""
+    """A table and a separate versioned bucket, a search index, and the use cases over them."""
 
     dynamodb: DynamoDBClient
     table_name: str

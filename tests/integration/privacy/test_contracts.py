@@ -77,7 +77,7 @@ def in_world(world: World) -> Erasing:
 
 @pytest.fixture(scope="module")
 def bucket(new_bucket: Callable[[], str]) -> str:
-    """A versioned bucket for all tests: each has tenants of its own."""
+    """A versioned bucket for all tests: each has separate tenants."""
     return new_bucket()
 
 

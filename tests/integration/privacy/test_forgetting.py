@@ -1,4 +1,4 @@
-"""What is forgotten is gone from every store, and what is not stays as it was."""
+"""Forgotten data is gone from every store, and all other data stays as it was."""
 
 from __future__ import annotations
 

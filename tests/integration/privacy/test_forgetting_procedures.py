@@ -1,4 +1,4 @@
-"""What was captured from a conversation that is forgotten: nothing that waits stays, and nothing leads back."""
+"""Captures of a conversation that is forgotten: nothing that waits stays, and nothing leads back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ADA, BOB = Scope("acme", "ada"), Scope("acme", "bob")
 async def captured(
     world: World, scope: Scope, name: str, action: ProcedureAction | None = None, *, of: ProcedureScope
 ) -> tuple[str, str]:
-    """A procedure of a conversation of its own, decided on or not; the thread's id and the procedure's."""
+    """A procedure of a separate conversation, decided on or not; the thread's id and the procedure's."""
     thread_id = new_thread_id()
     await world.say(scope, thread_id, "Do it.")
     await world.stores.captures.save(scope, Capture(CaptureRef(thread_id, "assistant", 0, 2), done=CaptureStep.STORE))

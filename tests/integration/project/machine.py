@@ -97,7 +97,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Conversations:
-    """What a user of a running project does."""
+    """A user of a running project."""
 
     process: subprocess.Popen[str]
     url: str

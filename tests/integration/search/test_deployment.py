@@ -50,7 +50,7 @@ def deployment(opensearch: str, layout: Layout, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def cloudformation() -> Iterator[Any]:
-    """What CloudFormation is told at ``url``, in ``answers``."""
+    """The answers to CloudFormation at ``url``, in ``answers``."""
     told = SimpleNamespace(url="", answers=[])
 
     class Handler(BaseHTTPRequestHandler):

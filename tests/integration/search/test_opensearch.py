@@ -131,7 +131,7 @@ async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: 
     layout = replace(layout, prefix=layout.prefix + "-red")
     await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
     name = layout.version_name(EPISODES, 1)
-    # Made anew, so that no node may ever hold its shard.
+    # Made again, so that no node may ever hold its shard.
     made = (await engine.request("GET", f"/{name}"))[name]
     own = {"uuid", "creation_date", "version", "provided_name"}
     settings = {key: value for key, value in made["settings"]["index"].items() if key not in own}

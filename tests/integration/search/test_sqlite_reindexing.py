@@ -1,4 +1,4 @@
-"""Embedding the documents of the embedded index anew, while it is searched and written."""
+"""Embedding the documents of the embedded index again, while it is searched and written."""
 
 from __future__ import annotations
 

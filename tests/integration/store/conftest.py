@@ -59,7 +59,7 @@ class Engine:
     s3: S3Client
 
     def stores(self, clock: FakeClock | None = None) -> Stores:
-        """A tenant of its own on this engine."""
+        """A separate tenant on this engine."""
         clock = clock or FakeClock()
 
         async def audit_records(scope: Scope) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ def on_dynamodb_local(dynamodb_local: str, new_table: Callable[[str], TableAt], 
 
 @pytest.fixture(params=["in_memory", "on_dynamodb_local"])
 def stores(request: pytest.FixtureRequest) -> Stores:
-    """A tenant of its own in each store in turn."""
+    """A separate tenant in each store in turn."""
     if request.param == "in_memory":
         return in_memory()
     engine: Engine = request.getfixturevalue(request.param)

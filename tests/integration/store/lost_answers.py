@@ -15,7 +15,7 @@ from botocore.exceptions import ConnectionClosedError
 
 @dataclass
 class Losses:
-    """What was lost so far."""
+    """The answers that were lost so far."""
 
     count: int = 0
 

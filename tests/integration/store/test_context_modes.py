@@ -1,4 +1,4 @@
-"""What a handoff grants is found again in later turns, whatever it was kept in."""
+"""Later turns find the context that a handoff grants, in every store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where messages are kept: in the item up to 300 KB, beyond that in the bucket."""
+"""Places of messages: in the item up to 300 KB, beyond that in the bucket."""
 
 from __future__ import annotations
 

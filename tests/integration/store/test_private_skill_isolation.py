@@ -27,7 +27,7 @@ NAMES = ("Alert", "Alert 1")
 
 @dataclass(frozen=True)
 class Act:
-    """What a user does with a skill, or an approver."""
+    """An action of a user or an approver on a skill."""
 
     place: tuple[str, str]
     agent_id: str

@@ -36,7 +36,7 @@ NAMES = ("Alert", "Alert 1")
 
 @dataclass(frozen=True)
 class Act:
-    """What somebody does."""
+    """An action."""
 
     tenant: str
     agent_id: str
@@ -63,7 +63,7 @@ acts = st.lists(
 
 
 def owner(act: Act) -> str:
-    """Whose procedures an act is about; it stands in their descriptions."""
+    """The owner of the procedures of an action; their descriptions name it."""
     return f"{act.tenant}/{'' if act.of is ProcedureScope.TENANT else act.agent_id}"
 
 

@@ -13,7 +13,7 @@ from tests.integration.store.conftest import Engine
 
 @pytest.fixture(params=["in_memory", "on_dynamodb_local"])
 def stores(request: pytest.FixtureRequest) -> Stores:
-    """A tenant of its own in each store in turn."""
+    """A separate tenant in each store in turn."""
     if request.param == "in_memory":
         return in_memory()
     engine: Engine = request.getfixturevalue(request.param)

@@ -1,4 +1,4 @@
-"""A transaction on procedures whose answer was lost has happened once, whoever repeats it."""
+"""A transaction on procedures whose answer was lost has happened once, however often it is repeated."""
 
 from __future__ import annotations
 

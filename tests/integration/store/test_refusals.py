@@ -1,4 +1,4 @@
-"""A refusal takes the same requests whatever its reason: the time it takes does not tell a foreign thread from none."""
+"""A refusal takes the same requests whatever its reason: its time does not distinguish a foreign thread from none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.api.served import Served
 
 @contextmanager
 def requests_to(engine: Engine) -> Iterator[list[str]]:
-    """What is asked of the table meanwhile, by operation, in order."""
+    """The requests to the table meanwhile, by operation, in order."""
     asked: list[str] = []
 
     def note(model: Any, **_: Any) -> None:

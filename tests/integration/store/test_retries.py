@@ -24,7 +24,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def engine(on_dynamodb_local: Engine) -> Engine:
-    """What is tried here is the SDK's doing and DynamoDB's conditions; one engine shows it."""
+    """These tests concern the SDK and DynamoDB's conditions; one engine shows them."""
     return on_dynamodb_local
 
 

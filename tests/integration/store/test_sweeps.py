@@ -76,7 +76,7 @@ async def test_a_record_that_nobody_can_read_is_put_off_and_the_others_are_looke
         await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=1 + number))
 
     class Since1980(DynamoIdleThreads):
-        """What is due of this test, and of no other."""
+        """The due sessions of this test, and of no other."""
 
         def due(self, before: datetime) -> Any:
             return super().due(LONG_AGO + timedelta(days=1))

@@ -1,4 +1,4 @@
-"""A real HTTP service: it tells what it was asked, and can be unwell in several ways."""
+"""A real HTTP service: it repeats its requests, and can be unwell in several ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real MCP server in a process of its own: ``python -m tests.integration.tools.mcp_server NAME``.
+"""A real MCP server in a separate process: ``python -m tests.integration.tools.mcp_server NAME``.
 
 It prints the port it serves on, and serves until it is killed or a tool makes it die.
 """
@@ -89,7 +89,7 @@ def server(name: str) -> MCPServer:
 
 def main(name: str) -> None:
     subscriber = socket.create_server(("127.0.0.1", 0))
-    print(subscriber.getsockname()[1], flush=True)  # noqa: T201 - whoever started the process reads it
+    print(subscriber.getsockname()[1], flush=True)  # noqa: T201 - anybody who started the process reads it
     app = server(name).streamable_http_app()
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[subscriber])
 

@@ -1,4 +1,4 @@
-"""What all tools have in common: circuit breakers, secrets as AWS keeps them, the contract of the port."""
+"""The common behaviour of all tools: circuit breakers, secrets as AWS keeps them, the contract of the port."""
 
 from __future__ import annotations
 

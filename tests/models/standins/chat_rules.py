@@ -196,7 +196,7 @@ def reasoning_content(body: Json) -> Found:
 
 
 def control_tokens(body: Json) -> list[str]:
-    """Return where a text would become a message of its own, because the server reads the template's words in it."""
+    """Return where a text would become a separate message, because the server reads the template's words in it."""
     messages = enumerate(body["messages"])
     return [f"control token in messages[{at}]" for at, message in messages if CONTROL.search(text_of(message))]
 

@@ -46,7 +46,7 @@ class Streaming(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     usage: str = "asked"
-    """``asked``: a chunk of its own if the request asks for it. ``last``: with the last content. ``none``."""
+    """``asked``: a separate chunk if the request asks for it. ``last``: with the last content. ``none``."""
     reasoning: str = "none"
     """The field of the deltas with reasoning; ``list``: parts of the content, ``tags``: between tags in the content."""
     always_reasons: bool = False
@@ -59,7 +59,7 @@ class Streaming(BaseModel):
     finish: str | None = "stop"
     """The word at the end of a text; None: there is none."""
     signature: str = ""
-    """Place of a call's signature: ``call``, or ``own`` for a delta of its own."""
+    """Place of a call's signature: ``call``, or ``own`` for a separate delta."""
     comments: str = ""
     """A comment before each event."""
     first_chunk: dict[str, Any] | None = None
@@ -112,7 +112,7 @@ class Dialect(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Why a request is refused: the wording and what fills its gaps."""
+    """The reason of a refusal: the wording and its values."""
 
     wording: Wording
     found: Mapping[str, object]

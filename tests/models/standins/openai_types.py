@@ -92,7 +92,7 @@ def _hints(annotation: Any) -> dict[str, Any]:
 
 
 def _may_be(value: Any, annotation: Any) -> bool:
-    """Return whether ``value`` can be of a type: the words that tell the members of a union apart, such as ``role``."""
+    """Return whether ``value`` can be of a type, by words that distinguish a union's members, such as ``role``."""
     origin, arguments = get_origin(annotation), typing.get_args(annotation)
     if origin in (Required, NotRequired, typing.Annotated):
         return _may_be(value, arguments[0])

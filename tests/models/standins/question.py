@@ -21,7 +21,7 @@ class Role(StrEnum):
 
 
 class Finish(StrEnum):
-    """Why an answer ends."""
+    """The reason for the end of an answer."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -50,7 +50,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of the conversation; a tool's result is a message of its own."""
+    """A message of the conversation; a tool's result is a separate message."""
 
     role: Role
     text: str = ""

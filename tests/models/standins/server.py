@@ -19,7 +19,7 @@ from tests.models.standins.responses import Responses
 
 
 class StandIns:
-    """The stand-ins of all APIs. Use it as a context manager, to serve them on a free port from a thread of its own."""
+    """The stand-ins of all APIs. Use it as a context manager, to serve them on a free port from a separate thread."""
 
     def __init__(self) -> None:
         self.journal = Journal()

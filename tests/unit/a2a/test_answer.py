@@ -1,4 +1,4 @@
-"""The pieces of a remote agent's answer, put together: every word once, whatever is told twice."""
+"""The pieces of a remote agent's answer, put together: every word once, whatever is sent twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken of the parts of a remote agent's answer."""
+"""The parts of a remote agent's answer that are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an agent says that it hands a conversation back, whatever it writes into its metadata."""
+"""An agent's report that hands a conversation back, with anything in its metadata."""
 
 from __future__ import annotations
 

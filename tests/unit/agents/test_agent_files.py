@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def problems(path: Path, text: str) -> list[str]:
-    """What is said about a file with ``text``, a line each, without the path."""
+    """The problems of a file with ``text``, a line each, without the path."""
     path.write_text(text)
     with pytest.raises(AgentFileError) as refusal:
         load_agent(path)
@@ -37,7 +37,7 @@ def problems(path: Path, text: str) -> list[str]:
 
 
 def problems_of(folder: Path) -> list[str]:
-    """What is said about the files of a folder, a line each, without the folder's path."""
+    """The problems of the files of a folder, a line each, without the folder's path."""
     with pytest.raises(AgentFileError) as refusal:
         AgentFiles.load(folder)
     return [line.removeprefix(f"{folder}/") for line in str(refusal.value).splitlines()]

@@ -1,4 +1,4 @@
-"""Who decides about a call, which decision counts, and what is written down of it."""
+"""Decisions about calls: the users who may make them, the one that counts, and its audit record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def harness() -> Harness:
 
 
 def decisions(harness: Harness) -> list[tuple[str, str]]:
-    """Who has decided what, as the audit tells it."""
+    """The decisions with their users, from the audit records."""
     return [
         (record.scope.user_id, record.outcome) for record in harness.audit.records if record.action == "tool.approve"
     ]

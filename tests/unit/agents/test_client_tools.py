@@ -1,4 +1,4 @@
-"""Which agents of a run are given the tools and the context of the user's page."""
+"""The agents of a run that get the tools and the context of the user's page."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ TAKEN_FROM_MESSAGES: dict[Told, set[Role]] = {
     digest_of_a_session: {Role.USER},
     capture_of_a_task: {Role.TOOL},
 }
-"""Whatever has no context in its prompts, and the roles in which they tell the mark."""
+"""Sources without context in their prompts, and the roles in which the prompts name the mark."""
 PROFILES = [
     ModelProfile(),
     *(ModelProfile(system=place, alternates=True, user_first=True) for place in SystemPlace),

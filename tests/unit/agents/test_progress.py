@@ -30,7 +30,7 @@ def in_virtual_time(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def waited_for(seconds: float) -> list[tuple[float, BaseEvent]]:
-    """What a user is shown while one agent works for so long, with the second of each."""
+    """The notices for a user while one agent works for so long, with the second of each."""
     shown: list[tuple[float, BaseEvent]] = []
 
     async def wait() -> None:

@@ -1,4 +1,4 @@
-"""What Baton tells models besides their agents' prompts: which skills, how much of them, and how much of the data."""
+"""Baton's notes in prompts: skills, the part of them that is shown, and the part of the data."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_the_steps_of_the_best_procedure_are_told_unless_they_are_too_long
 
 
 async def collecting(name: str, *, mode: str = "summary") -> str:
-    """The note on the data of a workflow whose first state has collected ``name``, told in the turn after."""
+    """The note on the data of a workflow whose first state has collected ``name``, shown in the turn after."""
     harness = HandoffHarness(context_mode=mode)
     await harness.say("m1", "make a thing")
     harness.model.script(advance("BUILD", name=name), "Building.")

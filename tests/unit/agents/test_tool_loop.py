@@ -1,4 +1,4 @@
-"""What becomes of the calls that a model makes: checked, bounded, recorded, told; and never made twice."""
+"""A model's calls are checked, bounded, recorded and reported, and never made twice."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass
 class WorkedQueue(FakeTurnQueue):
-    """Runs each record in a task of its own, in order within a thread, as a worker does."""
+    """Runs each record in a separate task, in order within a thread, as a worker does."""
 
     harness: Harness | None = None
     is_held: bool = False
@@ -65,7 +65,7 @@ class A2AServed(Served):
         self.harness.queue = self.harness.ports.queue = self.queue
         self.a2a = self.a2a or A2AAccess(pushes=True)
         self.told = 0
-        """How many calls have been told something, be it the first event of a stream."""
+        """The number of calls with an answer, be it the first event of a stream."""
         super().__post_init__()
 
     async def call(
@@ -126,7 +126,7 @@ class A2AServed(Served):
             return await client.post(path, content=body, headers={"Content-Type": "application/json"})
 
     async def are_told(self, calls: int) -> None:
-        """Wait until so many calls have been told something."""
+        """Wait until so many calls have an answer."""
         async with asyncio.timeout(10):
             while self.told < calls:  # noqa: ASYNC110 - an answer is counted where it is sent
                 await asyncio.sleep(0.001)
@@ -145,7 +145,7 @@ class A2AServed(Served):
 
 
 def responses(answer: httpx.Response) -> list[Json]:
-    """What the server answers: one response, or those of a stream."""
+    """The server's answers: one response, or those of a stream."""
     if answer.headers["Content-Type"].startswith("application/json"):
         return [answer.json()]
     lines = [line for line in answer.text.split("\n") if line.startswith("data: ")]

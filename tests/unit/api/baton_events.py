@@ -156,4 +156,4 @@ def _on_the_wire(event: BaseEvent, seq: int | None, run_id: str | None) -> Event
 events: st.SearchStrategy[Event] = st.builds(
     _on_the_wire, bare_events, st.none() | st.integers(1, 10**12), st.none() | ids
 )
-"""As they leave Baton, numbered and not."""
+"""Events as they leave Baton, numbered and not."""

@@ -1,4 +1,4 @@
-"""What the console asks the API for, and which permissions each request needs."""
+"""The console's requests to the API, and the permissions that each needs."""
 
 from __future__ import annotations
 

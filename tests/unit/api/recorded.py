@@ -81,7 +81,7 @@ MAIN = AgentDefinition.model_validate(
 
 @dataclass
 class RecordedHarness(HandoffHarness):
-    """Scenes, each in a conversation of its own; ``threads`` names them."""
+    """Scenes, each in a separate conversation; ``threads`` names them."""
 
     stores: Stores | None = None
     threads: dict[str, str] = field(default_factory=dict)

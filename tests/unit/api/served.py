@@ -23,9 +23,9 @@ class Served:
     harness: Harness = field(default_factory=Harness)
     timing: Timing = field(default_factory=Timing)
     token_seconds: float = 3600.0
-    """How long tokens are good for."""
+    """The lifetime of tokens."""
     a2a: A2AAccess | None = None
-    """What its cards say of A2A."""
+    """The A2A part of its cards."""
 
     def __post_init__(self) -> None:
         verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)

@@ -69,7 +69,7 @@ class Sweep:
         self.routes = {
             path: found["get"]
             for path, found in self.document["paths"].items()
-            # A2A's HTTP+JSON binding has errors of its own kind: see ``test_a2a_rest``.
+            # A2A's HTTP+JSON binding has errors of another kind: see ``test_a2a_rest``.
             if "get" in found and not re.match(r"/a2a/(\{agent_id\}/)?v1/", path)
         }
 
@@ -81,7 +81,7 @@ class Sweep:
         return [route.path for route in routes if not route.include_in_schema]
 
     async def ask_everything(self) -> None:
-        """Ask every route for everything, as whoever may see most, and for some of it with all values of parameters."""
+        """Ask every route for everything, with the most permissions, and partly with all values of parameters."""
         async with self._client("the user, who may do everything") as client:
             for number, route in enumerate(self.routes):
                 right, wrong = list(self._queries(route, wrong=False)), list(self._queries(route, wrong=True))
@@ -112,7 +112,7 @@ class Sweep:
                     yield path, (await client.get(path, params=query)).text
 
     async def ask_without_parameters(self) -> None:
-        """Ask every route for everything that is there, as whoever may see most."""
+        """Ask every route for everything that exists, with the most permissions."""
         async with self._client("the user, who may do everything") as client:
             for route in self.routes:
                 for path in (await self._paths(client, route))[0]:
@@ -259,7 +259,7 @@ class Sweep:
                         yield {parameter["name"]: value, "limit": "1"}, {}
 
     def _values(self, route: str, parameter: Json) -> tuple[list[str], list[str]]:
-        """What the parameter may be, and what it may not, or what nothing is found by."""
+        """Valid values of the parameter, and values that are invalid or find nothing."""
         schema = parameter["schema"]
         for given in [schema, *schema.get("anyOf", [])]:
             kind = self._component(given.get("items", given))
@@ -348,7 +348,7 @@ def _id(item: Json) -> str:
 
 
 def _listed(answer: httpx.Response) -> list[Json]:
-    """What a page lists; of an episode, its messages; of a procedure, its versions."""
+    """The entries of a page; of an episode, its messages; of a procedure, its versions."""
     page = answer.json()
     listed: list[Json] = next(page[name] for name in ("items", "messages", "versions") if name in page)
     return listed

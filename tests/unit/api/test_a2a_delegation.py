@@ -1,4 +1,4 @@
-"""Messages that other agents send for tasks of their own, and conversations that they hand over."""
+"""Messages that other agents send for their own tasks, and conversations that they hand over."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def sent(served: A2AServed, params: Json) -> Json:
 
 
 def notes(served: A2AServed, role: Role = Role.SYSTEM) -> str:
-    """What the model is told last in messages of a role."""
+    """The model's last messages of a role."""
     prompts = served.harness.model.asked[-1].prompts
     return "\n".join(str(each.content) for each in prompts if each.role is role)
 

@@ -23,7 +23,7 @@ def file_of(text: Any) -> Json:
 
 
 def problem(params: Json, *, is_older: bool) -> str:
-    """What is wrong with it; empty if nothing is."""
+    """Its problem; empty if there is none."""
     try:
         check_parts(params, is_older=is_older)
     except InvalidParamsError as error:

@@ -1,4 +1,4 @@
-"""Push notifications of A2A tasks: who is told what, and how it is sent."""
+"""Push notifications of A2A tasks: their receivers, contents and requests."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def with_config(served: A2AServed, task: Json, **config: Any) -> Json:
 
 
 def states(posted: list[Posted]) -> list[str]:
-    """The states that receivers of 0.3 are told; each body is checked by the schema."""
+    """The states that receivers of 0.3 get; each body is checked by the schema."""
     return [v03.Task.model_validate_json(each.body).status.state.value for each in posted]
 
 
@@ -218,7 +218,7 @@ async def test_a_configuration_is_forgotten_in_time(served: A2AServed) -> None:
     assert (await served.call(LIST, {"id": task["id"]}))["result"] == []
 
 
-# Who is told what
+# Receivers and contents
 
 
 async def test_every_state_of_a_task_is_told(served: A2AServed) -> None:

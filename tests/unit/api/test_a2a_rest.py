@@ -40,7 +40,7 @@ CURRENT = {"A2A-Version": "1.0"}
 
 
 class Watched(A2AServed):
-    """Tells when the first event of a stream was sent."""
+    """Notes when the first event of a stream was sent."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -314,7 +314,7 @@ async def test_a_body_that_is_too_large_is_refused(http: httpx.AsyncClient) -> N
 
 
 async def test_a_body_of_too_many_values_is_refused(served: Watched, http: httpx.AsyncClient) -> None:
-    """Whoever parses it stops all other streams of the process."""
+    """Anybody who parses it stops all other streams of the process."""
     answer = await send(http, message(metadata={"numbers": [1] * MAX_VALUES}))
     assert answer.status_code == 400
     assert "values" in error_of(answer)["message"]

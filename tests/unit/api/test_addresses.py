@@ -1,4 +1,4 @@
-"""No address may hold a user name or password, wherever somebody can give one: whoever is shown it would learn them."""
+"""No address may hold a user name or password, wherever it is given: every reader of the address would learn them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approvals over ``/v1/runs``: whoever may decide about a call may not therefore read the conversation."""
+"""Approvals over ``/v1/runs``: anybody who may decide about a call may not therefore read the conversation."""
 
 from __future__ import annotations
 

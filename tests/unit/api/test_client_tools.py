@@ -1,4 +1,4 @@
-"""Client tools over ``/v1/runs``: what AG-UI's clients send, and what they are told."""
+"""Client tools over ``/v1/runs``: requests of AG-UI's clients, and their events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def served() -> Served:
 
 
 def run_input(served: Served, *messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """What an AG-UI client of the 1.x line sends."""
+    """The request of an AG-UI client of the 1.x line."""
     body = {"threadId": served.harness.thread_id, "runId": "r-1", "messages": [ASKED, *messages], "tools": TOOLS}
     return body | {"context": CONTEXT, "state": {"a": 1}, "forwardedProps": {}, "protocolVersion": "1.0"} | fields
 

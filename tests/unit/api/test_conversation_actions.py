@@ -1,4 +1,4 @@
-"""Which agent is active, over HTTP: exit, continue, handoffs, workflows and the state that shows them."""
+"""The active agent, over HTTP: exit, continue, handoffs, workflows and the state that shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that leave the stream of a run: it stops, unless they wish otherwise or come back."""
+"""Clients that leave the stream of a run: it stops, unless they ask otherwise or come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of errors: a route names its own, and gets those of its token, path and body."""
+"""Errors in the OpenAPI document: a route names its own, and gets those of its token, path and body."""
 
 from __future__ import annotations
 

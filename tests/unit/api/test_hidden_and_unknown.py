@@ -1,4 +1,4 @@
-"""Hidden and unknown things cost the same requests to storage: how long an answer takes tells nothing.
+"""Hidden and unknown things cost the same requests to storage: the time of an answer reveals nothing.
 
 Counted are the calls of ports, by their names, which no load of the machine changes.
 """
@@ -38,9 +38,9 @@ BODIES: dict[str, Json] = {
     "reject": {"reason": "No."},
 }
 MAKES_ONE = {("PUT", "/v1/agents/{agent_id}")}
-"""What makes an agent of an unknown id. That an author may learn of an id that is taken is no matter of time."""
+"""Requests that make an agent of an unknown id. Authors may learn of taken ids, so their time does not matter."""
 TAKEN = {("DELETE", "/v1/agents/{agent_id}"), ("POST", "/v1/agents/{agent_id}/rollback")}
-"""What authors are told of ids that agents of the deployment have."""
+"""Answers to authors about ids that agents of the deployment have."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ def noted(served: Served) -> Counter[str]:
 
 
 async def served_with_agents(make: Callable[[], Served] = Served) -> Served:
-    """Return the API of a tenant with an agent of its own that most may not see."""
+    """Return the API of a tenant with a separate agent that most may not see."""
     served = make()
     for required in ([], ["archive:read"]):
         values = OWN | {"required_permissions": required}

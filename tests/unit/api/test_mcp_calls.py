@@ -212,7 +212,7 @@ async def test_a_tool_that_the_caller_does_not_see_is_unknown(mode: str, name: s
 
 
 async def outcomes(served: McpServed, thread_id: str, user: str = "ada") -> list[str]:
-    """How the runs of a thread have ended."""
+    """The ends of a thread's runs."""
     store, scope = served.harness.store, Scope(served.harness.ada.tenant_id, user)
     thread = await store.get_thread(scope, thread_id)
     page = await store.read_messages(scope, thread, limit=50, before=None)
@@ -305,7 +305,7 @@ async def test_a_closed_connection_is(served: McpServed, version: str, key: str 
 
 
 async def by_hand(served: McpServed, body: Json, headers: dict[str, str], hung_up: asyncio.Event) -> None:
-    """POST to the application, and hang up when told."""
+    """POST to the application, and hang up on request."""
     sent = ACCEPT | headers | {"Authorization": f"Bearer {served.harness.ada.tenant_id},ada", "Host": "baton.test"}
     scope = {
         "type": "http",

@@ -1,4 +1,4 @@
-"""What agents ask over MCP, and how it is answered."""
+"""Questions of agents over MCP, and their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients of AG-UI's 0.0.5x line are told, checked with the schemas of its own packages."""
+"""Events for clients of AG-UI's 0.0.5x line, checked with the schemas of that line."""
 
 from __future__ import annotations
 

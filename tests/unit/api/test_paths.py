@@ -1,4 +1,4 @@
-"""What paths may hold, and what each of them can be asked."""
+"""Valid values in paths, and the methods of each path."""
 
 from __future__ import annotations
 

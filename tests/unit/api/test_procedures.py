@@ -85,7 +85,7 @@ async def test_an_approval_that_names_no_version_is_for_the_newest(served: Serve
 
 async def test_an_approval_of_one_of_several_pending_versions_names_it(served: Served) -> None:
     await created(served)
-    await created(served, description="What came after the approver had read the first one.")
+    await created(served, description="A version that came after the approver had read the first one.")
     refused = await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json={})
     assert problem(refused) == (422, "invalid_request")
     approved = await decide(served, "approve", version=1)

@@ -1,4 +1,4 @@
-"""Who reads another user's conversation without ``pii:read`` gets no personal data of it, whatever they read."""
+"""Readers of another user's conversation without ``pii:read`` get no personal data of it, whatever they read."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_the_user_and_holders_of_the_permission_get_what_was_said(
 
 
 async def test_a_text_is_not_sent_to_a_reader_in_pieces(served: Served) -> None:
-    """Half an address is not recognised, so whoever continues in the middle of a text gets nothing of it."""
+    """Half an address is not recognised, so anybody who continues in the middle of a text gets nothing of it."""
     path = f"/threads/{served.harness.thread_id}/events"
     events = [json.loads(line[6:]) for line in (await served.get(path)).text.splitlines() if line.startswith("data: ")]
     for after in range(events[-1]["metadata"]["seq"] + 1):

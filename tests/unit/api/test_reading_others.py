@@ -1,4 +1,4 @@
-"""Whoever reads another user's conversation leaves a record; reading one's own leaves none."""
+"""Anybody who reads another user's conversation leaves a record; reading one's own leaves none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def served() -> Served:
 
 
 def paths_below_a_thread(served: Served) -> list[str]:
-    """Every address of the API that reads something of one thread with no permission of its own."""
+    """Every address of the API that reads one thread without a separate permission."""
     paths = served.app.openapi()["paths"]
     return sorted(
         path.removeprefix("/v1")
@@ -61,7 +61,7 @@ async def test_a_refused_read_is_audited_as_denied_only(served: Served) -> None:
 
 
 async def test_an_upload_tells_nothing_of_another_users_mapped_id() -> None:
-    """Whether it is in use or not: such an id could be computed from the user's and the host's."""
+    """The id is refused in use or not: it could be computed from the user's and the host's."""
     served = Served()
     used = (await served.post("/messages", {"sessionId": "order-1", "message": "Hello"})).json()["sessionId"]
     unused = str(uuid.uuid5(uuid.NAMESPACE_URL, "https://example.com"))

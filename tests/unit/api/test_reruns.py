@@ -33,7 +33,7 @@ UNWATCHED = {"clock", "model", "audit", "embedder", "counter", "verifier", "pii_
 
 
 class Rerunning(Served):
-    """Ada's conversation, and whoever runs its turns again."""
+    """Ada's conversation, and anybody who runs its turns again."""
 
     async def rerun(self, message_id: str = "m1", *permissions: str, user: str = "ada", **wish: Any) -> httpx.Response:
         harness = self.harness

@@ -79,7 +79,7 @@ class Attempt:
         harness.thread_id = harness.clock.new_id()
         harness.model.script(
             Answer(("Summary.",)),
-            advance("DEFINING_TRIGGERS", name=name, description="How refunds are done."),
+            advance("DEFINING_TRIGGERS", name=name, description="The steps of a refund."),
             advance("GENERATING_SKILL", triggers=["refund my order"]),
             advance("TESTING", steps=[{"text": HOSTILE}]),
             advance("COMPLETE", samples=["refund my order"], approved=True),
@@ -96,7 +96,7 @@ class Attempt:
         return [(each.id, each.version, each.decided_by) for each in found]
 
     async def prompt_for(self, user: str) -> str:
-        """What the model is sent for another user's message, in a new conversation."""
+        """The model's request for another user's message, in a new conversation."""
         harness = self.harness
         harness.clock.advance(61)
         harness.thread_id = harness.clock.new_id()

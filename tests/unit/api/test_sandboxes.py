@@ -1,4 +1,4 @@
-"""Sandboxes: whoever may read a conversation goes on from one of its turns in a copy, and changes nothing in it."""
+"""Sandboxes: anybody who may read a conversation goes on from one of its turns in a copy, and changes nothing in it."""
 
 from __future__ import annotations
 

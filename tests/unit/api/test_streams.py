@@ -1,4 +1,4 @@
-"""How long streams are silent, and how long they last."""
+"""The silence of streams, and their duration."""
 
 from __future__ import annotations
 

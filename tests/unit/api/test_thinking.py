@@ -1,4 +1,4 @@
-"""A model's visible thinking, as the clients of each protocol are told it."""
+"""A model's visible thinking, as the clients of each protocol get it."""
 
 from __future__ import annotations
 

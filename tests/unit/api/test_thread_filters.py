@@ -1,4 +1,4 @@
-"""Filters of lists of conversations, and what conversations and turns tell of cost, errors and speed."""
+"""Filters of lists of conversations, and the cost, errors and speed of conversations and turns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def priced(prices: Prices = PRICES) -> Served:
 
 
 async def found(served: Served, **params: Any) -> list[str]:
-    """Whose conversations an auditor finds in the tenant."""
+    """The users whose conversations an auditor finds in the tenant."""
     answer = await served.get("/threads", READ_ALL, user="auditor", scope="tenant", **params)
     assert answer.status_code == 200, answer.text
     return [thread["userId"] for thread in answer.json()["items"]]

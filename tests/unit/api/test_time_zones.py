@@ -1,4 +1,4 @@
-"""Time zones over HTTP: what requests may tell, whose days memories have, and that they are exported."""
+"""Time zones over HTTP: in requests, in the days of memories, and in exports."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ async def test_a_conversation_is_remembered_by_the_days_of_its_messages_zones(se
     assert days == {"2026-11-20"}, "the answer and the summary are of the question's day"
 
 
-# What requests may tell
+# Time zones in requests
 
 
 @pytest.mark.parametrize("zone", WRONG)

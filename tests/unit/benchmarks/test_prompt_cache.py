@@ -1,4 +1,4 @@
-"""What the conversation of the benchmark costs: nothing in it is left to chance."""
+"""The cost of the benchmark's conversation, in which nothing is left to chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who fails again and again is left alone for a while."""
+"""An endpoint that fails again and again is left alone for a while."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Street:
             await self.call(asyncio.CancelledError())
 
     async def is_open(self, name: str = "model") -> bool:
-        """Whether a call is turned away; if not, it was a good one."""
+        """Return whether a call is turned away; if not, it was a good one."""
         try:
             await self.call(name=name)
         except CircuitOpen:

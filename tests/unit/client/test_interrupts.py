@@ -1,4 +1,4 @@
-"""What a run waits for: functions of the program, and people."""
+"""Interrupts that a run waits for: functions of the program, and people."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def waiting_for_person() -> Answer:
 
 
 def answers(served: Served) -> Any:
-    """What the last request has answered."""
+    """The answers of the last request."""
     return json.loads(served.script.sent(RUNS)[-1].content).get("resume")
 
 

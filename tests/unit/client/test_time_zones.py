@@ -1,4 +1,4 @@
-"""The user's time zone: that of the machine where it can be known, told with every message."""
+"""The user's time zone: that of the machine where it can be known, sent with every message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANSWER = {
 
 
 def told(client: Baton, script: Script, **fields: str) -> str | None:
-    """The time zone that a message tells."""
+    """The time zone of a message."""
     script.answer("POST /v1/messages", httpx.Response(200, json=ANSWER))
     client.messages.create("Hello", **fields)  # type: ignore[arg-type]
     zone: str | None = json.loads(script.requests[-1].content).get("timeZone")

@@ -1,4 +1,4 @@
-"""What a file's name tells of its type."""
+"""Types that files' names imply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder brought to a server."""
+"""Applying a folder to a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def answered(*changes: dict[str, str], is_new: bool = False) -> httpx.Response:
-    """What a PUT of the agent answers."""
+    """The answer to a PUT of the agent."""
     return httpx.Response(200, json={"version": 4, "isNew": is_new, "changes": list(changes), "warnings": []})
 
 

@@ -295,7 +295,7 @@ def called(node: ast.AST) -> str | None:
 
 
 def evictions(tree: ast.AST) -> Iterator[str]:
-    """What is done to containers where their length is compared, if it removes entries of others."""
+    """Yield operations on containers that remove entries of others where their length is compared."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.If | ast.While):
             continue

@@ -1,4 +1,4 @@
-"""What the script that ships says to users who just talk."""
+"""Answers of the shipped script to users who just talk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a script is played: which rule answers, what it says and calls, and where it goes on."""
+"""Playing a script: the rule that answers, its text and calls, and its next state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about what was told, in this conversation and in past ones."""
+"""Questions about statements, in this conversation and in past ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo model quotes of the documents that were retrieved."""
+"""The demo model's quotations from retrieved documents."""
 
 from __future__ import annotations
 

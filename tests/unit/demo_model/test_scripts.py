@@ -1,4 +1,4 @@
-"""What is wrong with a script is told with file and line, all at once."""
+"""All problems of a script are reported at once, with file and line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GUIDE = ROOT / "docs" / "how-to" / "script-the-demo-model.md"
 
 
 def problems(folder: Path, script: str) -> list[str]:
-    """What is told of a script, without its folder."""
+    """The reported problems of a script, without its folder."""
     path = folder / "script.yaml"
     path.write_text(script, encoding="utf-8")
     with pytest.raises(ScriptError) as told:

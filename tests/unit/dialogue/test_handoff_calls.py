@@ -1,4 +1,4 @@
-"""What models call that they may not, and specialists that never return."""
+"""Calls that models may not make, and specialists that never return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that never end: cut, kept, marked, told again, and out of the way of what follows."""
+"""Answers that never end: cut, kept, marked, sent again, and out of the way of what follows."""
 
 from __future__ import annotations
 

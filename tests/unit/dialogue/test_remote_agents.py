@@ -60,21 +60,21 @@ class RelayHarness(HandoffHarness):
 
     @property
     def sent(self) -> list[AgentTask]:
-        """What the agent was sent."""
+        """The requests to the agent."""
         return [task for _, task in self.agent_client.asked]
 
     async def messages(self) -> list[StoredMessage]:
-        """What the thread keeps."""
+        """The messages of the thread."""
         thread = await self.store.get_thread(self.ada, self.thread_id)
         return list((await self.store.read_messages(self.ada, thread, limit=50, before=None)).messages)
 
     async def active(self) -> str:
-        """Which agent is active."""
+        """The active agent."""
         name: str = (await self.state())["activeAgent"]["id"]
         return name
 
     async def outcomes(self) -> list[str | None]:
-        """How the thread's handoffs ended, the newest first."""
+        """The ends of the thread's handoffs, the newest first."""
         return [kept["outcome"] for kept in await self.handoffs_kept()]
 
 

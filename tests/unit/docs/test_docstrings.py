@@ -14,7 +14,7 @@ BELOW_NOTHING = re.compile(r'(?:\n\n|\n[^\n]*\bimport\b[^\n]*\n(?:(?: [^\n]*\n)+
 
 @pytest.mark.parametrize("folder", CODE)
 def test_no_docstring_has_lost_the_constant_that_it_documents(folder: str) -> None:
-    # Linters take a text on a line of its own for a comment.
+    # Linters take a text on a separate line for a comment.
     modules = list((ROOT / folder).rglob("*.py"))
     lost = {
         str(module.relative_to(ROOT)): found.group().strip()

@@ -39,7 +39,7 @@ def marked(page: Path, mark: str) -> str:
 
 
 def function(page: Path, mark: str, name: str) -> Callable[..., Awaitable[Any]]:
-    """What a snippet of Python defines."""
+    """The definitions of a snippet of Python."""
     defined: dict[str, Any] = {}
     exec(compile(marked(page, mark), page.name, "exec"), defined)  # noqa: S102 - our own page
     made: Callable[..., Awaitable[Any]] = defined[name]

@@ -45,7 +45,7 @@ AUDITED_NOUNS = (
     "agent|audit|context|document|file|limits|message|model|overview|"
     "procedure|retention|run|skill|source|task|thread|tool|user"
 )
-"""What audited actions begin with, as ``thread.close``; besides there is ``handoff``."""
+"""The first words of audited actions, as in ``thread.close``; besides there is ``handoff``."""
 NOT_AUDITED = {"skill.name", "skill.steps"}
 """Names in requests to a model that look like actions."""
 ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")

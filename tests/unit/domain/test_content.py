@@ -1,4 +1,4 @@
-"""What a message may contain."""
+"""The content of messages."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_list_of_anything_is_refused(raw: list[Any]) -> None:
 
 
 def parsed(raw: Any) -> Content | BatonError:
-    """What became of it."""
+    """Its parts."""
     try:
         return parse_content(raw)
     except BatonError as error:

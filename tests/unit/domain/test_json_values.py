@@ -19,7 +19,7 @@ VALUES = st.recursive(
 
 
 def marks(value: Any) -> int:
-    """What is counted of a value: its opening brackets and commas."""
+    """The count for a value: its opening brackets and commas."""
     if isinstance(value, list | dict):
         inner = value.values() if isinstance(value, dict) else value
         return 1 + max(0, len(value) - 1) + sum(marks(each) for each in inner)

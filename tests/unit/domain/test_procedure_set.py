@@ -1,4 +1,4 @@
-"""Which procedures a message asks for by their triggers, among many, and which of them comes first."""
+"""The procedures that a message asks for by their triggers, among many, and the first of them."""
 
 from __future__ import annotations
 

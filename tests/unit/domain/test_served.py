@@ -17,7 +17,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a store would keep."""
+    """The value that a store would keep."""
 
     id: str
     began_at: datetime

@@ -48,7 +48,7 @@ class WorkflowLife(RuleBasedStateMachine):
         super().__init__()
         self.now = NOW
         self.told: dict[tuple[str, str], Any] = {}
-        """What was accepted last, by state and field."""
+        """The last accepted values, by state and field."""
 
     @initialize()
     def begins(self) -> None:

@@ -1,4 +1,4 @@
-"""Keys: every tenant, thread and user has partitions of its own."""
+"""Keys: every tenant, thread and user has separate partitions."""
 
 from __future__ import annotations
 

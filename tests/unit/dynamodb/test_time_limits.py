@@ -1,4 +1,4 @@
-"""A table that does not answer: known early enough for whoever holds a lease, in time that only seems to pass."""
+"""A table that does not answer: known early enough for anybody who holds a lease, in time that only seems to pass."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.virtual_time import DeterministicLoop
 NEVER = 1e9
 KEY = {"PK": "acme#t", "SK": "THREAD"}
 SAFE_SECONDS = TIMES.lease - TIMES.margin
-"""How long after a lease was taken its holder may still speak."""
+"""The time for which the holder of a lease may still speak."""
 
 Ask = Callable[[Table], Coroutine[Any, Any, object]]
 
@@ -62,7 +62,7 @@ REQUESTS: dict[str, Ask] = {
 
 
 def seconds_until_unavailable(ask: Callable[[], Coroutine[Any, Any, object]], answers_after: float = NEVER) -> float:
-    """How long somebody waits for an answer before the store counts as unavailable."""
+    """The wait for an answer before the store counts as unavailable."""
     loop = DeterministicLoop(lambda: (answers_after, 0.0))
     try:
         with pytest.raises(StoreUnavailable):

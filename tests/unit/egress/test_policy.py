@@ -1,4 +1,4 @@
-"""Which hosts and addresses may be reached."""
+"""Hosts and addresses that may be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run is stopped, and who may stop it."""
+"""Stopping a run, and the users who may do so."""
 
 from __future__ import annotations
 

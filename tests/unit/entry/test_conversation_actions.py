@@ -56,7 +56,7 @@ async def state(socket: Socketed) -> dict[str, Any]:
 
 
 def spoken(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Who said what."""
+    """The speakers with their texts."""
     names = {event["messageId"]: event["name"] for event in events if event["type"] == "TEXT_MESSAGE_START"}
     return [(names[event["messageId"]], event["delta"]) for event in events if event["type"] == "TEXT_MESSAGE_CONTENT"]
 

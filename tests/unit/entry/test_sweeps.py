@@ -1,4 +1,4 @@
-"""What the sweeper does about sessions and runs that just stop, and how it keeps nobody waiting for those that fail."""
+"""The sweeper handles sessions and runs that just stop; those that fail keep no other waiting."""
 
 from __future__ import annotations
 

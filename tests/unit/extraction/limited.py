@@ -1,4 +1,4 @@
-"""Documents that are read with bounds of memory and processor time, in processes of their own."""
+"""Documents that are read with bounds of memory and processor time, in separate processes."""
 
 from __future__ import annotations
 

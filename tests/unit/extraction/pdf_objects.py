@@ -29,7 +29,7 @@ def form(content: bytes, resources: bytes | None = b"") -> bytes:
 
 
 def pdf(objects: Mapping[int, bytes], *, trailer: bytes = b"") -> bytes:
-    """A file of numbered objects. The first is the catalog."""
+    """A file of numbered objects. The first is the ``/Catalog``."""
     out, places = b"%PDF-1.7\n", {}
     for number, body in sorted(objects.items()):
         places[number] = len(out)

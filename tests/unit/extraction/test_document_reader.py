@@ -1,4 +1,4 @@
-"""Documents that are read in processes of their own."""
+"""Documents that are read in separate processes."""
 
 from __future__ import annotations
 

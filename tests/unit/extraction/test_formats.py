@@ -1,4 +1,4 @@
-"""What is extracted from each format, verbatim and in the order of reading."""
+"""The extracted text of each format, verbatim and in the order of reading."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ EMPTY = "<w:p><w:r><w:t>Hello</w:t></w:r></w:p>"
 
 
 def read_in_bounds(body: bytes, content_type: str) -> str:
-    """The reason for which a process of its own refuses a file, or what it found."""
+    """The reason for which a separate process refuses a file, or what it found."""
     command = [sys.executable, "-c", READ, str(MEMORY), content_type]
     environment = {"PYTHONPATH": str(ROOT / "shared")}
     done = subprocess.run(command, input=body, capture_output=True, cwd=ROOT, env=environment, check=False)
@@ -332,7 +332,7 @@ def test_an_archive(made: Callable[[], bytes], reason: str) -> None:
 
 
 def test_large_documents_within_the_bounds_are_read_in_that_memory() -> None:
-    """As much as is allowed: the bounds hold what they promise."""
+    """A file at the limit is read: the bounds hold what they promise."""
     marks = "<w:bookmarkEnd w:id=''/>" * 700_000
     assert read_in_bounds(archive(word_parts(EMPTY + f"<w:p>{marks}</w:p>")), documents.DOCX) == "read []"
     rows = '<row><c t="s"><v>0</v></c></row>' * 2_000

@@ -1,4 +1,4 @@
-"""Files that are not read, each with a code of its own and within bounds of memory and time."""
+"""Files that are not read, each with a separate code and within bounds of memory and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sheet of a workbook shows is what is read of it."""
+"""A sheet of a workbook is read as it is shown."""
 
 from __future__ import annotations
 

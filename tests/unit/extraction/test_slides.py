@@ -1,4 +1,4 @@
-"""What a show of slides presents is what is read of it."""
+"""A show of slides is read as it is presented."""
 
 from __future__ import annotations
 

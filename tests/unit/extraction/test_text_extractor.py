@@ -1,4 +1,4 @@
-"""Documents of knowledge are read in processes of their own, which end with a typed failure whatever a file does."""
+"""Documents of knowledge are read in separate processes, which end with a typed failure whatever a file does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Word document shows is what is read of it: each feature is one row."""
+"""A Word document is read as it is shown: each feature is one row."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from baton.adapters.aws_http import send_directly
 ITEM = b'{"Item":{"PK":{"S":"a"},"size":{"N":"7"}}}'
 
 SESSION: Any = boto3.session.Session("id", "secret", region_name="eu-west-1")
-"""One for all clients: each session reads the descriptions of services anew."""
+"""One for all clients: each session reads the descriptions of services again."""
 
 
 def answer(body: bytes = ITEM, status: str = "200 OK", *headers: str, length: int | None = None) -> bytes:

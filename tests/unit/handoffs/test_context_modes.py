@@ -1,4 +1,4 @@
-"""What a specialist's model is told, by the context mode of its handoff, and what the main agent's is after it."""
+"""The context of a specialist's model, by the mode of its handoff, and of the main agent's model after it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def talked(*exchanges: str, **handoff: Any) -> HandoffHarness:
 
 
 async def handed_over(harness: HandoffHarness, *, text: str = "") -> Told:
-    """The main agent hands over, perhaps with a word of its own; what the specialist's model is told."""
+    """Hand over from the main agent, perhaps with a text, and return the prompt of the specialist's model."""
     [call] = transfer("helper").calls
     harness.model.script(Answer.calling(call, text=text), "How can I help?")
     await harness.say("handoff", "Please help")
@@ -53,7 +53,7 @@ async def handed_over(harness: HandoffHarness, *, text: str = "") -> Told:
 
 
 async def told_next(harness: HandoffHarness, message_id: str = "next", text: str = "Like this") -> Told:
-    """What the model is told in the next turn."""
+    """The model's prompt in the next turn."""
     harness.model.script("I see.")
     await harness.say(message_id, text)
     return last_told(harness)
@@ -220,7 +220,7 @@ async def test_the_specialist_knows_its_own_calls() -> None:
 
 
 async def returned(harness: HandoffHarness) -> Told:
-    """The specialist reports; what the main agent's model is told in the next turn."""
+    """Have the specialist report, and return the main agent's prompt in the next turn."""
     await handed_over(harness)
     harness.model.script(calling("return_to_main", summary="The printer works.", outcome="solved"))
     await harness.say("back", "It works, thanks")

@@ -42,7 +42,7 @@ async def again(harness: HandoffHarness) -> Said:
 
 
 async def fork(harness: HandoffHarness) -> list[StoredMessage]:
-    """What is in the fork of the only handoff."""
+    """The messages in the fork of the only handoff."""
     [kept] = await harness.handoffs_kept()
     child = await harness.store.get_thread(harness.ada, kept["childThreadId"])
     page = await harness.store.read_messages(harness.ada, child, limit=100, before=None)

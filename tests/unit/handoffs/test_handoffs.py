@@ -19,7 +19,7 @@ REASONS = {"trigger": "trigger: make a thing", "transfer": "it makes"}
 
 
 each_way = pytest.mark.parametrize(("by", "mode"), list(product(REASONS, MODES)))
-"""However the handoff comes about, and whatever the specialist is told of the conversation."""
+"""Handoffs of every origin and context mode."""
 
 
 def check(*runs: Said) -> None:

@@ -1,4 +1,4 @@
-"""How long what was read from afar is trusted."""
+"""The time for which copies of remote data are trusted."""
 
 from __future__ import annotations
 

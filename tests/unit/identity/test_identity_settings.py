@@ -1,4 +1,4 @@
-"""Whose tokens are trusted, as the environment says."""
+"""Trusted issuers of tokens, as the environment names them."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Pipeline:
         return DocumentRef(ref.tenant_id, ref.agent_id, ref.document_id, number)
 
     async def announce(self, key: str) -> Any:
-        """Tell that an object has been stored; what the function answers."""
+        """Report a stored object, and return the function's answer."""
         return await self.app.knowledge.ingestion_events.stored({"detail": {"object": {"key": key}}})
 
     async def upload(self, ref: DocumentRef, text: str) -> None:

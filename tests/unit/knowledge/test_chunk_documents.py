@@ -1,4 +1,4 @@
-"""What the index holds of a chunk: its text verbatim, and a text to search with what it belongs to."""
+"""The fields of a chunk in the index: its text verbatim, and a text to search with its headings."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class World:
         return {(document.url or document.latest.name).removeprefix(SITE): document for document in alive}
 
     def contents(self, path: str) -> list[str]:
-        """What was stored of a document, version by version."""
+        """The stored contents of a document, version by version."""
         document = self.alive()[path]
         places = sorted(place for place in self.files.bodies if place[2] == document.id)
         return [self.files.bodies[place]["original"].decode() for place in places]

@@ -21,7 +21,7 @@ MARCH = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
 
 def episode(name: str = "1", at: datetime = MARCH) -> Episode:
-    """Return an episode of a thread of its own, of one hour."""
+    """Return an episode of a separate thread, of one hour."""
     thread = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
     ref = EpisodeRef(thread, 1, 0, 10, EndReason.TIMEOUT, at + timedelta(hours=1))
     return Episode(ref, "ada", ("assistant",), EpisodeStatus.COMPLETE, at, 10, Usage(0, 0))

@@ -79,7 +79,7 @@ def test_exchanges_are_the_history_by_runs(runs: list[list[int]]) -> None:
 
 
 def kept_of(history: Sequence[Exchange], room: int) -> list[Exchange]:
-    """What a window that began with the first exchange holds now."""
+    """The contents of a window that began with the first exchange."""
     return list(slide(history, HistoryWindow("assistant"), WindowRules(room)).included)
 
 

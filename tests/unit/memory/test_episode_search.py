@@ -121,12 +121,12 @@ async def test_a_fact_lifts_its_episode_and_is_shown(index: FakeSearchIndex, sea
         index,
         with_fact,
         ["We talked", "about things"],
-        summary="Ada told about her velocipede",
+        summary="Ada talked about her velocipede",
         facts=[fact("f1", "The velocipede of Ada is green", date(2026, 3, 1)), fact("f2", "Ada likes tea")],
     )
     best, *_ = (await search.search(ADA, "velocipede green", limit=5)).episodes
     assert best.episode_id == with_fact.ref.id
-    assert best.summary == "Ada told about her velocipede"
+    assert best.summary == "Ada talked about her velocipede"
     assert (best.facts[0].id, best.facts[0].text, best.facts[0].on) == (
         "f1",
         "The velocipede of Ada is green",

@@ -38,7 +38,7 @@ AGENT = "assistant"
 
 @dataclass(frozen=True)
 class Turn:
-    """What is said in one turn: the words of the question, of each call's result, and of the answer."""
+    """The texts of one turn: the words of the question, of each call's result, and of the answer."""
 
     question: int
     results: tuple[int, ...]
@@ -106,7 +106,7 @@ def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = F
 
 
 def read_from(stored: Sequence[StoredMessage], window: HistoryWindow, budget: int) -> list[StoredMessage]:
-    """What the store reads: from the newest back to the window's start, or until the budget is full."""
+    """The messages that the store reads: from the newest back to the window's start, or until the budget is full."""
     read: list[StoredMessage] = []
     for message in reversed(stored[window.first_ordinal :]):
         read.insert(0, message)

@@ -1,4 +1,4 @@
-"""What of the found items a prompt gets: within its budget, each once, in order, and only as quoted data."""
+"""The found items in a prompt: within its budget, each once, in order, and only as quoted data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a session that has ended: redacted, summarized, compared, indexed; and what if something fails."""
+"""A session that has ended is redacted, summarised, compared and indexed, also after failures."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ async def test_a_request_writes_down_what_went_wrong_in_it(capsys: pytest.Captur
 
 
 def test_no_tenant_and_no_conversation_is_a_dimension(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every value of a dimension is a metric of its own, and is paid for."""
+    """Every value of a dimension is a separate metric, and is paid for."""
     write_metrics(dict.fromkeys(Metric, 1))
     [line] = lines(capsys.readouterr().out)
     assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service"}

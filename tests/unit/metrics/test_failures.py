@@ -95,7 +95,7 @@ RECORD = json.loads((Path(__file__).parents[3] / "events/sqs_turns.json").read_t
 
 
 def failure(metric: Metric) -> Callable[[Failure], Failure]:
-    """What makes Baton count a failure."""
+    """Conditions that Baton counts as failures."""
 
     def named(cause: Failure) -> Failure:
         FAILURES[metric] = cause

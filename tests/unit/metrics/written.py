@@ -1,4 +1,4 @@
-"""What functions write down for CloudWatch, read from their standard output."""
+"""Metrics that functions write for CloudWatch, read from their standard output."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def lines(output: str) -> list[dict[str, Any]]:
 
 
 def counts(output: str) -> Counter[str]:
-    """What CloudWatch would make of the output: the sums of its metrics, all of them of one stack."""
+    """CloudWatch's view of the output: the sums of its metrics, all of them of one stack."""
     sums: Counter[str] = Counter()
     for line in lines(output):
         [directive] = line["_aws"]["CloudWatchMetrics"]

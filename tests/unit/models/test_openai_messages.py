@@ -1,4 +1,4 @@
-"""How prompts are put for Chat Completions."""
+"""Prompts in the form of Chat Completions."""
 
 from __future__ import annotations
 

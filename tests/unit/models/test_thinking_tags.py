@@ -1,4 +1,4 @@
-"""Thinking between tags is told from the answer, however the text is cut into pieces."""
+"""Thinking between tags is separated from the answer, however the text is cut into pieces."""
 
 from __future__ import annotations
 

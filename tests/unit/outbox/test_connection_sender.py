@@ -91,7 +91,7 @@ class Thread:
         )
 
     async def send(self, *events: Event) -> None:
-        """Post each event in a frame of its own."""
+        """Post each event in a separate frame."""
         await self.delivery.join("tab", self.later)
         for event in events:
             self.delivery.post([event])

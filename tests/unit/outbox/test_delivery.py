@@ -21,7 +21,7 @@ from baton_testing.fakes.live import FakeLiveRegistry
 
 EVENTS = [Event({"type": "X", "n": number}, number) for number in range(3)]
 LARGE = [Event({"type": "X", "n": number, "text": "x" * 20_000}, number) for number in range(3)]
-"""Each needs a frame of its own."""
+"""Each needs a separate frame."""
 
 
 @pytest.fixture

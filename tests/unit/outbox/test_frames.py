@@ -1,4 +1,4 @@
-"""How events are packed into WebSocket frames."""
+"""Packing of events into WebSocket frames."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ async def talking(seconds: float) -> AsyncGenerator[ModelChunk, None]:
 
 
 async def arrivals(seconds: float, *, stop_after: float | None = None) -> list[tuple[float, ModelChunk]]:
-    """What is given out, and when."""
+    """The batches, with their times."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     if stop_after is not None:
         loop.call_later(stop_after, stop.set)

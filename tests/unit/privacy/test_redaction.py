@@ -1,4 +1,4 @@
-"""What is removed from texts, what stays, and that it takes no longer than the text is long."""
+"""Redaction removes personal data, keeps the rest, and takes no longer than the text is long."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ ASKED = f"Please report an outage of {CUSTOMER} to {CHANNEL}."
 
 
 def drafted(**changes: Any) -> str:
-    """What the light model writes as a draft."""
+    """The light model's draft."""
     return json.dumps({**DRAFT, **changes})
 
 

@@ -1,4 +1,4 @@
-"""What agents may follow is read once a minute, and belongs to one tenant."""
+"""Approved procedures are read once a minute, and belong to one tenant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs and sessions start a capture, and how uses of procedures are counted."""
+"""Runs and sessions that start a capture, and counts of uses of procedures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a completed task: a draft without specifics, compared, stored as pending, announced."""
+"""A completed task becomes a draft without specifics, compared, stored as pending, announced."""
 
 from __future__ import annotations
 

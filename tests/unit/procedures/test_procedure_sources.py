@@ -1,4 +1,4 @@
-"""What a captured procedure was made of, as those who decide on it read it."""
+"""The sources of a captured procedure, as those who decide on it read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was specific to one conversation leaves its texts: literals of calls, personal data, ids and keys."""
+"""Details of one conversation leave its texts: literals of calls, personal data, ids and keys."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from baton_project.project import Project
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    """A new project, in an execution environment of its own: what it has built is not another test's."""
+    """A new project, in a separate execution environment: what it has built is not another test's."""
     for name in ("BATON_AGENTS_DIR", "BATON_ALLOWED_HOSTS", "BATON_DEFAULT_AGENT", "BATON_TOOL_PACKAGES"):
         monkeypatch.delenv(name, raising=False)
     make(tmp_path / "my-shop")

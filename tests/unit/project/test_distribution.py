@@ -1,4 +1,4 @@
-"""What the distribution declares."""
+"""The declarations of the distribution."""
 
 from __future__ import annotations
 

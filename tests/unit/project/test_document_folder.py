@@ -57,7 +57,7 @@ class Developer:
         path.write_text(text)
 
     def looks(self) -> list[str]:
-        """Return what a look at the folder tells."""
+        """Return the report of one look at the folder."""
         self.told.clear()
         self.running.take_over()
         return list(self.told)

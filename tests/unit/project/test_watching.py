@@ -30,13 +30,13 @@ class Watched:
         self._thread.start()
 
     def tells(self, path: Path) -> bool:
-        """Wait until ``path`` is told."""
+        """Wait until ``path`` is reported."""
         while self._told.get(timeout=PATIENCE_SECONDS) != path:
             pass
         return True
 
     def tells_edits(self, path: Path) -> bool:
-        """Save a file until that is told. A folder that was replaced is watched a moment later."""
+        """Save a file until that is reported. A folder that was replaced is watched a moment later."""
         for number in range(MAX_EDITS):
             path.write_text(f"# Page {number}")
             with suppress(queue.Empty):

@@ -1,4 +1,4 @@
-"""How a worker keeps its queue record hidden, and how it knows that it does not any more: in virtual time."""
+"""A worker keeps its queue record hidden, and notices when it no longer does: in virtual time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTAGE = EndpointConnectionError(endpoint_url="https://sqs")
 
 @dataclass
 class Queue:
-    """A boto3 client that notes what is asked of it, and fails while it is told to."""
+    """A boto3 client that notes what is asked of it, and fails on request."""
 
     failure: Exception | None = None
     asked: list[int] = field(default_factory=list)

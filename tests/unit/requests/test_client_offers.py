@@ -1,4 +1,4 @@
-"""What a browser may offer: bounded, printable, and never under the names of Baton's own tools."""
+"""Tools that a browser may offer: bounded, printable, and never under the names of Baton's own tools."""
 
 from __future__ import annotations
 

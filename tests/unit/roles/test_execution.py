@@ -1,4 +1,4 @@
-"""Functions that share a process have variables and instances of their own."""
+"""Functions that share a process have separate variables and instances."""
 
 from __future__ import annotations
 

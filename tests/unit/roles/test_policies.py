@@ -1,4 +1,4 @@
-"""What roles allow at first sight, and what is written down of calls."""
+"""Permissions of roles, and the record of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What IAM is asked when functions call AWS."""
+"""The actions and resources of functions' calls, as IAM sees them."""
 
 from __future__ import annotations
 

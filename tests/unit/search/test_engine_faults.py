@@ -1,4 +1,4 @@
-"""What the adapter of OpenSearch makes of an engine that is down, slow, overloaded or broken."""
+"""OpenSearch's adapter with an engine that is down, slow, overloaded or broken."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Scripted:
         self.asked: list[str] = []
         self.bodies: list[str] = []
         self.refreshes: list[str] = []
-        """What each bulk request asks for."""
+        """The contents of each bulk request."""
         self.authorization = ""
         self.seconds = 0.0
-        """How long each answer takes."""
+        """The duration of each answer."""
 
     def on(self, path: str, *answers: tuple[int, Any]) -> None:
         self.answers[path] = list(answers)

@@ -1,4 +1,4 @@
-"""Which search engine and which embedder a deployment has, by its settings."""
+"""The search engine and the embedder of a deployment, by its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a session ends: by its user, or by the agent's decision; and what is made of it."""
+"""Ends of sessions: by the user, or by the agent's decision; and their results."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ async def title_of(harness: Harness) -> str | None:
 
 
 def prompted(harness: Harness) -> str:
-    """What the model was told last."""
+    """The model's last prompt."""
     content = harness.model.asked[-1].prompts[-1].content
     assert isinstance(content, str)
     return content

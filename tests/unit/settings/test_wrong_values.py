@@ -1,4 +1,4 @@
-"""What a developer is told about a variable of the functions that has a wrong value."""
+"""Errors about variables of the functions with wrong values."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ APP.command("test")(run_tests)
 
 @dataclass(frozen=True)
 class Ran:
-    """How the command ended, and what it printed."""
+    """The exit code and output of the command."""
 
     code: int
     output: str
@@ -28,7 +28,7 @@ class Ran:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What ``--json`` printed."""
+        """The output of ``--json``."""
         found: dict[str, Any] = json.loads(self.output)
         return found
 
@@ -55,5 +55,5 @@ def saved(project: Project, content: dict[str, Any] | str, name: str = "talk") -
 
 
 def cassette_of(path: str) -> Path:
-    """Where the cassette of a file is."""
+    """The path of a file's cassette."""
     return Path(path).with_suffix(".cassette.json")

@@ -1,4 +1,4 @@
-"""What conversations of tests do: tools, approvals, handoffs, waiting, files, users who are played."""
+"""Conversations of tests: tools, approvals, handoffs, waiting, files, users who are played."""
 
 from __future__ import annotations
 

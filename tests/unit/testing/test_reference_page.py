@@ -1,4 +1,4 @@
-"""The reference page tells of every field and option."""
+"""The reference page has every field and option."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MAIL = "ada.lovelace@example.com"
 
 
 async def complaint(project: Project) -> Served:
-    """A user asked for an order, and was told nonsense."""
+    """A user asked for an order, and got nonsense."""
     files = [load_agent(project.agents / name) for name in ("assistant.yaml", "orders.yaml")]
     harness = Harness(assistant=files[0], others=tuple(files[1:]))
 

@@ -1,4 +1,4 @@
-"""Broken tools: told once where they are written, left out of turns at once, and tried again beside them."""
+"""Broken tools: reported once where they are written, left out of turns at once, and tried again meanwhile."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Turns:
         )
 
     async def offered(self) -> tuple[list[str], list[str]]:
-        """What a turn has: names of tools, and why others are missing."""
+        """The tools of a turn: their names, and the reasons for missing ones."""
         found = await self.toolbox.offered(AGENT, ADA)
         return [tool.spec.name for tool in found.tools], [missing.reason for missing in found.missing]
 

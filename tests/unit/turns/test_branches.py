@@ -51,7 +51,7 @@ async def talked(*answers: str) -> HandoffHarness:
 
 
 def prompt(harness: Harness) -> list[str]:
-    """What the model was told last, without the system prompt."""
+    """The model's last prompt, without the system prompt."""
     return [str(content) for role, content in harness.model.asked[-1].contents if role != "system"]
 
 
@@ -313,7 +313,7 @@ async def test_a_conversation_with_a_hundred_branches_takes_no_more_and_goes_on(
         await harness.say(f"w{number}", branch=regenerate("m2"))
     with pytest.raises(TooManyBranches):
         await harness.say("w100", branch=regenerate("m2"))
-    assert (await harness.say("w99", branch=regenerate("m2"))).text  # a repeat is no wish
+    assert (await harness.say("w99", branch=regenerate("m2"))).text  # a repeat is no new request
     with pytest.raises(TooManyBranches):
         await select(harness, "b2")
     await harness.say("m3", "On")

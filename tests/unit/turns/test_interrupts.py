@@ -217,7 +217,7 @@ async def test_a_run_that_went_on_and_died_is_taken_over_and_calls_nothing_twice
     (interrupt,) = await interrupted(harness)
     await answer_and_die(harness, yes(interrupt))
     harness.model.script("Done.", "Next.")
-    await harness.say("m2", "Well?")  # whoever comes next finishes the orphan first
+    await harness.say("m2", "Well?")  # anybody who comes next finishes the orphan first
     assert len(harness.tools.calls) == 1
     contents = [message.text for message in harness.store.committed("acme", harness.thread_id)]
     assert contents == ["Delete it.", "May I?", "home is gone.", "Done.", "Well?", "Next."]

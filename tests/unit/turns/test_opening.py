@@ -1,4 +1,4 @@
-"""The model is asked while the question is being stored; before that nobody is told anything and nothing is done."""
+"""The model is asked while the question is being stored; before that no event is sent and nothing is done."""
 
 from __future__ import annotations
 

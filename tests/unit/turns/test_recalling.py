@@ -34,7 +34,7 @@ TOLD = '- 2026-03-14: the user said: "My cat is called Miso."'
 
 
 async def remembering() -> Harness:
-    """A harness that recalls, and whose user has told of a cat in a past conversation."""
+    """A harness that recalls, and whose user has mentioned a cat in a past conversation."""
     harness = Harness(recalls=True)
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     return harness

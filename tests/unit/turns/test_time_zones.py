@@ -1,4 +1,4 @@
-"""Every prompt tells the user's day: in the zone of the request, else of the session, else the user's last one."""
+"""Every prompt names the user's day: in the zone of the request, else of the session, else the user's last one."""
 
 from __future__ import annotations
 

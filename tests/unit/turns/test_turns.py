@@ -1,4 +1,4 @@
-"""What a turn gives out, keeps and refuses."""
+"""A turn's events, stored messages and refusals."""
 
 from __future__ import annotations
 

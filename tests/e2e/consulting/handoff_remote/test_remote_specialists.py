@@ -16,7 +16,7 @@ def transfers(target: str) -> Behaviour:
 
 
 def speakers(run: list[Json]) -> list[str]:
-    """Who spoke, in order."""
+    """The speakers, in order."""
     return [event["name"] for event in of_type(run, "TEXT_MESSAGE_START")]
 
 
@@ -26,7 +26,7 @@ def notices(run: list[Json]) -> list[tuple[str, str]]:
 
 
 async def active(user: User, thread_id: str) -> str:
-    """Which agent is active."""
+    """The active agent."""
     name: str = (await user.read(f"/threads/{thread_id}"))["state"]["activeAgent"]["id"]
     return name
 

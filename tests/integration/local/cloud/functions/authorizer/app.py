@@ -1,4 +1,4 @@
-"""A stand-in: lets in whoever's second subprotocol is ``good``; other words name other outcomes."""
+"""A stand-in: lets in users whose second subprotocol is ``good``; other words name other outcomes."""
 
 from typing import Any
 

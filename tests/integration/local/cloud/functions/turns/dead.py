@@ -1,4 +1,4 @@
-"""A stand-in: tells a frame's connection that it was given up."""
+"""A stand-in: notifies a frame's connection that it was given up."""
 
 import json
 import os
