@@ -57,24 +57,24 @@ LIMITS: dict[str, tuple[int, str]] = {
     "texts of all files of one request to a model": (attached_file.MAX_TEXT_CHARACTERS, "characters"),
     "reading the documents of one request to a model": (int(attachments.MAX_READING_SECONDS), "seconds"),
     "a message id": (identity.MAX_MESSAGE_ID, "characters"),
-    "a thread id of the host's": (identity.MAX_EXTERNAL_ID, "characters"),
+    "a thread id of the host": (identity.MAX_EXTERNAL_ID, "characters"),
     "a user's id": (identity.MAX_USER_ID, "characters"),
     "a conversation's title": (thread_title.MAX_TITLE, "characters"),
     "a comment on an answer": (feedback.MAX_COMMENT, "characters"),
     "audit records of one export": (audit.MAX_EXPORTED, ""),
     "messages of an imported session": (session_import.MAX_MESSAGES, ""),
-    "a run over HTTP, then it is followed by its events": (int(TURN_SECONDS), "seconds"),
+    "a run over HTTP, after which clients follow its events": (int(TURN_SECONDS), "seconds"),
     "attempts of workers at one run": (run.MAX_ATTEMPTS, ""),
     "tool calls in one answer of the model": (agent_loop.MAX_CALLS, ""),
     "a tool's result": (tool_calls.MAX_RESULT, "bytes"),
     "calls of the client's tools that wait at once": (tool_calls.MAX_CLIENT_CALLS, ""),
     "tools that a client offers": (client_offers.MAX_TOOLS, ""),
-    "their descriptions and schemas together": (client_offers.MAX_TOOLS_BYTES, "bytes"),
+    "descriptions and schemas of these tools together": (client_offers.MAX_TOOLS_BYTES, "bytes"),
     "a result of a client's tool": (parsing.MAX_RESULT_BYTES, "bytes"),
-    "what a tool, a page or a remote agent answers": (egress.MAX_RESPONSE_BYTES, "bytes"),
+    "an answer of a tool, a page or a remote agent": (egress.MAX_RESPONSE_BYTES, "bytes"),
     "JSON values of such an answer, or of an event of it": (egress.MAX_RESPONSE_VALUES, ""),
     "an OpenAPI document that is fetched": (openapi_document.MAX_FETCHED_BYTES, "bytes"),
-    "values of such a document, and of YAML that is sent": (yaml_text.MAX_VALUES, ""),
+    "values of such a document, and of YAML in a request": (yaml_text.MAX_VALUES, ""),
     "a remote agent's card": (cards.MAX_CARD_BYTES, "bytes"),
     "files of a remote agent's answer": (remote_answers.MAX_FILES, ""),
     "sources of an answer": (given_sources.MAX_SOURCES, ""),
@@ -87,7 +87,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "a workflow's collected data": (workflow_moves.MAX_DATA, "bytes"),
     "a handoff's summary": (handoff.MAX_SUMMARY, "characters"),
     "messages that a fork copies": (forks.MAX_COPIED, ""),
-    "branches' stretches of a conversation": (branches.MAX_SEGMENTS, ""),
+    "branch segments of a conversation": (branches.MAX_SEGMENTS, ""),
     "a document": (document.MAX_DOCUMENT_BYTES, "bytes"),
     "pages of a PDF": (pdf.MAX_PAGES, ""),
     "memory for reading a document": (INGESTION.memory_bytes, "bytes"),
@@ -113,6 +113,6 @@ def shown(number: int, unit: str) -> str:
 
 def test_the_page_of_limits_has_the_codes_numbers() -> None:
     page = (ROOT / "docs" / "reference" / "limits.md").read_text()
-    written = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", page.partition("## Fixed")[2], re.MULTILINE))
-    expected = {what: shown(*limit) for what, limit in LIMITS.items()}
-    assert {what: number for what, number in written.items() if what not in {"what", "---"}} == expected
+    written = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", page.partition("## Fixed limits")[2], re.MULTILINE))
+    expected = {subject: shown(*limit) for subject, limit in LIMITS.items()}
+    assert {subject: number for subject, number in written.items() if subject not in {"subject", "---"}} == expected
