@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def read_agents() -> AgentFiles:
     """Read the files as they are now. Raises ``AgentFileError``."""
     from baton.adapters.agent_files import AgentFiles
-    from baton.settings.agents import AgentSettings
+    from baton.settings.resources import AgentSettings
 
     settings = AgentSettings()
     return AgentFiles.load(settings.agents_dir, settings.default_agent)
@@ -55,7 +55,7 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
     """Load the functions that agents have as tools, and return those that fail."""
     from baton.adapters.python_tools import PythonTools
     from baton.domain.tool import PythonTool
-    from baton.settings.agents import OutsideSettings
+    from baton.settings.resources import OutsideSettings
 
     source, found = PythonTools(lambda: OutsideSettings().packages), []
     for tool in (tool for agent in files.all() for tool in agent.tools if isinstance(tool, PythonTool)):

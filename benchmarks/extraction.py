@@ -13,8 +13,8 @@ import resource
 import statistics
 from collections.abc import Awaitable, Callable
 
+from baton.adapters.document_reader import ChildProcessExtractor
 from baton.adapters.extraction.extractor import Extractor
-from baton.adapters.text_extractor import ChildProcessExtractor
 from benchmarks.document_set import Made, document_set
 from benchmarks.report import machine, table
 

@@ -24,8 +24,8 @@ from baton.adapters.agent_files import AgentFiles
 from baton.adapters.aws import QUICK, client
 from baton.adapters.dynamodb import shapes
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.s3_bodies import S3Bodies
 from baton.adapters.s3_files import S3Files
+from baton.adapters.s3_records import S3Bodies
 from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.composition.aws import AwsPorts

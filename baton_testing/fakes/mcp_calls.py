@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton.adapters.dynamodb.mcp_calls import KEPT_SECONDS
+from baton.adapters.dynamodb.run_records import KEPT_SECONDS
 from baton.domain.identity import Scope
 from baton.ports.clock import Clock
 from baton.ports.run_records import McpCall

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.signing_key import DerivedSigningKey
+from baton.adapters.signing import DerivedSigningKey
 from baton.domain.errors import InvalidRequest, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, PushConfig, PushNotice, TaskChange, room_for

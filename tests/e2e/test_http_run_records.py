@@ -12,7 +12,7 @@ import pytest
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_records import S3Bodies
 from baton.domain.identity import Scope
 from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.tool_call import ToolCallRecord

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from boto3.dynamodb.types import Binary
 
-from baton.adapters.dynamodb.codec import unpack
+from baton.adapters.dynamodb.bodies import unpack
 from baton.domain.errors import StoreUnavailable
 from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud

@@ -11,12 +11,10 @@ from pydantic import ValidationError
 from samcli.cli.types import CfnParameterOverridesType  # type: ignore[import-untyped]
 
 from baton.adapters.webhooks import HttpWebhooks
-from baton.settings.agents import OutsideSettings
-from baton.settings.api import ApiSettings
-from baton.settings.identity import IdentitySettings
-from baton.settings.memory import PrivacySettings
+from baton.settings.conversations import PrivacySettings
+from baton.settings.identity import ApiSettings, IdentitySettings
 from baton.settings.models import ModelSettings
-from baton.settings.push import PushSettings
+from baton.settings.resources import OutsideSettings, PushSettings
 from baton_local.root import ROOT
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints

@@ -11,6 +11,23 @@ from typing import Generic, TypeVar
 from baton.domain.errors import BatonError
 from baton.domain.metrics import Metric, count
 
+Parsed = TypeVar("Parsed")
+
+
+class ParsedText(Generic[Parsed]):
+    """The value of the latest text."""
+
+    def __init__(self, parse: Callable[[str], Parsed]) -> None:
+        self._parse = parse
+        self._latest: tuple[str, Parsed] | None = None
+
+    def of(self, text: str) -> Parsed:
+        """Return the value of ``text``. Raises what ``parse`` raises, each time until the text has changed."""
+        if self._latest is None or self._latest[0] != text:
+            self._latest = (text, self._parse(text))
+        return self._latest[1]
+
+
 LIFESPAN = 300.0
 COOLDOWN = 30.0
 RETRY_AFTER = 5.0

@@ -1,9 +1,10 @@
-"""The queue of turns on SQS FIFO. Each thread is a group, so that its messages are delivered in order."""
+"""Queues on SQS FIFO: turns, a group a thread, and changes and notifications of A2A tasks."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,11 +19,13 @@ from baton.concurrency import stop_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.push_config import PushNotice, TaskChange
 from baton.domain.queued import Queued, RecordDelivery
 from baton.domain.thread import USUAL_TIMES, LeaseTimes
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
 
 logger = Logger(child=True)
 
@@ -159,3 +162,39 @@ class SqsRecords:
                 except (ClientError, StoreUnavailable):
                     logger.warning("visibility not changed", exc_info=True)
                     count(Metric.RECORDS_NOT_HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class SqsPushQueue:
+    """``PushQueue`` on one FIFO queue."""
+
+    client: SQSClient
+    queue_url: str
+
+    async def send(self, record: TaskChange | PushNotice) -> None:
+        try:
+            await call(
+                self.client.send_message,
+                QueueUrl=self.queue_url,
+                MessageBody=record.model_dump_json(by_alias=True, exclude_none=True),
+                # Digests, because the ids of tasks may be longer than a group's, and hold characters that it may not.
+                MessageGroupId=_digest(record.group),
+                MessageDeduplicationId=_digest(f"{record.record}\0{record.group}\0{record.name}"),
+            )
+        except ClientError as error:
+            raise StoreUnavailable from error
+
+    async def retry(self, receipt_handle: str, seconds: int) -> None:
+        try:
+            await call(
+                self.client.change_message_visibility,
+                QueueUrl=self.queue_url,
+                ReceiptHandle=receipt_handle,
+                VisibilityTimeout=seconds,
+            )
+        except ClientError:
+            return  # the receipt is no longer valid: another worker has the record
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -10,9 +10,8 @@ from baton.api.application import create_app
 from baton.api.counted import CountedRequests
 from baton.api.mcp.access import McpAccess
 from baton.composition.preloading import HTTP_MODULES, preload
-from baton.settings.api import ApiSettings
-from baton.settings.identity import IdentitySettings
-from baton.settings.push import PushSettings
+from baton.settings.identity import ApiSettings, IdentitySettings
+from baton.settings.resources import PushSettings
 
 EARLY = (
     *("turns", "branch_selection", "follower", "controls", "forks", "merges", "sandboxes", "approvals"),

@@ -15,7 +15,7 @@ from baton.composition.aws_pipelines import AwsPipelinePorts
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from baton.adapters.deferred_embedder import DeferredEmbedder
+    from baton.adapters.deferred import DeferredEmbedder
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
     from baton.domain.context_item import InspectionPolicy
@@ -45,13 +45,13 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def context_records(self) -> ContextRecords:
-        from baton.adapters.s3_context_records import S3ContextRecords
+        from baton.adapters.s3_records import S3ContextRecords
 
         return S3ContextRecords(self.bodies.client, self.bodies.bucket)
 
     @cached_property
     def inspection_policy(self) -> InspectionPolicy:
-        from baton.settings.memory import InspectorSettings
+        from baton.settings.conversations import InspectorSettings
 
         return InspectorSettings().policy
 
@@ -62,7 +62,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
         url = SearchSettings().url
         if not url:
-            from baton.adapters.no_search import NoSearch
+            from baton.adapters.switched_off import NoSearch
 
             return NoSearch()
         if self.search_administration is None:
@@ -115,14 +115,14 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def embedder(self) -> Embedder:
-        from baton.adapters.no_embedder import NoEmbedder
+        from baton.adapters.switched_off import NoEmbedder
 
         return self.deferred_embedder or NoEmbedder()
 
     @cached_property
     def deferred_embedder(self) -> DeferredEmbedder | None:
         """The embedder, whose library is loaded at the first use or by ``load``; None if embedding is off."""
-        from baton.adapters.deferred_embedder import DeferredEmbedder
+        from baton.adapters.deferred import DeferredEmbedder
         from baton.settings.models import EmbeddingSettings
 
         settings = EmbeddingSettings()
@@ -157,19 +157,19 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
     @cached_property
     def pii_detector(self) -> PiiDetector:
         from baton.adapters.pii.in_process import InProcessPiiDetector
-        from baton.settings.memory import PrivacySettings
+        from baton.settings.conversations import PrivacySettings
 
         return InProcessPiiDetector(PrivacySettings().regions)
 
     @cached_property
     def with_episode_facts(self) -> bool:
-        from baton.settings.memory import EpisodeSettings
+        from baton.settings.conversations import EpisodeSettings
 
         return EpisodeSettings().facts
 
     @cached_property
     def title_source(self) -> TitleSource:
-        from baton.settings.threads import TitleSettings
+        from baton.settings.conversations import TitleSettings
 
         return TitleSettings().source
 
@@ -181,7 +181,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def deployment_limits(self) -> DeploymentLimits:
-        from baton.settings.threads import LimitSettings
+        from baton.settings.conversations import LimitSettings
 
         return LimitSettings().tenants
 
@@ -193,7 +193,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def recall_deadline(self) -> timedelta:
-        from baton.settings.memory import RecallSettings
+        from baton.settings.conversations import RecallSettings
 
         return RecallSettings().deadline
 
@@ -215,7 +215,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def with_learning(self) -> bool:
-        from baton.settings.memory import LearningSettings
+        from baton.settings.conversations import LearningSettings
 
         return LearningSettings().learning
 
@@ -243,7 +243,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def retentions(self) -> Retentions:
-        from baton.adapters.dynamodb.retentions import DynamoRetentions
+        from baton.adapters.dynamodb.forget_requests import DynamoRetentions
 
         return DynamoRetentions(self.table, self.clock)
 
@@ -251,13 +251,13 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
     def forgettings(self) -> Forgettings:
         from baton.adapters.aws import client
         from baton.adapters.step_functions import StepFunctionsForgettings
-        from baton.settings.pipelines import ForgettingSettings
+        from baton.settings.resources import ForgettingSettings
 
         return StepFunctionsForgettings(client("stepfunctions"), ForgettingSettings().forget_user_arn)
 
     @cached_property
     def forget_wait_seconds(self) -> float:
-        from baton.settings.pipelines import ForgettingWaitSettings
+        from baton.settings.resources import ForgettingWaitSettings
 
         return ForgettingWaitSettings().wait_seconds
 
@@ -266,7 +266,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
     @cached_property
     def source_rules(self) -> SourceRules:
         from baton.domain.source import SourceRules
-        from baton.settings.agents import OutsideSettings, SourceSettings
+        from baton.settings.resources import OutsideSettings, SourceSettings
 
         return SourceRules(OutsideSettings().egress, SourceSettings().allowed_prefixes)
 
@@ -274,7 +274,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
     def web_pages(self) -> WebPages:
         from baton.adapters.egress import http_client
         from baton.adapters.web_pages import HttpPages
-        from baton.settings.agents import OutsideSettings
+        from baton.settings.resources import OutsideSettings
 
         policy = OutsideSettings().egress
         return HttpPages(
@@ -284,7 +284,7 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
 
     @cached_property
     def extractor(self) -> TextExtractor:
-        from baton.adapters.text_extractor import ChildProcessExtractor
+        from baton.adapters.document_reader import ChildProcessExtractor
 
         return ChildProcessExtractor()
 
@@ -309,8 +309,8 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
     @cached_property
     def push_queue(self) -> PushQueue:
         from baton.adapters.aws import QUICK, client
-        from baton.adapters.sqs_push import SqsPushQueue
-        from baton.settings.push import PushQueueSettings
+        from baton.adapters.sqs import SqsPushQueue
+        from baton.settings.resources import PushQueueSettings
 
         return SqsPushQueue(client("sqs", config=QUICK), PushQueueSettings().push_queue_url)
 
@@ -318,31 +318,31 @@ class AwsPorts(AwsAgentPorts, AwsPipelinePorts):
     def webhooks(self) -> Webhooks:
         from baton.adapters.egress import http_client
         from baton.adapters.webhooks import HttpWebhooks
-        from baton.settings.push import PushSettings
+        from baton.settings.resources import PushSettings
 
         policy = PushSettings().egress
         return HttpWebhooks(policy, lambda seconds: http_client(policy, timeout_seconds=seconds))
 
     @cached_property
     def push_configs(self) -> PushConfigs:
-        from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
+        from baton.adapters.dynamodb.a2a_tasks import DynamoPushConfigs
         from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
-        from baton.settings.push import PushKeySettings
+        from baton.settings.resources import PushKeySettings
 
         secrets = ReceiverSecrets(lambda: self.secrets.get(PushKeySettings().secret))
         return DynamoPushConfigs(self.table, self.clock, secrets)
 
     @cached_property
     def signing_key(self) -> SigningKey:
-        from baton.adapters.signing_key import DerivedSigningKey
-        from baton.settings.push import PushKeySettings
+        from baton.adapters.signing import DerivedSigningKey
+        from baton.settings.resources import PushKeySettings
 
         settings = PushKeySettings()
         return DerivedSigningKey(self.secrets, settings.secret, accepts_short=settings.is_local)
 
     @cached_property
     def push_issuer(self) -> str:
-        from baton.settings.push import PushIssuerSettings
+        from baton.settings.resources import PushIssuerSettings
 
         return PushIssuerSettings().issuer.rstrip("/")
 

@@ -32,7 +32,7 @@ class AwsAgentPorts(AwsStorePorts):
     def agent_files(self) -> AgentFiles:
         """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
         from baton.adapters.agent_files import AgentFiles
-        from baton.settings.agents import AgentSettings
+        from baton.settings.resources import AgentSettings
 
         settings = AgentSettings()
         return AgentFiles.load(settings.agents_dir, settings.default_agent)
@@ -116,7 +116,7 @@ class AwsAgentPorts(AwsStorePorts):
 
     @cached_property
     def agent_client(self) -> AgentClient:
-        from baton.adapters.deferred_agents import DeferredAgentClient
+        from baton.adapters.deferred import DeferredAgentClient
 
         return DeferredAgentClient(lambda: self.outside.remote_agents)
 
@@ -164,7 +164,7 @@ class AwsAgentPorts(AwsStorePorts):
     @cached_property
     def card_signer(self) -> CardSigner | None:
         """The signer of agent cards, in deployments with keys for it."""
-        from baton.adapters.card_signer import JwkCardSigner
+        from baton.adapters.signing import JwkCardSigner
         from baton.settings.identity import CardSettings
 
         settings = CardSettings()

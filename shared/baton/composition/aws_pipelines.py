@@ -21,7 +21,7 @@ class AwsPipelinePorts(AwsStorePorts):
 
     @cached_property
     def pipelines_since(self) -> datetime | None:
-        from baton.settings.pipelines import PipelineSettings
+        from baton.settings.resources import PipelineSettings
 
         return PipelineSettings().since
 
@@ -32,7 +32,7 @@ class AwsPipelinePorts(AwsStorePorts):
         from baton.adapters.step_functions import StepFunctionsExecutions
         from baton.domain.pipelines import Pipeline
         from baton.pipelines.admission import Admission
-        from baton.settings.pipelines import CaptureSettings, ClosingSettings, IngestionSettings, PipelineSettings
+        from baton.settings.resources import CaptureSettings, ClosingSettings, IngestionSettings, PipelineSettings
 
         executions = StepFunctionsExecutions(
             client("stepfunctions"),

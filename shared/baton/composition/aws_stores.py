@@ -9,7 +9,7 @@ from baton.ports.clock import SystemClock
 
 if TYPE_CHECKING:
     from baton.adapters.dynamodb.table import Table
-    from baton.adapters.s3_bodies import S3Bodies
+    from baton.adapters.s3_records import S3Bodies
     from baton.domain.thread import LeaseTimes
     from baton.ports.a2a import A2ATasks
     from baton.ports.agents import AgentDefinitions
@@ -39,7 +39,7 @@ class AwsStorePorts:
     @cached_property
     def lease_times(self) -> LeaseTimes:
         """The lease times of the settings."""
-        from baton.settings.threads import LeaseSettings
+        from baton.settings.conversations import LeaseSettings
 
         return LeaseSettings().times
 
@@ -58,7 +58,7 @@ class AwsStorePorts:
     def bodies(self) -> S3Bodies:
         """Bodies in S3 that are too large for the table."""
         from baton.adapters.aws import client
-        from baton.adapters.s3_bodies import S3Bodies
+        from baton.adapters.s3_records import S3Bodies
         from baton.settings.resources import StoreSettings
 
         return S3Bodies(client("s3"), StoreSettings().bucket)
@@ -71,7 +71,7 @@ class AwsStorePorts:
 
     @cached_property
     def log(self) -> StreamLog:
-        from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+        from baton.adapters.dynamodb.live import DynamoStreamLog
 
         return DynamoStreamLog(self.table, self.clock)
 
@@ -95,7 +95,7 @@ class AwsStorePorts:
 
     @cached_property
     def workflows(self) -> WorkflowStore:
-        from baton.adapters.dynamodb.workflows import DynamoWorkflows
+        from baton.adapters.dynamodb.handoffs import DynamoWorkflows
 
         return DynamoWorkflows(self.table, self.clock)
 
@@ -107,19 +107,19 @@ class AwsStorePorts:
 
     @cached_property
     def feedback(self) -> FeedbackStore:
-        from baton.adapters.dynamodb.feedback import DynamoFeedback
+        from baton.adapters.dynamodb.user_records import DynamoFeedback
 
         return DynamoFeedback(self.table)
 
     @cached_property
     def mcp_calls(self) -> McpCalls:
-        from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
+        from baton.adapters.dynamodb.run_records import DynamoMcpCalls
 
         return DynamoMcpCalls(self.table, self.clock)
 
     @cached_property
     def time_zones(self) -> TimeZones:
-        from baton.adapters.dynamodb.time_zones import DynamoTimeZones
+        from baton.adapters.dynamodb.user_records import DynamoTimeZones
 
         return DynamoTimeZones(self.table, self.clock)
 
@@ -174,14 +174,14 @@ class AwsStorePorts:
 
     @cached_property
     def sources(self) -> SourceStore:
-        from baton.adapters.dynamodb.sources import DynamoSources
+        from baton.adapters.dynamodb.documents import DynamoSources
 
         return DynamoSources(self.table)
 
     @cached_property
     def source_objects(self) -> SourceObjects:
         from baton.adapters.aws import client
-        from baton.adapters.s3_sources import S3SourceObjects
+        from baton.adapters.s3_documents import S3SourceObjects
 
         return S3SourceObjects(client("s3"))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def connection(provider: Provider) -> BedrockConnection:
     """Return the connection to a provider's region. Raises ``ValueError`` if no region is known."""
     from baton.adapters.bedrock.connection import BedrockConnection
-    from baton.settings.bedrock import BedrockSettings
+    from baton.settings.models import BedrockSettings
 
     endpoint = provider.base_url or BedrockSettings().endpoint
     return BedrockConnection(region_of(provider), aws_session, endpoint=endpoint)
@@ -28,7 +28,7 @@ def connection(provider: Provider) -> BedrockConnection:
 def region_of(provider: Provider) -> str:
     """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
     from baton.adapters.bedrock.sessions import own_session
-    from baton.settings.bedrock import BedrockSettings
+    from baton.settings.models import BedrockSettings
 
     region = provider.region or BedrockSettings().region or (_profile() or own_session()).region_name
     if region is None:
@@ -41,8 +41,8 @@ def region_of(provider: Provider) -> str:
 def aws_session() -> boto3.session.Session | NoSession:
     """Return whose credentials sign requests: the function's, or in the local cloud a developer's."""
     from baton.adapters.bedrock.sessions import NoSession, own_session
-    from baton.settings.bedrock import BedrockSettings
     from baton.settings.identity import IdentitySettings
+    from baton.settings.models import BedrockSettings
 
     developers = _profile()
     if developers is not None:
@@ -54,7 +54,7 @@ def aws_session() -> boto3.session.Session | NoSession:
 
 def _profile() -> boto3.session.Session | None:
     from baton.adapters.bedrock.sessions import profile_session
-    from baton.settings.bedrock import BedrockSettings
+    from baton.settings.models import BedrockSettings
 
     settings = BedrockSettings()
     if settings.profile is None:
@@ -68,7 +68,7 @@ def guardrail(provider: Provider) -> Guardrail | None:
     Raises ``ValueError`` where the deployment has one and the provider, in a region of its own, does not.
     """
     from baton.adapters.bedrock.request import Guardrail
-    from baton.settings.bedrock import BedrockSettings
+    from baton.settings.models import BedrockSettings
 
     settings = BedrockSettings()
     name = provider.guardrail or settings.guardrail

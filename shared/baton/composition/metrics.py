@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from baton.adapters import emf
 from baton.domain.metrics import Metric, counting
-from baton.settings.resources import MetricSettings
+from baton.settings.base import MetricSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -34,7 +34,7 @@ class Outside:
         from baton.adapters.circuit_breaker import CircuitBreakers
         from baton.adapters.toolbox import Toolbox
         from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-        from baton.settings.agents import AgentSettings, OutsideSettings
+        from baton.settings.resources import AgentSettings, OutsideSettings
 
         settings = OutsideSettings()
 
@@ -79,7 +79,7 @@ class Outside:
         """Remote agents, called over A2A."""
         from baton.adapters import egress
         from baton.adapters.a2a import RemoteAgents
-        from baton.settings.agents import OutsideSettings
+        from baton.settings.resources import OutsideSettings
 
         policy, headers = OutsideSettings().egress, self.header_values
 
@@ -95,7 +95,7 @@ class Outside:
         from baton.adapters.header_values import HeaderValues
         from baton.adapters.secrets import ParameterStore
         from baton.adapters.tokens.exchange import SECONDS, TokenExchanges
-        from baton.settings.agents import OutsideSettings
+        from baton.settings.resources import OutsideSettings
 
         settings, exchanges = OutsideSettings(), None
         if self._subject_tokens is not None:

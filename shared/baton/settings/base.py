@@ -1,13 +1,84 @@
-"""What families of settings are made of."""
+"""The base of the families of settings, values that several of them have, and the family of every function."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from baton.domain.egress_policy import HOST_ENTRY
+from baton.domain.source import PREFIX_ENTRY
 from baton.domain.web_url import WithoutCredentials
+
+PACKAGE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
+ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?"
+"""A browser's ``Origin``: scheme, host, and the port if it is not the scheme's default; no path, no slash."""
+
+
+def _list_of(entry: str, wanted: str) -> AfterValidator:
+    """Return a validator of a comma-separated list of ``entry``. It drops white space around entries.
+
+    An empty or invalid entry is an error. A shell makes ``"a,"`` of ``a, b`` without quotes, and half a list that is
+    taken for the whole list would be noticed too late.
+    """
+
+    def check(text: str) -> str:
+        entries = [each.strip() for each in text.split(",")]
+        if entries == [""]:
+            return ""
+        for each in entries:
+            if re.fullmatch(entry, each) is None:
+                what = f"{each!r} is none of them" if each else "an entry is empty; is a list with spaces in quotes?"
+                raise ValueError(f"must be {wanted}, separated by commas: {what}")
+        return ",".join(entries)
+
+    return AfterValidator(check)
+
+
+Hosts = Annotated[
+    str, _list_of(HOST_ENTRY, "hosts (api.example.com, *.example.com for subdomains, * for every public host)")
+]
+Regions = Annotated[str, _list_of(r"[A-Z]{2}", "ISO codes of countries (DE)")]
+Prefixes = Annotated[str, _list_of(PREFIX_ENTRY, "prefixes with the tenant in them (bucket/handbooks/{tenant}/)")]
+Packages = Annotated[str, _list_of(PACKAGE, "names of Python packages")]
+Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.example.com, without a path; * for any)")]
+
+
+def parsed_object(text: Any) -> Any:
+    """Return the JSON object in ``text``. Raises ``ValueError`` that says where it is broken, without quoting it."""
+    if not isinstance(text, str):
+        return text
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError('must be a JSON object, such as {"name": {...}}')
+    return value
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the name {name!r} occurs twice in one object")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+JsonObject = BeforeValidator(parsed_object)
+"""Reads a setting's text as a JSON object."""
+
 
 Name = Annotated[str, Field(min_length=1)]
 Url = Annotated[str, Field(pattern=r"^https?://"), WithoutCredentials]
@@ -18,3 +89,9 @@ class Settings(BaseSettings):
 
     # A family reads only the variables it uses.
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
+
+
+class MetricSettings(Settings):
+    """The dimensions of metrics."""
+
+    stack: Name = Field(default="baton", validation_alias="BATON_STACK")

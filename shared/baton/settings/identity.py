@@ -1,14 +1,14 @@
-"""Settings of who callers are, and of the keys that sign cards and seal users' tokens."""
+"""Settings of who callers are, of the HTTP API, and of the keys that sign cards and seal users' tokens."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, Json, SecretStr
+from pydantic import Field, Json, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
 from baton.domain.token_issuer import OidcIssuer
-from baton.settings.base import Name, Settings
+from baton.settings.base import Name, Origins, Settings, Url
 
 
 class IdentitySettings(Settings):
@@ -42,3 +42,30 @@ class DelegationSettings(Settings):
     """Fernet keys, parted by commas, for the local cloud and other places without Secrets Manager."""
     keys_secret: str | None = Field(default=None, validation_alias="BATON_DELEGATION_KEYS_SECRET")
     """The name of a secret with the keys. The first seals, all of them open."""
+
+
+class ApiSettings(Settings):
+    """Settings of the HTTP API."""
+
+    allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
+    """Comma-separated origins of web pages that may call the API."""
+    public_url: Url | None = Field(default=None, validation_alias="BATON_PUBLIC_URL")
+    """The API's own address, which agent cards name. Default: the one of API Gateway's stage or custom domain."""
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    open_a2a: bool = Field(default=False, validation_alias="BATON_LOCAL_OPEN_A2A")
+    """Whether A2A calls without a token act as the user ``a2a`` of the tenant ``demo``. Only in the local cloud."""
+
+    @model_validator(mode="after")
+    def _open_to_this_machine_only(self) -> ApiSettings:
+        if self.open_a2a and not self.is_local:
+            raise ValueError("BATON_LOCAL_OPEN_A2A is for the local cloud: every A2A call needs a token here")
+        return self
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is the local cloud."""
+        return self.stage == "local"
+
+    @property
+    def origins(self) -> list[str]:
+        return self.allowed_origins.split(",") if self.allowed_origins else []

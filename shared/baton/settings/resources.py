@@ -1,12 +1,149 @@
-"""Settings of what a deployment consists of: its table, bucket, queue, search engine and so on."""
+"""Settings of what a deployment consists of: table, bucket, queues, search, state machines, agents and their hosts."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
-from baton.settings.base import Name, Settings, Url
+from baton.domain.egress_policy import EgressPolicy
+from baton.domain.pipelines import PipelineLimits
+from baton.domain.thread import ZOMBIE_SECONDS
+from baton.settings.base import Hosts, Name, Packages, Prefixes, Settings, Url
+
+
+class PipelineSettings(Settings):
+    """The engine of the state machines."""
+
+    since: AwareDatetime | None = Field(default=None, validation_alias="BATON_PIPELINES_SINCE")
+    """When it began. Only the local cloud sets it, whose executions end with its process."""
+    at_once: int = Field(default=20, ge=1, le=1000, validation_alias="BATON_PIPELINES_AT_ONCE")
+    """The most runs of each pipeline at the same time."""
+    of_tenant: int = Field(default=15, ge=1, le=1000, validation_alias="BATON_PIPELINES_OF_TENANT")
+    """The most of one tenant."""
+
+    @property
+    def limits(self) -> PipelineLimits:
+        """The limits, for the admission of runs."""
+        return PipelineLimits(self.at_once, self.of_tenant)
+
+
+class ClosingSettings(Settings):
+    """The state machine that closes sessions."""
+
+    close_session_arn: Name = Field(validation_alias="BATON_CLOSE_SESSION_ARN")
+
+
+class CaptureSettings(Settings):
+    """The state machine that captures procedures."""
+
+    capture_procedure_arn: Name = Field(validation_alias="BATON_CAPTURE_PROCEDURE_ARN")
+
+
+class IngestionSettings(Settings):
+    """The state machine that ingests documents."""
+
+    ingest_document_arn: Name = Field(validation_alias="BATON_INGEST_DOCUMENT_ARN")
+
+
+class ForgettingSettings(Settings):
+    """The state machine that forgets users and threads."""
+
+    forget_user_arn: Name = Field(validation_alias="BATON_FORGET_USER_ARN")
+
+
+class ForgettingWaitSettings(Settings):
+    """How long forgetting waits before its second sweep."""
+
+    wait_seconds: int = Field(default=ZOMBIE_SECONDS, ge=0, le=86_400, validation_alias="BATON_FORGET_WAIT_SECONDS")
+    """Seconds. No worker may live longer, so only the local cloud, where none does, may set less than the default."""
+
+
+class PushSettings(Settings):
+    """Push notifications of A2A tasks: where they may go."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
+    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``. Empty: nobody is notified, except
+    receivers on this machine in the local cloud."""
+
+    @property
+    def egress(self) -> EgressPolicy:
+        return EgressPolicy.of(self.hosts.split(","), allow_local=self.stage == "local")
+
+    @property
+    def is_on(self) -> bool:
+        """True if anybody may be notified: receivers on the same machine always, in the local cloud."""
+        return bool(self.egress.hosts) or self.egress.allow_local
+
+
+class PushQueueSettings(Settings):
+    """The queue of push notifications."""
+
+    push_queue_url: Url = Field(validation_alias="BATON_PUSH_QUEUE_URL")
+
+
+class PushKeySettings(Settings):
+    """The secret from which the keys of push notifications are derived."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    stack: Name = Field(default="baton", validation_alias="BATON_STACK")
+    own_secret: Name | None = Field(default=None, validation_alias="BATON_PUSH_KEY_SECRET")
+
+    @property
+    def secret(self) -> str:
+        """The secret's name: without one of its own, that of the stack's. Variables of a function are 4 KB at most."""
+        return self.own_secret or f"{self.stack}/push-key"
+
+    @property
+    def is_local(self) -> bool:
+        return self.stage == "local"
+
+
+class PushIssuerSettings(Settings):
+    """Who push notifications say they are from."""
+
+    issuer: Url = Field(validation_alias="BATON_PUSH_ISSUER")
+    """The address of the API, below which ``/.well-known/jwks.json`` is."""
+
+
+class AgentSettings(Settings):
+    """The agents' files and the default agent."""
+
+    agents_dir: Path = Field(validation_alias="BATON_AGENTS_DIR")
+    default_agent: str | None = Field(default=None, validation_alias="BATON_DEFAULT_AGENT")
+    """The main agent of conversations that name none. Required only if several files have ``main: true``."""
+
+
+class OutsideSettings(Settings):
+    """The hosts that tools and remote agents may use, and the packages that Python tools may come from."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+    allowed_hosts: Hosts = Field(default="", validation_alias="BATON_ALLOWED_HOSTS")
+    """Comma-separated hosts, ``*.example.com`` for a domain's subdomains, ``*`` for every public host."""
+    tool_packages: Packages = Field(default="", validation_alias="BATON_TOOL_PACKAGES")
+    """Comma-separated Python packages from which ``python`` tools may come."""
+
+    @property
+    def egress(self) -> EgressPolicy:
+        return EgressPolicy.of(self.allowed_hosts.split(","), allow_local=self.stage == "local")
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return tuple(self.tool_packages.split(",")) if self.tool_packages else ()
+
+
+class SourceSettings(Settings):
+    """The places in S3 that sources of documents may read."""
+
+    source_prefixes: Prefixes = Field(default="", validation_alias="BATON_SOURCE_PREFIXES")
+    """Comma-separated ``bucket/path/{tenant}/``: a tenant reads below those with its own id. Empty: none."""
+
+    @property
+    def allowed_prefixes(self) -> tuple[str, ...]:
+        return tuple(self.source_prefixes.split(",")) if self.source_prefixes else ()
+
 
 SearchUrl = Annotated[str, Field(pattern=r"^(https?://.+|sqlite:///.+)?$")]
 
@@ -50,9 +187,3 @@ class AnnouncementSettings(Settings):
 
     event_bus: Name = Field(default="default", validation_alias="BATON_EVENT_BUS")
     """The name or ARN of an EventBridge bus."""
-
-
-class MetricSettings(Settings):
-    """The dimensions of metrics."""
-
-    stack: Name = Field(default="baton", validation_alias="BATON_STACK")

@@ -13,10 +13,9 @@ from typing import Any
 import httpx
 
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.no_embedder import NoEmbedder
-from baton.adapters.no_search import NoSearch
 from baton.adapters.openai import OpenAIChatModel
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_records import S3Bodies
+from baton.adapters.switched_off import NoEmbedder, NoSearch
 from baton.adapters.token_counter import TiktokenCounter
 from baton.api.application import create_app
 from baton.composition.app import build

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from baton.adapters.child_processes import MIB, ChildLimits
-from baton.adapters.text_extractor import ChildProcessExtractor
+from baton.adapters.document_reader import ChildProcessExtractor
 from baton.domain.document import DocumentRef, VersionStatus
 from baton.domain.errors import ExtractionUnavailable
 from tests.faults.counts import faults
@@ -162,7 +162,7 @@ async def test_a_machine_that_starts_no_processes_for_a_while_loses_nothing(
 PARENT = """
 import asyncio, sys
 from baton.adapters.child_processes import ChildLimits
-from baton.adapters.text_extractor import ChildProcessExtractor
+from baton.adapters.document_reader import ChildProcessExtractor
 sys.path.insert(0, sys.argv[1])
 extractor = ChildProcessExtractor(ChildLimits(2**30, 600, 2**20), module="misbehaving_child")
 asyncio.run(extractor.inspect(sys.argv[2].encode(), "a.txt", "text/plain"))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from baton.adapters.child_processes import MIB, ChildLimits
-from baton.adapters.text_extractor import ChildProcessExtractor
+from baton.adapters.document_reader import ChildProcessExtractor
 from baton.domain.document import VersionStatus
 from tests import documents, hostile_files
 from tests.unit.knowledge.pipeline import Pipeline, text_of

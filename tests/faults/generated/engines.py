@@ -11,16 +11,14 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs
-from baton.adapters.dynamodb.live import DynamoLiveRegistry
+from baton.adapters.dynamodb.handoffs import DynamoHandoffs, DynamoWorkflows
+from baton.adapters.dynamodb.live import DynamoLiveRegistry, DynamoStreamLog
 from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.dynamodb.workflows import DynamoWorkflows
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_records import S3Bodies
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.connections import LiveRegistry

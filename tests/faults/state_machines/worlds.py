@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from boto3.dynamodb.types import Binary
 
-from baton.adapters.dynamodb.codec import pack, unpack
+from baton.adapters.dynamodb.bodies import pack, unpack
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from tests.harness.harness import ASSISTANT
 from tests.integration.privacy.conftest import World

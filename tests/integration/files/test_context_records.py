@@ -10,7 +10,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from baton.adapters.aws import client
-from baton.adapters.s3_context_records import S3ContextRecords
+from baton.adapters.s3_records import S3ContextRecords
 from baton.domain.errors import StoreUnavailable
 from baton.ports.run_records import ContextRecords
 from baton_testing.fakes.context_records import FakeContextRecords

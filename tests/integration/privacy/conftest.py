@@ -9,30 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
+from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
 from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.erasure import DynamoErasure
-from baton.adapters.dynamodb.feedback import DynamoFeedback
-from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs
+from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests, DynamoRetentions
+from baton.adapters.dynamodb.handoffs import DynamoHandoffs, DynamoWorkflows
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
-from baton.adapters.dynamodb.live import DynamoLiveRegistry
-from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
+from baton.adapters.dynamodb.live import DynamoLiveRegistry, DynamoStreamLog
 from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
 from baton.adapters.dynamodb.procedures import DynamoProcedures
-from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
-from baton.adapters.dynamodb.retentions import DynamoRetentions
-from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+from baton.adapters.dynamodb.run_records import DynamoMcpCalls, DynamoRunRecords
 from baton.adapters.dynamodb.table import Table, deserialize
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.dynamodb.time_zones import DynamoTimeZones
-from baton.adapters.dynamodb.workflows import DynamoWorkflows
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.dynamodb.user_records import DynamoFeedback, DynamoTimeZones
 from baton.adapters.s3_erasure import S3Erasure
+from baton.adapters.s3_records import S3Bodies
 from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.composition.app import App, build
 from baton.domain.identity import Scope

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
-from baton.adapters.dynamodb.retentions import DynamoRetentions
+from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests, DynamoRetentions
 from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client

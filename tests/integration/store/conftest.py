@@ -11,28 +11,23 @@ import pytest
 
 from baton.adapters.aws_http import send_directly
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
+from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
 from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.captures import DynamoCaptures
 from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.feedback import DynamoFeedback
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs
+from baton.adapters.dynamodb.handoffs import DynamoHandoffs, DynamoWorkflows
 from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
-from baton.adapters.dynamodb.live import DynamoLiveRegistry
-from baton.adapters.dynamodb.mcp_calls import DynamoMcpCalls
+from baton.adapters.dynamodb.live import DynamoLiveRegistry, DynamoStreamLog
 from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
 from baton.adapters.dynamodb.procedures import DynamoProcedures
-from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
-from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.run_records import DynamoMcpCalls, DynamoRunRecords
 from baton.adapters.dynamodb.shards import newest_first
-from baton.adapters.dynamodb.stream_log import DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.dynamodb.time_zones import DynamoTimeZones
-from baton.adapters.dynamodb.workflows import DynamoWorkflows
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.dynamodb.user_records import DynamoFeedback, DynamoTimeZones
+from baton.adapters.s3_records import S3Bodies
 from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.push_configs import DynamoPushConfigs
+from baton.adapters.dynamodb.a2a_tasks import DynamoPushConfigs
 from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.push_configs import PushConfigsContract, config_of

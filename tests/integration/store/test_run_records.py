@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_records import S3Bodies
 from tests.contracts.run_records import RemoteTaskContract, TaskContract, ToolCallContract, call
 from tests.contracts.stores import answered, new_thread_id, said
 from tests.integration.store.conftest import BUCKET, Engine, NotedTable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from baton.adapters.dynamodb.sources import DynamoSources
-from baton.adapters.s3_sources import S3SourceObjects
+from baton.adapters.dynamodb.documents import DynamoSources
+from baton.adapters.s3_documents import S3SourceObjects
 from baton.ports.sources import PageUnavailable
 from baton_local.resources import create_bucket
 from tests.contracts.sources import SourceRooms, SourceStoreContract

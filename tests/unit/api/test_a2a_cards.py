@@ -11,7 +11,7 @@ import pytest
 from fastapi import Request
 
 from baton.adapters.a2a.signatures import public_keys, verify_card
-from baton.adapters.card_signer import JwkCardSigner
+from baton.adapters.signing import JwkCardSigner
 from baton.api.a2a.access import A2AAccess, base_url
 from baton.api.application import create_app
 from baton.domain.a2a_task import EXTENSION_URI

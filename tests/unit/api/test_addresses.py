@@ -20,8 +20,7 @@ from baton.domain.source import SourceRules
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool
 from baton.domain.web_url import is_web_url
-from baton.settings.base import Url
-from baton.settings.lists import Origins
+from baton.settings.base import Origins, Url
 from tests.harness.harness import Harness
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.served import Served

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from baton.adapters.agent_files import AgentFileError, load_agent
-from baton.adapters.tool_names import assigned
+from baton.adapters.tool_source import assigned
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool import BUILTIN_TOOLS
 

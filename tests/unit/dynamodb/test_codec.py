@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from baton.adapters.dynamodb.codec import pack, unpack
+from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.domain.errors import StoreUnavailable
 from tests.unit.dynamodb.strategies import json_values
 

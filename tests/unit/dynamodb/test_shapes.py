@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb.codec import pack, unpack
+from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.shapes import (
     HANDOFF,
     MESSAGE,

@@ -12,8 +12,7 @@ from typing import Any, cast
 import pytest
 
 from baton.adapters import aws
-from baton.adapters.dynamodb.live import DynamoLiveRegistry
-from baton.adapters.dynamodb.stream_log import DynamoStreamLog
+from baton.adapters.dynamodb.live import DynamoLiveRegistry, DynamoStreamLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.domain.errors import StoreUnavailable

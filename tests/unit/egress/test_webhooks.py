@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from baton.adapters.egress import EgressPolicy, http_client
-from baton.adapters.signing_key import DerivedSigningKey
+from baton.adapters.signing import DerivedSigningKey
 from baton.adapters.webhooks import HttpWebhooks
 from baton.domain.errors import InternalError, NotFound
 from baton.ports.a2a import WebhookRefused, WebhookUnreachable

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters import child_processes, text_extractor
+from baton.adapters import child_processes, document_reader
 from baton.adapters.child_processes import ChildLimits
-from baton.adapters.text_extractor import ChildProcessExtractor
+from baton.adapters.document_reader import ChildProcessExtractor
 from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable, ExtractionUnavailable
 from baton.domain.extracted import BlockKind, TextBlock
@@ -89,7 +89,7 @@ async def test_a_sitemap_is_read_in_a_process_too() -> None:
 async def test_a_sitemap_whose_parser_takes_the_square_of_its_length_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(text_extractor, "SITEMAP_SECONDS", 1.0)
+    monkeypatch.setattr(document_reader, "SITEMAP_SECONDS", 1.0)
     with pytest.raises(DocumentUnreadable) as raised:
         await ChildProcessExtractor().sitemap(b"<urlset><!--" + b"-x" * 10_000_000, limit=1)
     assert raised.value.reason == "document_too_slow"
@@ -193,7 +193,7 @@ async def test_each_call_has_a_process_of_its_own(extractor_of: Extractors) -> N
 async def test_documents_are_read_in_the_order_of_their_arrival_and_so_many_at_once(
     extractor_of: Extractors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_extractor, "_at_once", lambda: 2)
+    monkeypatch.setattr(document_reader, "_at_once", lambda: 2)
     log = tmp_path / "log"
     program = (
         f"import sys, time\nbody = sys.stdin.buffer.read().split(b'\\n')[1].decode()\nlog = open({str(log)!r}, 'a')\n"

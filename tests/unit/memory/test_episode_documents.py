@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from baton.adapters.no_embedder import NoEmbedder
+from baton.adapters.switched_off import NoEmbedder
 from baton.domain.errors import EmbedderUnavailable
 from baton.memory.episodes.episode_documents import MAX_NEIGHBOUR, MAX_SHOWN, embedded, episode_documents
 from baton_testing.fakes.embedder import FakeEmbedder

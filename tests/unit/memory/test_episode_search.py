@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from baton.adapters.no_embedder import NoEmbedder
+from baton.adapters.switched_off import NoEmbedder
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.identity import Scope

@@ -15,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.document_reader import ChildProcessReader
+from baton.adapters.document_reader import ChildProcessExtractor, ChildProcessReader
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.emf import NAMESPACE
@@ -25,7 +25,6 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
-from baton.adapters.text_extractor import ChildProcessExtractor
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.api.a2a.notifying import Notifications
 from baton.api.mcp.caller import McpCaller

@@ -11,7 +11,7 @@ from baton.adapters.python_tools import PythonTools
 from baton.composition import event_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool import PythonTool
-from baton.settings.agents import OutsideSettings
+from baton.settings.resources import OutsideSettings
 from baton_local import shared_agents
 from baton_local.environment import applied
 from baton_local.project_tools import importable

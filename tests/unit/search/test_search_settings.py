@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from baton.adapters.deferred_embedder import DeferredEmbedder
-from baton.adapters.no_embedder import NoEmbedder
-from baton.adapters.no_search import NoSearch
+from baton.adapters.deferred import DeferredEmbedder
+from baton.adapters.switched_off import NoEmbedder, NoSearch
 from baton.composition.aws import AwsPorts
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import SearchFilter

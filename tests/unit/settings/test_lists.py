@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from baton.settings.agents import OutsideSettings
-from baton.settings.api import ApiSettings
-from baton.settings.identity import IdentitySettings
+from baton.settings.identity import ApiSettings, IdentitySettings
+from baton.settings.resources import OutsideSettings
 
 LISTS = {
     "BATON_ALLOWED_HOSTS": ("api.example.com", "*.example.org", "api..example.com", "https://api.example.com"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from baton.settings.api import ApiSettings
+from baton.settings.identity import ApiSettings
 
 
 @pytest.mark.parametrize(("stage", "value"), [("local", "1"), ("local", ""), ("dev", "0"), ("prod", "")])

@@ -1,13 +1,21 @@
-"""Marks of A2A tasks on DynamoDB: one item a task that has any, in its thread's partition."""
+"""A2A tasks, and where their clients want to be notified."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.domain.a2a_task import MarkStatus, TaskMark
+from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
+from baton.domain.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig, room_for
 from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
 
 
 class DynamoA2ATasks:
@@ -53,3 +61,84 @@ def _mark(item: Item) -> TaskMark:
         message_id=item.get("message_id"),
         reason=item.get("reason"),
     )
+
+
+TOO_MANY = f"A task has at most {MAX_CONFIGS} push notification configurations."
+
+
+class DynamoPushConfigs:
+    """``PushConfigs`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock, secrets: ReceiverSecrets) -> None:
+        self._table = table
+        self._clock = clock
+        self._secrets = secrets
+
+    async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
+        # Two calls at the same time may both pass: the limit protects the table, and is no promise.
+        others = [
+            each for each in await self.of_thread(scope, thread_id) if (each.root, each.id) != (config.root, config.id)
+        ]
+        if sum(each.root == config.root for each in others) >= MAX_CONFIGS:
+            raise InvalidRequest(TOO_MANY)
+        for oldest in room_for(config, others):
+            await self.delete(scope, thread_id, oldest.root, oldest.id)
+        item: Item = {
+            **keys.push_config(scope, thread_id, config.root, config.id),
+            "root": config.root,
+            "config_id": config.id,
+            "user_id": config.user_id,
+            "url": config.url,
+            "line": config.line.value,
+            "set_at": to_millis(config.set_at),
+            "expires_at": int((config.set_at + LIFETIME).timestamp()),
+        }
+        if config.scheme is not None:
+            item["scheme"] = config.scheme
+        if config.secrets:
+            item["sealed"] = await asyncio.to_thread(self._secrets.seal, _place(item), config.secrets)
+        await self._table.put(item)
+
+    async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
+        item = await self._table.get(keys.push_config(scope, thread_id, root, config_id))
+        config = self._config(scope, item) if item is not None else None
+        if item is None or config is None:
+            return None
+        if "sealed" not in item:  # none, or those of an item that an earlier version wrote
+            return replace(config, token=item.get("token"), credentials=item.get("credentials"))
+        secrets = await asyncio.to_thread(self._secrets.open, _place(item), item["sealed"])
+        if secrets is None:
+            return None
+        return replace(config, token=secrets.get("token"), credentials=secrets.get("credentials"))
+
+    async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
+        found = [each for each in await self.of_thread(scope, thread_id) if each.root == root]
+        return sorted(found, key=lambda config: config.id)
+
+    async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
+        found: list[PushConfig] = []
+        async for page in self._table.query(keys.partition(scope, thread_id), prefix=keys.PUSH):
+            found += [config for item in page if (config := self._config(scope, item)) is not None]
+        return found
+
+    async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
+        await self._table.delete(keys.push_config(scope, thread_id, root, config_id))
+
+    def _config(self, scope: Scope, item: Item) -> PushConfig | None:
+        set_at = from_millis(item["set_at"])
+        if item["user_id"] != scope.user_id or set_at + LIFETIME <= self._clock.now():
+            return None
+        return PushConfig(
+            root=item["root"],
+            id=item["config_id"],
+            user_id=item["user_id"],
+            url=item["url"],
+            line=Line(item["line"]),
+            set_at=set_at,
+            scheme=item.get("scheme"),
+        )
+
+
+def _place(item: Item) -> str:
+    """Return what the sealed secrets of an item name, so that they open in no other one."""
+    return f"{item['PK']} {item['SK']} {item['user_id']} {item['url']}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.codec import pack, unpack
+from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
 from baton.concurrency import gather_all
 from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion

@@ -11,13 +11,12 @@ from datetime import datetime
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.bodies import ItemBodies
-from baton.adapters.dynamodb.codec import pack, unpack
-from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.bodies import ItemBodies, pack, unpack
+from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import FACT
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import off_loop
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.episode import MAX_ATTEMPTS, EndReason, Episode, EpisodePart, EpisodeRef, EpisodeStatus, Fact

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.own_thread import MY_THREAD
+from baton.adapters.dynamodb.conditional_writes import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
 from baton.adapters.dynamodb.thread_item import listed_at, segments_as_item, spent_as_item, windows_as_item
 from baton.domain.episode import EpisodeRef

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.conditional_writes import put_fenced, update_own
 from baton.adapters.dynamodb.lease_updates import (
     END_RUN,
     FOR_NO_RECORD,
@@ -21,7 +21,6 @@ from baton.adapters.dynamodb.lease_updates import (
     commit_update,
     selection_update,
 )
-from baton.adapters.dynamodb.own_thread import update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import lease_mark, tenant_listed_at, thread_from_item

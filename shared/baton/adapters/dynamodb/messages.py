@@ -11,11 +11,11 @@ from contextlib import aclosing
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies
-from baton.adapters.dynamodb.fenced import put_all_fenced, put_fenced
+from baton.adapters.dynamodb.conditional_writes import put_all_fenced, put_fenced
 from baton.adapters.dynamodb.leases import Leases
 from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import LARGE, gather_all, off_loop
 from baton.domain.branches import MessagePath
 from baton.domain.identity import Scope

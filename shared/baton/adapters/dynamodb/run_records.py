@@ -1,4 +1,4 @@
-"""Tool calls, sub-tasks and remote tasks on DynamoDB, in the partition of their thread, run by run."""
+"""Records of runs: tool calls, sub-tasks and calls over MCP."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies
-from baton.adapters.dynamodb.codec import unpack
-from baton.adapters.dynamodb.fenced import put_fenced
+from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies, unpack
+from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.s3_bodies import S3Bodies
+from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
@@ -20,8 +19,39 @@ from baton.domain.identity import Scope
 from baton.domain.task import RemoteTask, Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
+from baton.ports.clock import Clock
 from baton.ports.leases import Lease
-from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
+from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE, McpCall
+
+KEPT_SECONDS = 3600
+"""Longer than any run."""
+
+
+class DynamoMcpCalls:
+    """``McpCalls`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def begun(self, scope: Scope, call: McpCall) -> None:
+        now = self._clock.now()
+        await self._table.put(
+            {
+                **keys.mcp_call(scope, call.session_id, call.request_id),
+                "thread_id": call.thread_id,
+                "run_id": call.run_id,
+                "changed_at": to_millis(now),  # for the forgetting of its user
+                "expires_at": int(now.timestamp()) + KEPT_SECONDS,
+            }
+        )
+
+    async def find(self, scope: Scope, session_id: str, request_id: str) -> McpCall | None:
+        item = await self._table.get(keys.mcp_call(scope, session_id, request_id))
+        if item is None or item["expires_at"] <= self._clock.now().timestamp():
+            return None
+        return McpCall(session_id, request_id, item["thread_id"], item["run_id"])
+
 
 _BEYOND = 10**12 - 1
 """Above every ordinal."""

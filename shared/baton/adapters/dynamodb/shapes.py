@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from baton.adapters.dynamodb.codec import DAMAGED, pack, unpack
+from baton.adapters.dynamodb.bodies import DAMAGED, pack, unpack
 from baton.domain.capture import Capture
 from baton.domain.client_offer import ClientOffer
 from baton.domain.document import Document

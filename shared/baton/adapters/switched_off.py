@@ -1,11 +1,32 @@
-"""Search that is switched off."""
+"""Search and embeddings of a deployment that has none."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from baton.domain.errors import EmbedderUnavailable
 from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, SearchResult
+from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, SearchResult, Vector
+from baton.ports.search import EmbeddingPurpose
+
+
+class NoEmbedder:
+    """``ports.embedder.Embedder`` without a model: texts are searched by their words only."""
+
+    name = ""
+    dimensions = 0
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
+        """Return nothing for no texts. Raises ``EmbedderUnavailable`` for any others."""
+        if texts:
+            raise EmbedderUnavailable
+        return ()
 
 
 class NoSearch:
