@@ -31,10 +31,21 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.composition import event_loop
 from baton.composition.app import build
 from baton.domain.agent import AgentDefinition
+from baton.ports.chat_model import ChatModel
 from baton_local.root import ROOT
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.audit import FakeAuditLog
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.episodes import FakeEpisodes
+from baton_testing.fakes.handoffs import FakeHandoffs
+from baton_testing.fakes.idle_threads import FakeIdleThreads
+from baton_testing.fakes.live import FakeLiveRegistry
 from baton_testing.fakes.ports import FakePorts
-from tests.contracts.fake_stores import in_memory
+from baton_testing.fakes.procedures import FakeProcedures
+from baton_testing.fakes.run_records import FakeRunRecords
+from baton_testing.fakes.stream_log import FakeStreamLog
+from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.workflows import FakeWorkflows
 
 OWN = (str(ROOT / "shared/baton"), str(ROOT / "functions"))
 HANDLER = "functions/turns/app.py"
@@ -141,9 +152,7 @@ def measure() -> CallDepth:
     callers = _Callers()
     endpoint = _Endpoint(callers)
     model = OpenAIChatModel(api_key="none", base_url=MODEL, transport=endpoint)
-    ports = FakePorts.over(
-        in_memory(), catalog=FakeAgentCatalog(AGENT), model=ProviderModels({"default": lambda: model})
-    )
+    ports = _ports(ProviderModels({"default": lambda: model}))
     # The handler's loop: the factory is set in the loop's own thread, before the first task of the turn.
     event_loop.run(_set_task_factory(callers))
     try:
@@ -154,6 +163,26 @@ def measure() -> CallDepth:
     if answer["batchItemFailures"] or not endpoint.depth.from_stream:
         raise RuntimeError("The turn has failed; the log above says why.")
     return endpoint.depth
+
+
+def _ports(model: ChatModel) -> FakePorts:
+    clock, audit = FakeClock(), FakeAuditLog()
+    store = FakeThreadStore(clock)
+    return FakePorts(
+        clock=clock,
+        store=store,
+        log=FakeStreamLog(clock),
+        live=FakeLiveRegistry(clock),
+        records=FakeRunRecords(),
+        handoffs=FakeHandoffs(audit),
+        workflows=FakeWorkflows(clock),
+        procedures=FakeProcedures(),
+        episodes=FakeEpisodes(),
+        idle=FakeIdleThreads(store, clock),
+        audit=audit,
+        catalog=FakeAgentCatalog(AGENT),
+        model=model,
+    )
 
 
 @contextlib.contextmanager
