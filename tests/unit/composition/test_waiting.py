@@ -24,7 +24,7 @@ SLEEPS = {
     "adapters/egress/pool.py: sleep": "the sleep of the library that connects",
     "adapters/models/embedding_calls.py: _attempts": AGAIN,
     "adapters/models/embedding_pace.py: pause": PACE,
-    "adapters/models/model_calls.py: _attempts": AGAIN,
+    "adapters/models/model_calls.py: stream": AGAIN,
     "adapters/opensearch/engine.py: pause": AGAIN,
     "adapters/opensearch/reindexing.py: _embed": PACE,
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,8 @@ from baton.adapters.models.bedrock_profiles import HOST
 from baton.adapters.models.content import LaidMessage
 from baton.adapters.models.failure import Backoff, ProviderFailure
 from baton.adapters.models.learning import RequestForm
-from baton.adapters.models.model_calls import ModelCalls, Question, Refused
+from baton.adapters.models.model_api import Question, Refused
+from baton.adapters.models.model_calls import ModelCalls
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.profiles import MAX_PROFILES, Profiles
 from baton.adapters.models.prompt_layout import Layout, lay_out, with_calls_as_text
@@ -59,8 +59,9 @@ class BedrockChatModel:
     ) -> None:
         self._connection = connection
         self._reader = reader
+        converse = Converse(connection, guardrail=guardrail, sends_metadata=sends_metadata)
         self._calls = ModelCalls(
-            Converse(connection, guardrail=guardrail, sends_metadata=sends_metadata),
+            lambda profile: converse,
             Profiles(HOST, profiles),
             endpoint=connection.endpoint,
             max_retries=max_retries,
@@ -68,7 +69,7 @@ class BedrockChatModel:
             breakers=breakers or CircuitBreakers(),
         )
 
-    async def stream(
+    def stream(
         self,
         settings: ModelSettings,
         prompts: Sequence[Prompt],
@@ -76,14 +77,8 @@ class BedrockChatModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer; see the port.
-
-        Close the iterator (``contextlib.aclosing``) to end the connection before the answer is complete.
-        """
-        question = Question(settings, prompts, tools, Attachments(thread_files, self._reader))
-        async with aclosing(self._calls.stream(question, str)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        """See ``ChatModel``."""
+        return self._calls.stream(Question(settings, prompts, tools, Attachments(thread_files, self._reader)), str)
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""

@@ -5,101 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from aws_lambda_powertools import Logger
 from pydantic import JsonValue
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
-from baton.adapters.models.attachments import Attachments
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.models.learned_facts import learned_facts
-from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, SentFeatures, adapted
+from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted
 from baton.adapters.models.left_out import left_out
+from baton.adapters.models.model_api import ModelApi, OpenedAnswer, Question, Refused
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.profiles import Profiles
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.metrics import Metric, count
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.chat_model import Finished, ModelChunk
+
+logger = Logger(child=True)
 
 USAGE_GRACE_SECONDS = 5.0
 """The longest wait for the token counts after a complete answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question to a model."""
-
-    settings: ModelSettings
-    prompts: Sequence[Prompt]
-    tools: Sequence[ToolSpec]
-    attachments: Attachments
-
-
-class OpenedAnswer(Protocol):
-    """An answer that arrives."""
-
-    @property
-    def sent(self) -> SentFeatures:
-        """The optional parts of the request."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Bytes of the model's output so far: text, calls and thinking."""
-        ...
-
-    @property
-    def reason(self) -> FinishReason | None:
-        """Why the model stopped; None until it has."""
-        ...
-
-    @property
-    def is_cut(self) -> bool:
-        """True if the answer was cut at its length limit. The rest is not read."""
-        ...
-
-    async def next(self) -> Sequence[ModelChunk] | None:
-        """Return what the next event of the stream holds; None at its end.
-
-        Raises ``ProviderFailure`` and ``ModelError``.
-        """
-        ...
-
-    def cut(self) -> None:
-        """End the answer here, as one that is too long."""
-        ...
-
-    def end(self) -> Sequence[ModelChunk]:
-        """Return the tool calls and ``Finished``. Raises ``ModelUnavailable`` for an answer without its end."""
-        ...
-
-    def learned(self, form: RequestForm) -> RequestForm:
-        """Return the form of later requests, with what this answer has shown."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        ...
-
-
-class ModelApi(Protocol):
-    """One API of models."""
-
-    async def open(self, question: Question, form: RequestForm) -> OpenedAnswer:
-        """Send the request and return its answer. Raises ``Refused`` and ``ProviderFailure``, and may time out."""
-        ...
-
-
-class Refused(Exception):
-    """An endpoint refused a request that held ``sent``."""
-
-    def __init__(self, failure: ProviderFailure, sent: SentFeatures) -> None:
-        super().__init__(str(failure))
-        self.failure = failure
-        self.sent = sent
 
 
 class ModelCalls:
@@ -115,7 +42,7 @@ class ModelCalls:
 
     def __init__(
         self,
-        api: ModelApi,
+        api_of: Callable[[ModelProfile], ModelApi],
         profiles: Profiles,
         *,
         endpoint: str,
@@ -123,26 +50,42 @@ class ModelCalls:
         backoff: Backoff,
         breakers: CircuitBreakers,
     ) -> None:
-        self._api = api
+        """``api_of`` returns the API that a model is asked over."""
+        self._api_of = api_of
         self._profiles = profiles
         self._endpoint = endpoint
         self._max_retries = max_retries
         self._backoff = backoff
         self._breakers = breakers
-        self._logger = Logger(child=True)
 
     async def stream(self, question: Question, secret: Callable[[], str]) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer; see ``ChatModel.stream``. What ``secret`` returns is left out of logs."""
-        model = question.settings.model
+        """Yield the answer; see ``ChatModel.stream``. ``secret`` returns the text that logs must not show.
+
+        Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
+        """
+        settings = question.settings
+        attempt = _Attempt(self._profiles.of(settings.model), settings.timeout_seconds)
         try:
-            async with (
-                self._breakers.guard(f"{self._endpoint} {model}", is_failure=_is_outage),
-                aclosing(self._attempts(question, secret)) as chunks,
-            ):
-                async for chunk in chunks:
-                    yield chunk
+            async with self._breakers.guard(f"{self._endpoint} {settings.model}", is_failure=_is_outage):
+                while True:
+                    try:
+                        async with asyncio.timeout_at(attempt.deadline):
+                            answer = await self._api_of(attempt.form.profile).open(question, attempt.form)
+                        reading = _Reading(self._profiles, question, attempt, answer)
+                        async with aclosing(answer):
+                            while (chunks := await reading.next()) is not None:
+                                for chunk in chunks:
+                                    attempt.is_answering = True
+                                    yield chunk
+                            last = reading.end()
+                        for chunk in last:
+                            yield chunk
+                        return
+                    except (Refused, ProviderFailure, ModelError, TimeoutError) as failure:
+                        pause = self._pause_after(failure, attempt, settings.model, secret)
+                    await asyncio.sleep(pause)
         except CircuitOpen as left_alone:
-            self._logger.warning("The model is not asked", extra={"model": model, "text": str(left_alone)})
+            logger.warning("The model is not asked", extra={"model": settings.model, "text": str(left_alone)})
             count(Metric.MODEL_CALLS_FAILED)
             unavailable = ModelUnavailable()
             unavailable.reason = str(left_alone)
@@ -152,103 +95,133 @@ class ModelCalls:
         """See ``LearningModel``."""
         return learned_facts(self._profiles.declared(model), self._profiles.of(model))
 
-    async def _attempts(self, question: Question, secret: Callable[[], str]) -> AsyncGenerator[ModelChunk, None]:
-        settings = question.settings
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + settings.timeout_seconds
-        known = self._profiles.of(settings.model)
-        form = RequestForm(known)
-        attempt = adaptations = 0
-        while True:
-            answering = False
-            try:
-                async with aclosing(self._answer(question, form, known, deadline)) as chunks:
-                    async for chunk in chunks:
-                        answering = True
-                        yield chunk
-                return
-            except Refused as refused:
-                failure, sent = refused.failure, refused.sent
-                other = adapted(form, failure, sent) if not answering else None
-                if other is not None and adaptations < MAX_ADAPTATIONS and loop.time() < deadline:
-                    adaptations += 1
-                    self._log(failure, settings.model, attempt, "The model refused; asking in another form", secret)
-                    form = other
-                    continue
-            except TimeoutError:
-                failure = ProviderFailure("TimeoutError", FailureKind.TIMEOUT)
-            except ProviderFailure as failed:
-                failure = failed
-            except ModelError as error:
-                failure = ProviderFailure(type(error).__name__, FailureKind.PROTOCOL)
-                if not isinstance(error, ModelUnavailable | ModelTimeout):
-                    self._log(failure, settings.model, attempt, "The model failed", secret)
-                    raise
-            delay = self._backoff.before_retry(failure, attempt)
-            is_last = answering or attempt == self._max_retries or delay is None or loop.time() + delay >= deadline
-            message = "The model failed" if is_last else "The model failed; trying again"
-            self._log(failure, settings.model, attempt, message, secret)
-            if is_last or delay is None:
-                # Its text may quote the request, so the cause is for the log and for operators only.
-                raise _for_operators(failure, secret) from None
-            attempt += 1
-            await asyncio.sleep(delay)
-
-    async def _answer(
-        self, question: Question, form: RequestForm, since: ModelProfile, deadline: float
-    ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield one answer. What its ``form`` has other than the profile ``since`` is learned once it is accepted."""
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout_at(deadline):
-            answer = await self._api.open(question, form)
-        is_empty = True
-        try:
-            while not answer.is_cut:
-                was_finished, size = answer.reason is not None, answer.size
-                try:
-                    # The timeout must not span a yield: it would cancel the consumer.
-                    async with asyncio.timeout_at(deadline):
-                        chunks = await answer.next()
-                except StreamTooLong as too_long:
-                    self._logger.warning("The model's stream is cut", extra={"text": str(too_long)})
-                    count(Metric.MODEL_CALLS_FAILED)
-                    if not answer.size:
-                        raise ModelUnavailable from None
-                    answer.cut()
-                    break
-                except (ProviderFailure, TimeoutError) as failure:
-                    if answer.reason is not None:
-                        break  # The answer is complete. Only its token counts are missing.
-                    if isinstance(failure, ProviderFailure) and is_empty:
-                        raise Refused(failure, answer.sent) from None
-                    if isinstance(failure, ProviderFailure) and isinstance(failure.error, ContextTooLong):
-                        answer.cut()  # the answer has filled the context: a shorter prompt would repeat what was shown
-                        break
-                    raise
-                if chunks is None:
-                    break
-                for chunk in chunks:
-                    if is_empty:
-                        is_empty = False
-                        self._profiles.learn(question.settings.model, form.lasting(since), since)
-                    yield chunk
-                if answer.size > size:
-                    deadline = loop.time() + question.settings.timeout_seconds
-                if answer.reason is not None and not was_finished:
-                    deadline = loop.time() + USAGE_GRACE_SECONDS
-            last = answer.end()
-        finally:
-            await answer.aclose()
-        for chunk in last:
-            if isinstance(chunk, Finished):
-                self._profiles.learn(question.settings.model, answer.learned(form).lasting(since), since)
-                chunk = _with_dropped(chunk, question, form)
-            yield chunk
+    def _pause_after(self, error: Exception, attempt: _Attempt, model: str, secret: Callable[[], str]) -> float:
+        """Return the seconds until the next attempt, or raise the error that ends the call."""
+        now = asyncio.get_running_loop().time()
+        failure = _failure_of(error)
+        if isinstance(error, Refused) and attempt.adapts(error, now):
+            self._log(failure, model, attempt.number, "The model refused; asking in another form", secret)
+            return 0.0
+        if isinstance(error, ModelError) and not _is_outage(error):
+            self._log(failure, model, attempt.number, "The model failed", secret)
+            raise error
+        delay = self._backoff.before_retry(failure, attempt.number)
+        is_last = attempt.is_answering or attempt.number == self._max_retries or delay is None
+        if is_last or delay is None or now + delay >= attempt.deadline:
+            self._log(failure, model, attempt.number, "The model failed", secret)
+            # Its text may quote the request, so the cause is for the log and for operators only.
+            raise _for_operators(failure, secret) from None
+        self._log(failure, model, attempt.number, "The model failed; trying again", secret)
+        attempt.number += 1
+        return delay
 
     def _log(self, failure: ProviderFailure, model: str, attempt: int, message: str, secret: Callable[[], str]) -> None:
         details = failure.described(secret())
-        self._logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
+        logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
         count(Metric.MODEL_CALLS_FAILED)
+
+
+class _Attempt:
+    """The current attempt at a call, and the form of its request."""
+
+    def __init__(self, known: ModelProfile, seconds: float) -> None:
+        """``known`` is what is known of the model; all attempts begin within ``seconds``."""
+        self.known = known
+        self.form = RequestForm(known)
+        self.deadline = asyncio.get_running_loop().time() + seconds
+        self.number = 0
+        self.is_answering = False
+        """True if a part of the answer was yielded. Then there is no other attempt."""
+        self._adaptations = 0
+
+    def adapts(self, refused: Refused, now: float) -> bool:
+        """Take the form that the refusal asks for. Returns False if there is none, or no time for it."""
+        other = adapted(self.form, refused.failure, refused.sent) if not self.is_answering else None
+        if other is None or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
+            return False
+        self._adaptations += 1
+        self.form = other
+        return True
+
+
+class _Reading:
+    """Reads an answer within its deadlines. What its form has other than the model's profile is learned from it."""
+
+    def __init__(self, profiles: Profiles, question: Question, attempt: _Attempt, answer: OpenedAnswer) -> None:
+        self._profiles = profiles
+        self._question = question
+        self._form = attempt.form
+        self._known = attempt.known
+        self._answer = answer
+        self._deadline = attempt.deadline
+        self._extension: float | None = None
+        """Seconds that the answer has from the next read on; None: until the deadline."""
+        self._is_empty = True
+
+    async def next(self) -> Sequence[ModelChunk] | None:
+        """Return the next chunks; None after the last ones of the stream.
+
+        Raises ``Refused``, ``ProviderFailure``, ``ModelError`` and ``TimeoutError``.
+        """
+        answer = self._answer
+        if answer.is_cut:
+            return None
+        if self._extension is not None:  # from now on, because the reader may have taken its time
+            self._deadline, self._extension = asyncio.get_running_loop().time() + self._extension, None
+        was_finished, size = answer.reason is not None, answer.size
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                chunks = await answer.next()
+        except StreamTooLong as too_long:
+            logger.warning("The model's stream is cut", extra={"text": str(too_long)})
+            count(Metric.MODEL_CALLS_FAILED)
+            if not answer.size:
+                raise ModelUnavailable from None
+            answer.cut()
+            return None
+        except (ProviderFailure, TimeoutError) as failure:
+            if answer.reason is not None:
+                return None  # The answer is complete. Only its token counts are missing.
+            if isinstance(failure, ProviderFailure) and self._is_empty:
+                raise Refused(failure, answer.sent) from None
+            if isinstance(failure, ProviderFailure) and isinstance(failure.error, ContextTooLong):
+                answer.cut()  # the answer has filled the context: a shorter prompt would repeat what was shown
+                return None
+            raise
+        if chunks:
+            self._accept()
+        if answer.size > size:
+            self._extension = self._question.settings.timeout_seconds
+        if answer.reason is not None and not was_finished:
+            self._extension = USAGE_GRACE_SECONDS
+        return chunks
+
+    def end(self) -> Sequence[ModelChunk]:
+        """Return the last chunks. Raises ``ModelUnavailable`` for an answer without its end."""
+        chunks = list(self._answer.end())
+        for at, chunk in enumerate(chunks):
+            if isinstance(chunk, Finished):
+                form = self._answer.learned(self._form)
+                self._profiles.learn(self._question.settings.model, form.lasting(self._known), self._known)
+                chunks[at] = _with_dropped(chunk, self._question, self._form)
+        return chunks
+
+    def _accept(self) -> None:
+        """Keep the form for later requests, because the model has begun to answer it."""
+        if self._is_empty:
+            self._is_empty = False
+            self._profiles.learn(self._question.settings.model, self._form.lasting(self._known), self._known)
+
+
+def _failure_of(error: Exception) -> ProviderFailure:
+    """Return the failure as it is logged."""
+    if isinstance(error, Refused):
+        return error.failure
+    if isinstance(error, ProviderFailure):
+        return error
+    if isinstance(error, TimeoutError):
+        return ProviderFailure("TimeoutError", FailureKind.TIMEOUT)
+    return ProviderFailure(type(error).__name__, FailureKind.PROTOCOL)
 
 
 def _for_operators(failure: ProviderFailure, secret: Callable[[], str]) -> ModelError:

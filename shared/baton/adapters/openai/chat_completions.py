@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletionChunk
 
 from baton.adapters.models.answer_forms import output_limit
 from baton.adapters.models.learning import TOOLS_EFFORT, RequestForm
-from baton.adapters.models.model_calls import Question, Refused
+from baton.adapters.models.model_api import Question, Refused
 from baton.adapters.models.profile import CacheHints, ModelProfile
 from baton.adapters.models.profiles import MAX_PROFILES
 from baton.adapters.models.tool_schemas import OfferedTools

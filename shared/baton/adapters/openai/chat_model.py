@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import httpx2 as httpx
@@ -13,8 +12,8 @@ from pydantic import JsonValue
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.attachments import Attachments
 from baton.adapters.models.failure import Backoff
-from baton.adapters.models.learning import RequestForm
-from baton.adapters.models.model_calls import ModelApi, ModelCalls, OpenedAnswer, Question
+from baton.adapters.models.model_api import Question
+from baton.adapters.models.model_calls import ModelCalls
 from baton.adapters.models.profile import Api, CacheHints
 from baton.adapters.models.profiles import Profiles, host_of
 from baton.adapters.openai.chat_completions import ChatCompletions
@@ -65,8 +64,9 @@ class OpenAIChatModel:
             api_key, base_url, Timeout(None, connect=connect_timeout_seconds), transport=transport, signing=signing
         )
         endpoint = Endpoint(self._clients.get, host_of(base_url), sends_metadata, cache_hints)
+        chat, responses = ChatCompletions(endpoint), Responses(endpoint)
         self._calls = ModelCalls(
-            _Apis(ChatCompletions(endpoint), Responses(endpoint)),
+            lambda profile: responses if profile.api is Api.RESPONSES else chat,
             Profiles(endpoint.host, profiles),
             endpoint=base_url or "OpenAI",
             max_retries=max_retries,
@@ -74,7 +74,7 @@ class OpenAIChatModel:
             breakers=breakers or CircuitBreakers(),
         )
 
-    async def stream(
+    def stream(
         self,
         settings: ModelSettings,
         prompts: Sequence[Prompt],
@@ -82,14 +82,9 @@ class OpenAIChatModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer; see the port.
-
-        Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
-        """
+        """See ``ChatModel``."""
         question = Question(settings, prompts, tools, Attachments(thread_files, self._reader))
-        async with aclosing(self._calls.stream(question, lambda: self._clients.key)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return self._calls.stream(question, lambda: self._clients.key)
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
@@ -98,15 +93,3 @@ class OpenAIChatModel:
     async def aclose(self) -> None:
         """Close this event loop's connections."""
         await self._clients.aclose()
-
-
-class _Apis:
-    """Chat Completions or Responses, as the form of the request says."""
-
-    def __init__(self, chat: ModelApi, responses: ModelApi) -> None:
-        self._chat = chat
-        self._responses = responses
-
-    async def open(self, question: Question, form: RequestForm) -> OpenedAnswer:
-        api = self._responses if form.profile.api is Api.RESPONSES else self._chat
-        return await api.open(question, form)

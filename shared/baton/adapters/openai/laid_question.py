@@ -9,7 +9,7 @@ from typing import Any
 from baton.adapters.models.answer_forms import STRICT_NAME, is_strict, schema_note
 from baton.adapters.models.content import LaidMessage
 from baton.adapters.models.learning import RequestForm, SentFeatures
-from baton.adapters.models.model_calls import Question
+from baton.adapters.models.model_api import Question
 from baton.adapters.models.profile import AnswerForm, Api, ModelProfile
 from baton.adapters.models.prompt_layout import Layout, lay_out
 from baton.adapters.models.tool_schemas import OfferedTools, offered_tools

@@ -9,7 +9,7 @@ from openai import AsyncStream, OpenAIError
 
 from baton.adapters.models.answer_forms import output_limit
 from baton.adapters.models.learning import RequestForm
-from baton.adapters.models.model_calls import Question, Refused
+from baton.adapters.models.model_api import Question, Refused
 from baton.adapters.models.profile import OBFUSCATION, CacheHints, EffortForm, ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.endpoint import Endpoint
