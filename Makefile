@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types faults properties grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types depth faults properties grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ types: setup ## Types, strictly
 	@$(BIN)/mypy --num-workers auto
 	@$(BIN)/mypy --num-workers auto functions
 	@$(BIN)/python -m baton_local.web types
+
+depth: setup ## Count the calls from the worker's handler to the model, and the generators from its stream to the outbox
+	@$(BIN)/python -m benchmarks.call_depth
 
 faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest tests/faults -n 2 $(TESTS)

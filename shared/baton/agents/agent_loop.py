@@ -137,7 +137,15 @@ class AgentLoop:
                 # At the end: what stands before it is what the model's thinking and its prompt cache are bound to.
                 self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
             calls: list[ToolCall] = []
-            await self._ask_fitting(calls, is_last=is_last)
+            refusals: list[ContextTooLong] = []
+            while True:
+                try:
+                    await self._ask_model(calls, is_last=is_last)
+                    break
+                except ContextTooLong as too_long:
+                    refusals.append(too_long)
+                    await self._shorten(refusals)
+            self._learn_length(refusals)
             if self._unused_id is not None:
                 continue
             if not calls or not await self._context.may_act():
@@ -167,34 +175,28 @@ class AgentLoop:
                 await self._calls.settle(call, settled[call.id])
         await self._results(calls, approved)
 
-    async def _ask_fitting(self, calls: list[ToolCall], *, is_last: bool) -> None:
-        """Ask the model, with a shorter prompt as long as it says that the prompt is too long."""
-        budgets, model = self._context.services.budgets, self._settings.model
-        shortened, is_told = 0, False
-        while True:
-            self._said = None
-            try:
-                await self._ask_model(calls, is_last=is_last)
-            except ContextTooLong as too_long:
-                if self._said is not None and self._said.content:
-                    raise  # something was shown
-                shortened += 1
-                is_told |= not too_long.is_guess
-                model = too_long.model or model  # a fallback's limit is none of the model's
-                if shortened > MAX_SHORTENINGS or not await self._shorten():
-                    raise
-            else:
-                if is_told:  # otherwise one odd answer would shorten all later prompts
-                    budgets.learn(model, self._prompt.budget + self._kit.tokens(self._context.services.counter))
-                return
-
-    async def _shorten(self) -> bool:
-        """Leave more out of the prompt. Returns False if nothing can be."""
+    async def _shorten(self, refusals: Sequence[ContextTooLong]) -> None:
+        """Leave more out of a prompt that the model has refused. Raises its refusal if nothing can be left out."""
+        if len(refusals) > MAX_SHORTENINGS or (self._said is not None and self._said.content):
+            raise refusals[-1]  # in the second case something was shown
         tokens = await self._prompt.tokens()
-        return await self._prompt.shorten(self._context.services.budgets.next(tokens), tokens)
+        if not await self._prompt.shorten(self._context.services.budgets.next(tokens), tokens):
+            raise refusals[-1]
+
+    def _learn_length(self, refusals: Sequence[ContextTooLong]) -> None:
+        """Keep the length that the model takes, unless no refusal was certain: one would shorten all later prompts."""
+        if any(not each.is_guess for each in refusals):
+            # A fallback's limit is none of the model's.
+            model = next((each.model for each in reversed(refusals) if each.model), self._settings.model)
+            services = self._context.services
+            services.budgets.learn(model, self._prompt.budget + self._kit.tokens(services.counter))
 
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> None:
-        """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``."""
+        """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``.
+
+        Raises ``ContextTooLong`` and the other failures of the model.
+        """
+        self._said = None
         context = self._context
         answer = AnswerEvents(
             self._agent,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from baton.adapters import emf
@@ -23,10 +24,11 @@ def write_metrics(counts: Mapping[Metric, int], at: datetime | None = None) -> N
 def counted(handler: Callable[P, T]) -> Callable[P, T]:
     """Return a Lambda handler that writes the counts of each invocation at its end."""
 
-    @functools.wraps(handler)
-    def with_counts(*args: P.args, **kwargs: P.kwargs) -> T:
-        # With the time of its start, like Lambda's own metrics, because an alarm subtracts one from the other.
-        with counting(functools.partial(write_metrics, at=datetime.now(UTC))):
-            return handler(*args, **kwargs)
+    return _counts_written()(handler)
 
-    return with_counts
+
+@contextmanager
+def _counts_written() -> Iterator[None]:
+    # With the time of its start, like Lambda's own metrics, because an alarm subtracts one from the other.
+    with counting(partial(write_metrics, at=datetime.now(UTC))):
+        yield

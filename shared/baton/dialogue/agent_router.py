@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton.agents.agent_result import AgentResult
 from baton.agents.call_outcome import Transfer
-from baton.dialogue.agent_runner import AgentRunner
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
-from baton.domain.history_window import HistoryWindow, SummaryDue
-from baton.domain.message import FollowedProcedure
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
-from baton.handoffs.forks import SPECIALIST, ForkedExchange
+from baton.handoffs.forks import SPECIALIST
 from baton.requests.turn_requests import ActionRequest, ConversationAction
-
-
-@dataclass(frozen=True, slots=True)
-class RouterResult:
-    """Which agents have spoken in a run, and with what result."""
-
-    last: AgentResult | None
-    """The result of the agent that spoke last; None if the last message is Baton's own, or no agent spoke."""
-    model: str | None
-    """The name of the last agent's model; None if no model spoke."""
-    has_answered: bool
-    """Whether the user has received an answer, from an agent or from Baton itself."""
-    usage: Usage
-    """The usage of all models."""
-    forked: ForkedExchange | None
-    """The exchange in the specialist's fork, which has yet to be written there."""
-    windows: tuple[HistoryWindow, ...]
-    """Where the histories of the main and the active agent begin after the run."""
-    summary_due: SummaryDue | None
-    """What is to be summarised for the active agent."""
-    followed: tuple[FollowedProcedure, ...]
-    """The procedures in the agents' prompts."""
 
 
 class AgentRouter:
@@ -51,50 +24,70 @@ class AgentRouter:
 
     def __init__(self, given: DialogueInput) -> None:
         self._handoffs = HandoffEvents(given)
-        self._runner = AgentRunner(given)
         self._input = given
         self._context = given.context
         self._tracker = given.tracker
         self._services = given.services
         self._text = given.opening.text
-        self._has_answered = False
-        self._has_baton_the_last_word = False
+        self._has_last_word = False
 
     @property
-    def result(self) -> RouterResult:
-        """Return the result so far; it is final once ``answer`` has returned."""
-        agents = self._runner.result
-        return RouterResult(
-            last=None if self._has_baton_the_last_word else agents.last,
-            model=agents.last.model if agents.last is not None else None,
-            has_answered=self._has_answered or self._handoffs.has_spoken,
-            usage=agents.usage + self._handoffs.usage,
-            forked=agents.forked,
-            windows=agents.windows,
-            summary_due=agents.summary_due,
-            followed=tuple(dict.fromkeys(each for agent in agents.agents for each in agent.followed)),
-        )
+    def has_spoken(self) -> bool:
+        """Return whether Baton itself has sent the user a message."""
+        return self._handoffs.has_spoken
 
-    async def answer(self) -> None:
-        """Let the agents and Baton itself answer the request. Raises the error that ends the run."""
-        self._context.emit_all(self._tracker.step_begins())
+    @property
+    def has_last_word(self) -> bool:
+        """Return whether the last message is Baton's own."""
+        return self._has_last_word
+
+    @property
+    def usage(self) -> Usage:
+        """Return the usage of summaries for specialists."""
+        return self._handoffs.usage
+
+    async def begin(self) -> bool:
+        """Do what Baton does itself before an agent answers. Returns False if no agent is to answer."""
         request = self._input.request
         if not isinstance(request, ActionRequest):
-            await self._answer()
-        elif request.action is ConversationAction.EXIT:
+            return await self._begin_answer()
+        if request.action is ConversationAction.CONTINUE:
+            return await self._continue(request.about or "")
+        if request.action is ConversationAction.EXIT:
             self._end(HandoffOutcome.EXITED)
-        elif request.action is ConversationAction.CONTINUE:
-            await self._continue(request.about or "")
         else:
             await self._merge(*request.named_answer)
+        return False
 
-    async def _answer(self) -> None:
-        """Answer a message, or continue a run whose interrupts are answered."""
+    async def hand_on(self, spoken: AgentResult) -> bool:
+        """Hand the conversation on as the agent that has spoken asks. Returns False if no other agent is to speak."""
+        if self._context.stop.is_set() or spoken.waiting:
+            return False
+        if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
+            workflow = await self._wanted_workflow(spoken.transfer)
+            await self._handoffs.hand_over(spoken.transfer, workflow)
+            self._has_last_word = spoken.transfer.refusal is not None
+            return not self._has_last_word
+        if spoken.returns is not None or self._is_done:
+            self._end(HandoffOutcome.RETURNED)
+        elif self._is_silent_target:
+            self._fail()
+        return False
+
+    def take_back(self, failure: ModelError) -> None:
+        """Undo the handoff to a specialist whose model failed before it said anything. Raises any other failure."""
+        if not self._is_silent_target:
+            raise failure
+        count(Metric.MODEL_FAILURES)
+        self._fail()
+
+    async def _begin_answer(self) -> bool:
+        """Begin to answer a message, or to continue a run whose interrupts are answered."""
         trouble = self._tracker.current.trouble
         if trouble is not None:
             self._handoffs.without_specialist(trouble)
             if trouble is not SpecialistProblem.LOST:
-                return
+                return False
         is_message = self._input.answered is None
         wanted = self._asked_for(self._text) if is_message else None
         # A user who asks for a session right away is not offered another one.
@@ -111,13 +104,12 @@ class AgentRouter:
         )
         if locale is not None:
             self._end(HandoffOutcome.EXITED, locale)
-            return
+            return False
         if wanted is not None:
             await self._handoffs.hand_over(wanted, None)
-        if wanted is None or wanted.refusal is None:
-            await self._converse()
+        return wanted is None or wanted.refusal is None
 
-    async def _continue(self, workflow_id: str) -> None:
+    async def _continue(self, workflow_id: str) -> bool:
         """Continue an unfinished workflow of this thread or of another one."""
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
@@ -131,8 +123,7 @@ class AgentRouter:
         summary = f"The user continues {workflow.name}."
         wanted = Transfer(target, handoff, "continue", summary, refusal=self._refusal(target, handoff))
         await self._handoffs.hand_over(wanted, workflow)
-        if wanted.refusal is None:
-            await self._converse()
+        return wanted.refusal is None
 
     async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
         """Copy an answer of a fork into this thread. The fork may have newer messages by now."""
@@ -141,37 +132,6 @@ class AgentRouter:
         agent = conversation.describe(answer.agent_id or "") or conversation.main
         self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured)
 
-    async def _converse(self) -> None:
-        """Run the active agent, and then each agent that it hands over to."""
-        stop = self._context.stop
-        while not stop.is_set():
-            try:
-                await self._runner.run_active()
-            except ModelError:
-                if not self._is_silent_target:
-                    raise
-                count(Metric.MODEL_FAILURES)
-                self._fail()
-                return
-            spoken = self._runner.result.last
-            if spoken is None:
-                return
-            self._has_answered |= spoken.has_answered
-            if stop.is_set() or spoken.waiting:
-                return
-            if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
-                workflow = await self._wanted_workflow(spoken.transfer)
-                await self._handoffs.hand_over(spoken.transfer, workflow)
-                if spoken.transfer.refusal is not None:
-                    self._has_baton_the_last_word = True
-                    return
-                continue
-            if spoken.returns is not None or self._is_done:
-                self._end(HandoffOutcome.RETURNED)
-            elif self._is_silent_target:
-                self._fail()
-            return
-
     @property
     def _is_done(self) -> bool:
         """Return whether the specialist should have returned, because its workflow is complete."""
@@ -179,7 +139,7 @@ class AgentRouter:
         return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
 
     def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
-        self._has_baton_the_last_word = True
+        self._has_last_word = True
         self._handoffs.leave(outcome, locale)
 
     @property
@@ -191,7 +151,7 @@ class AgentRouter:
         )
 
     def _fail(self) -> None:
-        self._has_baton_the_last_word = True
+        self._has_last_word = True
         self._handoffs.fail()
 
     def _asked_for(self, text: str) -> Transfer | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from baton.agents.agent_loop import AgentLoop
@@ -20,9 +20,9 @@ from baton.dialogue.agent_histories import AgentHistories
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.merging import MergedAnswer
 from baton.dialogue.remote_agent_runner import RemoteAgentRunner
+from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import RETURN, ToolCall
@@ -46,120 +46,103 @@ class RunsAgent(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerResult:
-    """The results of the agents of one run, in the order in which they spoke."""
-
-    agents: tuple[AgentResult, ...]
-    usage: Usage
-    """The usage of their models and of consulted agents."""
-    forked: ForkedExchange | None
-    """The exchange in the specialist's fork, which has yet to be written there."""
-    windows: tuple[HistoryWindow, ...] = ()
-    """Where the histories of the main and the active agent begin from now on."""
-    summary_due: SummaryDue | None = None
-    """What is to be summarised for the active agent."""
-
-    @property
-    def last(self) -> AgentResult | None:
-        """Return the result of the agent that spoke last; None if no agent spoke."""
-        return self.agents[-1] if self.agents else None
-
-
 class AgentRunner:
     """Runs the agents that speak in one run, one after the other."""
 
     def __init__(self, given: DialogueInput) -> None:
         context = given.context
         self._running: list[RunsAgent] = []
-        self._forked: ForkedExchange | None = None
+        self.forked: ForkedExchange | None = None
+        """The exchange in the specialist's fork, which has yet to be written there."""
         self._input = given
         self._context = context
         self._tracker = given.tracker
-        self._histories = AgentHistories(given)
+        self.histories = AgentHistories(given)
         self._services = context.services
         self._consultations = Consultations(context, given.asked.content if given.asked is not None else "")
 
     @property
-    def result(self) -> RunnerResult:
-        """Return the results of all agents so far."""
-        agents = tuple(each.result for each in self._running)
-        usage = sum((each.usage for each in agents), self._consultations.usage)
-        histories = self._histories
-        return RunnerResult(agents, usage, self._forked, histories.windows(agents), histories.summary_due(agents))
+    def results(self) -> Sequence[AgentResult]:
+        """Return the results of the agents, in the order in which they spoke."""
+        return [each.result for each in self._running]
 
-    async def run_active(self) -> None:
-        """Let the active agent answer, in this thread or in its fork."""
-        handoff = self._tracker.current.handoff
-        if handoff is None or handoff.context_mode is not ContextMode.FORKED:
-            await self._run_in(self._input.transcript, self._context)
-        else:
-            await self._run_in_fork(handoff)
+    @property
+    def consulted_usage(self) -> Usage:
+        """Return the usage of consulted agents."""
+        return self._consultations.usage
 
-    async def _run_in_fork(self, handoff: HandoffRequest) -> None:
-        """Run the specialist in its fork, and merge its answer into this thread."""
-        given, agent, context = self._input, self._tracker.current.agent, self._context
-        transcript = Transcript(
-            fork_id(handoff),
-            context.run,
-            first_ordinal=0,
-            clock=self._services.clock,
-            counter=self._services.counter,
-        )
-        answer, is_whole = MergedAnswer(agent, given.transcript, context.emit), False
+    async def run_active(self) -> AgentResult:
+        """Let the active agent answer, in this thread or in its fork, and return its result."""
+        given, conversation, context = self._input, self._tracker.current, self._context
+        transcript, handoff, merged = given.transcript, conversation.handoff, None
+        if handoff is not None and handoff.context_mode is ContextMode.FORKED:
+            transcript = self._fork_transcript(handoff)
+            merged = MergedAnswer(conversation.agent, given.transcript, context.emit)
+            context = replace(context, emit=merged.take)
+        is_whole = False
         try:
-            await self._run_in(transcript, replace(context, emit=answer.take))
+            agent = await self._prepare(transcript, context)
+            if not context.stop.is_set():
+                await agent.answer()
+            if conversation.agent.remote is not None:
+                self._note_task(agent.result.remote_task_id)
             is_whole = not context.stop.is_set()
+            return agent.result
         finally:
-            answer.end(is_whole=is_whole)
-            for report in (message for message in transcript.messages if message.is_handoff_summary):
-                call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
-                given.transcript.add_result(
-                    given.transcript.new_id(), agent, call, report.text, is_handoff_summary=True
-                )
-            if transcript.messages:
-                self._forked = ForkedExchange(handoff, agent, context.run, given.opening, transcript.messages)
+            if merged is not None and handoff is not None:
+                merged.end(is_whole=is_whole)
+                self._keep_fork(handoff, conversation.agent, transcript)
 
-    async def _run_in(self, transcript: Transcript, context: RunContext) -> None:
-        """Let the active agent answer into ``transcript``, with the events going where ``context`` says."""
+    def _fork_transcript(self, handoff: HandoffRequest) -> Transcript:
+        services, run = self._services, self._context.run
+        return Transcript(fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter)
+
+    def _keep_fork(self, handoff: HandoffRequest, agent: AgentDefinition, fork: Transcript) -> None:
+        """Keep what the specialist has said in its fork, and add its report to this thread."""
+        given = self._input
+        for report in (message for message in fork.messages if message.is_handoff_summary):
+            call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
+            given.transcript.add_result(given.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
+        if fork.messages:
+            self.forked = ForkedExchange(handoff, agent, self._context.run, given.opening, fork.messages)
+
+    async def _prepare(self, transcript: Transcript, context: RunContext) -> RunsAgent:
+        """Return the active agent, ready to answer into ``transcript`` and to emit its events to ``context``."""
         conversation = self._tracker.current
         if conversation.agent.remote is not None and conversation.handoff is not None:
-            agent: RunsAgent = await self._remote_runner(conversation.handoff, transcript, context)
-            self._running.append(agent)
-        else:
-            kit = await tool_kit(
-                conversation.agent,
-                self._context.scope,
-                self._context.agents,
-                self._services.tools,
-                conversation=conversation,
-                client=self._input.client,
-            )
-            loop = agent = self._loop(kit, transcript, context)
-            self._running.append(agent)
-            asked, brought = self._input.asked, self._input.brought
-            current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
-            if self._input.answered is not None and len(self._running) == 1:
-                await self._go_on(loop, self._input.answered)
-                current = (*self._input.unfinished, *self._input.transcript.messages)
-            elif brought is not None and brought.agent_id == conversation.agent.id and len(self._running) == 1:
-                await self._take_brought(loop, brought)
-                current = (*current, *transcript.messages)
-            # An approved call may have advanced the workflow.
-            changing = changing_notes(self._tracker.current, kit)
-            shown = await context_note(conversation.agent, self._input.client, self._services.counter)
-            today = today_note(self._context.today)
-            notes = Notes(steady_notes(self._tracker.current), changing, shown, today)
-            await loop.begin(await self._prompt(kit, current, notes))
-        if not self._context.stop.is_set():
-            await agent.answer()
-        if conversation.agent.remote is not None:
-            self._note_task(agent.result.remote_task_id)
+            remote = await self._remote_runner(conversation.handoff, transcript, context)
+            self._running.append(remote)
+            return remote
+        kit = await tool_kit(
+            conversation.agent,
+            self._context.scope,
+            self._context.agents,
+            self._services.tools,
+            conversation=conversation,
+            client=self._input.client,
+        )
+        loop = self._loop(kit, transcript, context)
+        self._running.append(loop)
+        asked, brought = self._input.asked, self._input.brought
+        current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
+        if self._input.answered is not None and len(self._running) == 1:
+            await self._go_on(loop, self._input.answered)
+            current = (*self._input.unfinished, *self._input.transcript.messages)
+        elif brought is not None and brought.agent_id == conversation.agent.id and len(self._running) == 1:
+            await self._take_brought(loop, brought)
+            current = (*current, *transcript.messages)
+        # An approved call may have advanced the workflow.
+        changing = changing_notes(self._tracker.current, kit)
+        shown = await context_note(conversation.agent, self._input.client, self._services.counter)
+        today = today_note(self._context.today)
+        notes = Notes(steady_notes(self._tracker.current), changing, shown, today)
+        await loop.begin(await self._prompt(kit, current, notes))
+        return loop
 
     async def _remote_runner(
         self, handoff: HandoffRequest, transcript: Transcript, context: RunContext
     ) -> RemoteAgentRunner:
-        history = said((await self._histories.read()).messages)
+        history = said((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
         earlier = [
@@ -194,7 +177,7 @@ class AgentRunner:
 
     async def _prompt(self, kit: ToolKit, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
-        conversation, context, read = self._tracker.current, self._context, await self._histories.read()
+        conversation, context, read = self._tracker.current, self._context, await self.histories.read()
         asked = None
         if self._input.asked is None and conversation.workflow is not None:
             asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
@@ -203,7 +186,7 @@ class AgentRunner:
             read.messages,
             current,
             summary=read.summary,
-            window=self._histories.window,
+            window=self.histories.window,
             handoff=conversation.handoff,
             asked=asked,
         )
@@ -233,7 +216,7 @@ class AgentRunner:
         """Take the results that came with the message, of calls of the run before."""
         if not await self._context.may_act():
             return
-        history = (await self._histories.read()).messages
+        history = (await self.histories.read()).messages
         known = {call.id: call for message in history for call in message.tool_calls}
         given = [each for each in pending.interrupts if each.answer is not None and each.tool_call_id in known]
         for interrupt in given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
@@ -11,9 +11,10 @@ from aws_lambda_powertools import Logger
 from baton.agents.approvals import settled_calls
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_router import AgentRouter
+from baton.dialogue.agent_runner import AgentRunner
 from baton.dialogue.dialogue_input import DialogueInput
+from baton.dialogue.dialogue_result import DialogueResult
 from baton.domain.agent import AgentDefinition
-from baton.domain.episode import EpisodeRef
 from baton.domain.errors import (
     BatonError,
     InternalError,
@@ -22,61 +23,16 @@ from baton.domain.errors import (
     ModelError,
     ModelUnavailable,
     StoreUnavailable,
-    TurnTimeout,
 )
-from baton.domain.events import run_error, run_finished, run_started, state_snapshot, thread_closed
-from baton.domain.history_window import HistoryWindow, SummaryDue
+from baton.domain.events import run_started, state_snapshot
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import FollowedProcedure, OutcomeType, StoredMessage, result_of
+from baton.domain.message import OutcomeType
 from baton.domain.metrics import Metric, count
-from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
-from baton.domain.usage import ModelUsage, Usage, by_model
-from baton.handoffs.forks import ForkedExchange
+from baton.domain.usage import by_model
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 
 logger = Logger()
-
-
-@dataclass(frozen=True, slots=True)
-class DialogueResult:
-    """The result of a run, for its commit and its last events."""
-
-    messages: tuple[StoredMessage, ...]
-    """The messages of the run in order, without the user's message."""
-    conversation: RunningConversation
-    """The conversation state at the end of the run."""
-    usage: Usage
-    """The usage of all models."""
-    model: str | None
-    """The name of the last agent's model; None if no model spoke."""
-    agent: AgentDefinition | None
-    """The agent that spoke last; None if the last message is Baton's own, or no agent spoke."""
-    waiting: tuple[ToolCall, ...] = ()
-    """Calls that a person has to approve."""
-    ends_conversation: bool = False
-    """Whether an agent has closed the conversation and its answer is complete."""
-    is_cancelled: bool = False
-    error: BatonError | None = None
-    forked: ForkedExchange | None = None
-    """The exchange in the specialist's fork, which has yet to be written there."""
-    windows: tuple[HistoryWindow, ...] = ()
-    """Where the histories of the main and the active agent begin after the run."""
-    summary_due: SummaryDue | None = None
-    """What is to be summarised for the active agent after the run."""
-    followed: tuple[FollowedProcedure, ...] = ()
-    """The procedures in the agents' prompts."""
-    spent: tuple[ModelUsage, ...] = ()
-    """The usage of each model."""
-
-    @property
-    def outcome(self) -> OutcomeType:
-        """Return how the run ends."""
-        if self.error is not None:
-            return OutcomeType.ERROR
-        if self.is_cancelled:
-            return OutcomeType.CANCELLED
-        return OutcomeType.INTERRUPT if self.waiting else OutcomeType.SUCCESS
 
 
 class Dialogue:
@@ -88,6 +44,8 @@ class Dialogue:
     def __init__(self, given: DialogueInput) -> None:
         self._input = given
         self._router = AgentRouter(given)
+        self._runner = AgentRunner(given)
+        self._has_answered = False
         self._error: BatonError | None = None
         self._is_cancelled = False
 
@@ -106,7 +64,16 @@ class Dialogue:
             self._is_cancelled = self._error is None
             return
         try:
-            await self._router.answer()
+            context.emit_all(given.tracker.step_begins())
+            is_next_asked = await self._router.begin()
+            while is_next_asked and not context.stop.is_set():
+                try:
+                    spoken = await self._runner.run_active()
+                except ModelError as failure:
+                    self._router.take_back(failure)
+                    break
+                self._has_answered |= spoken.has_answered
+                is_next_asked = await self._router.hand_on(spoken)
             self._is_cancelled = context.stop.is_set() and not given.asks_no_model
         except (LeaseLost, StoreUnavailable):
             raise
@@ -126,41 +93,30 @@ class Dialogue:
 
     def finish(self) -> DialogueResult:
         """Return the result, once ``run`` has returned."""
-        given, routed = self._input, self._router.result
+        given, agents = self._input, self._runner.results
         if given.answered is not None and not given.transcript.messages:
             tell_results(given.transcript, given.agent, given.answered, given.context.journal)
-        last = routed.last
+        last = agents[-1] if agents and not self._router.has_last_word else None
         result = DialogueResult(
             messages=tuple(given.transcript.messages),
             conversation=given.tracker.current,
-            usage=routed.usage,
-            model=routed.model,
+            usage=sum((each.usage for each in agents), self._runner.consulted_usage) + self._router.usage,
+            model=agents[-1].model if agents else None,
             agent=last.agent if last is not None else None,
             waiting=last.waiting if last is not None else (),
             is_cancelled=self._is_cancelled,
             error=self._error,
-            forked=routed.forked,
-            windows=routed.windows,
-            summary_due=routed.summary_due,
-            followed=routed.followed,
+            forked=self._runner.forked,
+            windows=self._runner.histories.windows(agents),
+            summary_due=self._runner.histories.summary_due(agents),
+            followed=tuple(dict.fromkeys(each for agent in agents for each in agent.followed)),
             spent=by_model(given.context.spent),
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result
-        if not routed.has_answered:
+        if not (self._has_answered or self._router.has_spoken):
             return replace(result, error=ModelUnavailable("The model gave an empty answer. Please try again."))
         return replace(result, ends_conversation=last is not None and last.ends_conversation)
-
-
-def count_failure(error: BatonError | None) -> None:
-    """Count a run that has ended with an error. Internal errors were counted where they were caught."""
-    match error:
-        case Interrupted():
-            count(Metric.TURNS_INTERRUPTED)
-        case TurnTimeout():
-            count(Metric.TURNS_TIMED_OUT)
-        case ModelError():
-            count(Metric.MODEL_FAILURES)
 
 
 def started(given: DialogueInput) -> BaseEvent:
@@ -174,35 +130,6 @@ def started(given: DialogueInput) -> BaseEvent:
         parent_run_id=answered.run_id if answered else None,
         answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
     )
-
-
-def end_events(
-    thread_id: str,
-    run_id: str,
-    result: DialogueResult,
-    pending: PendingInterrupts | None,
-    ended: EpisodeRef | None,
-    *,
-    is_cut: bool,
-) -> list[BaseEvent]:
-    """Return the last events of a run.
-
-    ``pending`` is what the thread waits for after the run. ``ended`` is the session that ended with the run, if one
-    did. ``is_cut`` is whether an answer of the run was cut off at its length limit.
-    """
-    if result.error is not None:
-        return [run_error(result.error, result.usage, result.model)]
-    finished = run_finished(
-        thread_id,
-        run_id,
-        usage=result.usage,
-        model=result.model,
-        cancelled=result.is_cancelled,
-        interrupts=pending.interrupts if pending else (),
-        is_cut=is_cut,
-        result=result_of(result.messages) if result.outcome is OutcomeType.SUCCESS else None,
-    )
-    return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
 
 
 def tell_results(

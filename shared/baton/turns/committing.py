@@ -14,7 +14,7 @@ from baton.agents.consult import settle_tasks, stop_remote_tasks
 from baton.agents.run_context import RemoteTasks, Writes
 from baton.catalog.agent_directory import AgentDirectory
 from baton.concurrency import gather_all
-from baton.dialogue.dialogue import DialogueResult, count_failure, end_events
+from baton.dialogue.dialogue_result import DialogueResult, count_failure, end_events
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, error_from_code

@@ -15,8 +15,9 @@ from baton.catalog.agent_directory import AgentDirectory
 from baton.catalog.agent_editing import AgentEditing
 from baton.catalog.own_agents import OwnAgents
 from baton.concurrency import gather_all
-from baton.dialogue.dialogue import Dialogue, DialogueResult
+from baton.dialogue.dialogue import Dialogue
 from baton.dialogue.dialogue_input import DialogueInput
+from baton.dialogue.dialogue_result import DialogueResult
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelNotOffered, RerunUnavailable, UnknownAgent, UnknownAgentVersion
 from baton.domain.identity import Scope, ThreadRef

@@ -13,8 +13,9 @@ from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, EmitEv
 from baton.agents.transcript import Transcript
 from baton.catalog.agent_directory import AgentDirectory
 from baton.concurrency import gather_all, stop_all
-from baton.dialogue.dialogue import Dialogue, DialogueResult
+from baton.dialogue.dialogue import Dialogue
 from baton.dialogue.dialogue_input import DialogueInput
+from baton.dialogue.dialogue_result import DialogueResult
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
 from baton.domain.identity import Scope
@@ -248,7 +249,18 @@ class RunExecution:
         beginning = asyncio.ensure_future(self._begin(writing, stop, opened))
         try:
             async with keeper:
-                await self._publish(dialogue, events)
+                answering = asyncio.ensure_future(dialogue.run())
+                answering.add_done_callback(lambda _: events.put_nowait(None))
+                try:
+                    await self._send(events)
+                    await answering
+                except (LeaseLost, StoreUnavailable):
+                    self._passed_on.set()
+                    raise
+                except Exception as error:  # noqa: BLE001 - sending has failed: the run ends with it
+                    dialogue.fail(error)
+                finally:
+                    await stop_all(answering)  # closes the model's stream
                 was_begun = await beginning
         finally:
             await stop_all(beginning)
@@ -278,24 +290,13 @@ class RunExecution:
             opened.set()
         return is_new
 
-    async def _publish(self, dialogue: Dialogue, events: asyncio.Queue[BaseEvent | None]) -> None:
-        """Run the dialogue and send its ``events``. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        answering = asyncio.ensure_future(dialogue.run())
-        answering.add_done_callback(lambda _: events.put_nowait(None))
-        try:
-            while (event := await events.get()) is not None:
-                await self._ensure_lease()
-                self._outbox.send(event)
-                if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
-                    self._first_token_ms = self._milliseconds_since_question()
-            await answering
-        except (LeaseLost, StoreUnavailable):
-            self._passed_on.set()
-            raise
-        except Exception as error:  # noqa: BLE001 - sending has failed: the run ends with it
-            dialogue.fail(error)
-        finally:
-            await stop_all(answering)  # closes the model's stream
+    async def _send(self, events: asyncio.Queue[BaseEvent | None]) -> None:
+        """Send the events up to None. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        while (event := await events.get()) is not None:
+            await self._ensure_lease()
+            self._outbox.send(event)
+            if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
+                self._first_token_ms = self._milliseconds_since_question()
 
     async def _ensure_lease(self) -> None:
         """Renew the lease if another worker may have it. Raises ``LeaseLost``: nothing more may be sent then."""

@@ -1,0 +1,17 @@
+"""A turn goes a short way: from the worker's handler to the model, and from the model's stream to the outbox."""
+
+from __future__ import annotations
+
+from benchmarks.call_depth import measure
+
+MOST_FRAMES = 18
+MOST_GENERATORS = 5
+
+
+def test_few_calls_are_between_the_handler_and_the_model_and_few_generators_pass_its_answer_on() -> None:
+    depth = measure()
+
+    assert "QueuedTurns.run" in [step.name for step in depth.to_request]
+    assert depth.to_request[-1].place.startswith("shared/baton/adapters/openai/")
+    assert depth.frames <= MOST_FRAMES, depth.to_request
+    assert 1 <= len(depth.generators) <= MOST_GENERATORS, depth.generators
