@@ -80,6 +80,7 @@ class AgentChange:
     warnings: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
 class AgentEditing:
     """Changes tenants' own agents on behalf of those who hold ``agent:write``.
 
@@ -87,29 +88,16 @@ class AgentEditing:
     to. A repeated change makes no second version.
     """
 
-    def __init__(
-        self,
-        shipped: AgentCatalog,
-        store: AgentDefinitions,
-        own: OwnAgents,
-        audit: AuditLog,
-        clock: Clock,
-        models: Callable[[], OfferedModels],
-        belongings: AgentBelongings,
-        limits: CurrentLimits,
-        *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        """``models`` returns those that a tenant's agent may name."""
-        self._sleep = sleep
-        self._shipped = shipped
-        self._store = store
-        self._own = own
-        self._audit = audit
-        self._clock = clock
-        self._models = models
-        self._belongings = belongings
-        self._limits = limits
+    shipped: AgentCatalog
+    store: AgentDefinitions
+    own: OwnAgents
+    audit: AuditLog
+    clock: Clock
+    models: Callable[[], OfferedModels]
+    """Returns those that a tenant's agent may name."""
+    belongings: AgentBelongings
+    limits: CurrentLimits
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def put(
         self,
@@ -128,7 +116,7 @@ class AgentEditing:
         ``AgentVersionMismatch``, ``AgentLimitReached`` and ``StoreUnavailable``.
         """
         self._check_not_shipped(agent_id)
-        draft = await off_loop(LARGE, drafted, agent_id, values, as_served=as_served, models=self._models)
+        draft = await off_loop(LARGE, drafted, agent_id, values, as_served=as_served, models=self.models)
         return await self._store_version(
             scope, draft, expected, comment=comment, restores=None, is_dry=is_dry, outcome=None
         )
@@ -144,7 +132,7 @@ class AgentEditing:
         old = await self.version(scope, agent_id, number)
         if old.values is None:
             raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
-        draft = await off_loop(LARGE, drafted, agent_id, old.values, as_served=False, models=self._models)
+        draft = await off_loop(LARGE, drafted, agent_id, old.values, as_served=False, models=self.models)
         return await self._store_version(
             scope, draft, expected, comment=comment, restores=number, is_dry=False, outcome="restored"
         )
@@ -171,10 +159,10 @@ class AgentEditing:
             referring = state.referring_to(scope, agent_id)
             if referring:
                 raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(referring)}: change that first.")
-            left = await self._belongings.of(scope, agent_id)
+            left = await self.belongings.of(scope, agent_id)
             if left:
                 raise AgentInUse(f"First {', '.join(left)}.")
-            deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self._clock.now())
+            deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self.clock.now())
             if await self._append(scope, deletion, 0, state.listed):
                 await self._note(scope, deletion, "deleted")
                 return
@@ -189,7 +177,7 @@ class AgentEditing:
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
-        found = await self._store.read(scope, [(agent_id, number)]) if 1 <= number <= state.newest.number else []
+        found = await self.store.read(scope, [(agent_id, number)]) if 1 <= number <= state.newest.number else []
         if not found:
             raise UnknownAgentVersion
         check_permissions(scope, found[0])
@@ -203,7 +191,7 @@ class AgentEditing:
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
-        found = await self._store.versions(scope, agent_id, limit=limit, before=before)
+        found = await self.store.versions(scope, agent_id, limit=limit, before=before)
         following = found[-1].number if len(found) == limit and found[-1].number > 1 else None
         return found, following
 
@@ -235,7 +223,7 @@ class AgentEditing:
             if is_same:
                 return AgentChange(definition, number, is_new=False, is_stored=False, changes=(), warnings=())
             expected.check(present)
-            state.check_limits(definition.id, size, (await self._limits.current(scope)).agents)
+            state.check_limits(definition.id, size, (await self.limits.current(scope)).agents)
             state.check_references(scope, definition)
             warnings = tuple(state.warnings(scope, definition))
             change = AgentChange(
@@ -244,7 +232,7 @@ class AgentEditing:
             if is_dry:
                 return change
             made = AgentVersion(
-                definition.id, number + 1, values, scope.user_id, self._clock.now(), comment=comment, restores=restores
+                definition.id, number + 1, values, scope.user_id, self.clock.now(), comment=comment, restores=restores
             )
             if await self._append(scope, made, size, state.listed):
                 await self._note(scope, made, outcome or ("created" if change.is_new else "changed"))
@@ -254,32 +242,32 @@ class AgentEditing:
     async def _pause(self, attempt: int) -> None:
         """Let others finish their changes before another attempt. The list of a tenant's agents is one item."""
         if attempt:
-            await self._sleep(min(PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS) * random.random())  # noqa: S311 - jitter
+            await self.sleep(min(PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS) * random.random())  # noqa: S311 - jitter
 
     async def _append(self, scope: Scope, version: AgentVersion, size: int, after: AgentList) -> bool:
         try:
-            await self._store.append(scope, version, size, after=after)
+            await self.store.append(scope, version, size, after=after)
         except AgentsChanged:
             return False
         finally:
-            self._own.forget(scope)
+            self.own.forget(scope)
         return True
 
     async def _state(self, scope: Scope, agent_id: str) -> TenantAgents:
-        listed = await self._store.list(scope)
+        listed = await self.store.list(scope)
         entry = listed.entries.get(agent_id)
         # An id that is unknown is looked up as well, so that it takes as long as one that is hidden from the caller.
-        found = await self._store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
-        own = await self._own.of(scope, since=NOW, patience=None)
+        found = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
+        own = await self.own.of(scope, since=NOW, patience=None)
         newest = found[0] if found else None
         deleted: Sequence[AgentVersion] = ()
         if newest is not None and newest.values is None:
-            deleted = await self._store.read(scope, [(agent_id, newest.number - 1)])
-        directory = AgentDirectory(self._shipped, own)
+            deleted = await self.store.read(scope, [(agent_id, newest.number - 1)])
+        directory = AgentDirectory(self.shipped, own)
         return TenantAgents(listed, directory, own, newest, deleted[0] if deleted else None)
 
     def _check_not_shipped(self, agent_id: str) -> None:
-        if self._shipped.get(agent_id) is not None:
+        if self.shipped.get(agent_id) is not None:
             raise AgentIdTaken
 
     async def _note(self, scope: Scope, version: AgentVersion, outcome: str) -> None:
@@ -290,4 +278,4 @@ class AgentEditing:
             detail["restores"] = version.restores
         by = replace(scope, user_id=version.created_by)
         once = Once(str(key), version.created_at)
-        await self._audit.record(by, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)
+        await self.audit.record(by, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)

@@ -60,24 +60,16 @@ class PreparedDocument:
     upload: Upload | None
 
 
+@dataclass(frozen=True, slots=True)
 class Documents:
     """The documents of the agents of all tenants. The caller has checked permissions and that the agent exists."""
 
-    def __init__(
-        self,
-        store: DocumentStore,
-        files: DocumentFiles,
-        ingestions: Ingestions,
-        audit: AuditLog,
-        clock: Clock,
-        limits: CurrentLimits,
-    ) -> None:
-        self._store = store
-        self._files = files
-        self._ingestions = ingestions
-        self._audit = audit
-        self._clock = clock
-        self._limits = limits
+    store: DocumentStore
+    files: DocumentFiles
+    ingestions: Ingestions
+    audit: AuditLog
+    clock: Clock
+    limits: CurrentLimits
 
     async def prepare(self, scope: Scope, agent_id: str, asked: DocumentRequest) -> PreparedDocument:
         """Create a document or a new version of one, and return where to upload it.
@@ -91,10 +83,10 @@ class Documents:
         if is_new:
             action = "document.create" if version.number == 1 else "document.replace"
             detail = {"agentId": agent_id, "documentId": document.id, "version": version.number, "name": version.name}
-            await self._audit.record(scope, action, thread_id=None, outcome="waiting", detail=detail)
+            await self.audit.record(scope, action, thread_id=None, outcome="waiting", detail=detail)
         upload = None
         if version.status is VersionStatus.WAITING:
-            upload = await self._files.presign_upload(
+            upload = await self.files.presign_upload(
                 scope, document, version.number, version.content_type, version.size, version.sha256
             )
         return PreparedDocument(document, upload)
@@ -109,12 +101,12 @@ class Documents:
         asked = replace(asked, size=len(body), sha256=hashlib.sha256(body).hexdigest())
         document, _ = await self._next(scope, agent_id, asked, source_id=source_id, etag=etag)
         if document.latest.status is VersionStatus.WAITING:
-            await self._files.write(scope, document, document.latest.number, ORIGINAL, body)
+            await self.files.write(scope, document, document.latest.number, ORIGINAL, body)
         return document
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document:
         """Return a document. Raises ``UnknownDocument``, also for a deleted one."""
-        document = await self._store.get(scope, agent_id, document_id)
+        document = await self.store.get(scope, agent_id, document_id)
         if document is None or document.deleted_at is not None:
             raise UnknownDocument
         return document
@@ -123,7 +115,7 @@ class Documents:
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:
         """Return a page of the agent's documents, newest first, and the next page's cursor."""
-        return await self._store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
+        return await self.store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
 
     async def delete(self, scope: Scope, agent_id: str, document_id: str, *, source_id: str | None = None) -> Document:
         """Delete a document: turns do not use it from now on, and the pipeline removes what is left of it.
@@ -133,23 +125,23 @@ class Documents:
         """
         document = await self._marked_deleted(scope, agent_id, document_id, source_id)
         ref = DocumentRef(scope.tenant_id, agent_id, document_id, document.latest.number)
-        await self._ingestions.start(ref, attempt=document.attempt, created_at=document.created_at, removes=True)
+        await self.ingestions.start(ref, attempt=document.attempt, created_at=document.created_at, removes=True)
         return document
 
     async def _marked_deleted(self, scope: Scope, agent_id: str, document_id: str, source_id: str | None) -> Document:
         for _ in range(MAX_TRIES):
-            stored = await self._store.get(scope, agent_id, document_id)
+            stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
                 raise UnknownDocument
             if stored.source_id != source_id:
                 raise DocumentOfSource
             if stored.deleted_at is not None:
                 return stored
-            deleted = await self._store.save(scope, stored.deleted(self._clock.now()))
+            deleted = await self.store.save(scope, stored.deleted(self.clock.now()))
             if deleted is not None:
                 if source_id is None:
                     detail = {"agentId": agent_id, "documentId": document_id}
-                    await self._audit.record(scope, "document.delete", thread_id=None, outcome="deleted", detail=detail)
+                    await self.audit.record(scope, "document.delete", thread_id=None, outcome="deleted", detail=detail)
                 return deleted
         raise DocumentBusy
 
@@ -159,11 +151,11 @@ class Documents:
         """Return the document with the version that ``asked`` describes, and whether this call has stored it."""
         document_id = asked.document_id or self._id_of(scope, agent_id, asked)
         for _ in range(MAX_TRIES):
-            stored = await self._store.get(scope, agent_id, document_id)
+            stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
                 await self._check_room(scope, agent_id)
                 new = self._new(scope, agent_id, document_id, asked, source_id, etag)
-                stored = await self._store.create(scope, new)
+                stored = await self.store.create(scope, new)
                 if replace(stored, revision=new.revision) == new:
                     return stored, True
             if stored.deleted_at is not None:
@@ -174,7 +166,7 @@ class Documents:
             if _is_repetition(stored, described, asked):
                 return stored, False
             version = self._version(scope, asked, stored.latest.number + 1, etag)
-            saved = await self._store.save(scope, described.replaced_by(version, version.created_at))
+            saved = await self.store.save(scope, described.replaced_by(version, version.created_at))
             if saved is not None:
                 return saved, True
         raise DocumentBusy
@@ -184,13 +176,13 @@ class Documents:
 
         Uploads at the same time may exceed the limit by a few.
         """
-        most = (await self._limits.current(scope)).documents_per_agent
-        if most is not None and await self._store.count(scope, agent_id, up_to=most) >= most:
+        most = (await self.limits.current(scope)).documents_per_agent
+        if most is not None and await self.store.count(scope, agent_id, up_to=most) >= most:
             raise LimitReached(f"An agent has at most {most:,} documents. Delete some that are not needed.")
 
     def _id_of(self, scope: Scope, agent_id: str, asked: DocumentRequest) -> str:
         if asked.sha256 is None:
-            return document_id(uuid.UUID(self._clock.new_id()))
+            return document_id(uuid.UUID(self.clock.new_id()))
         about = (scope.tenant_id, agent_id, asked.name, asked.content_type, asked.sha256)
         return document_id(uuid.uuid5(_DOCUMENTS, "\0".join(about)))
 
@@ -226,7 +218,7 @@ class Documents:
             content_type=asked.content_type,
             size=asked.size,
             created_by=scope.user_id,
-            created_at=from_millis(to_millis(self._clock.now())),  # as it is stored
+            created_at=from_millis(to_millis(self.clock.now())),  # as it is stored
             sha256=asked.sha256,
             etag=etag,
         )

@@ -35,14 +35,14 @@ class PageListing:
     """Whether there are no others. Only then a page that is not listed is gone."""
 
 
+@dataclass(frozen=True, slots=True)
 class PageListings:
     """Lists the pages of sources."""
 
-    def __init__(self, web: WebPages, objects: SourceObjects, rules: SourceRules, extractor: TextExtractor) -> None:
-        self._web = web
-        self._extractor = extractor
-        self._objects = objects
-        self._rules = rules
+    web: WebPages
+    objects: SourceObjects
+    rules: SourceRules
+    extractor: TextExtractor
 
     async def of(self, scope: Scope, source: Source) -> PageListing:
         """Return the pages of a source. Raises ``PageUnavailable`` if they cannot be listed, or if there are none."""
@@ -56,10 +56,10 @@ class PageListings:
 
     async def _of_prefix(self, scope: Scope, prefix: str) -> PageListing:
         try:
-            bucket, key_prefix = self._rules.place(scope.tenant_id, prefix)  # the deployment may allow less by now
+            bucket, key_prefix = self.rules.place(scope.tenant_id, prefix)  # the deployment may allow less by now
         except (InvalidRequest, SourceRefused) as error:
             raise PageUnavailable(error.detail) from None
-        found = await self._objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
+        found = await self.objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
         listed = [each for each in found[:MAX_SOURCE_PAGES] if each.size > 0 and not each.key.endswith("/")]
         pages = tuple(ListedPage(f"s3://{bucket}/{each.key}", each.etag) for each in listed)
         return PageListing(pages, is_complete=len(found) <= MAX_SOURCE_PAGES)
@@ -81,12 +81,12 @@ class PageListings:
         return PageListing(listed, is_complete=is_complete and len(pages) <= MAX_SOURCE_PAGES)
 
     async def _sitemap(self, url: str) -> Sitemap:
-        content = await self._web.fetch(url, limit=MAX_SITEMAP_BYTES)
+        content = await self.web.fetch(url, limit=MAX_SITEMAP_BYTES)
         if content is None:
             raise PageUnavailable(f"{url} answers that it is unchanged, although nobody asked.")
         try:
             charset = MediaType.parse(content.content_type).charset
-            return await self._extractor.sitemap(content.body, limit=MAX_SOURCE_PAGES + 1, charset=charset)
+            return await self.extractor.sitemap(content.body, limit=MAX_SOURCE_PAGES + 1, charset=charset)
         except DocumentUnreadable as error:
             raise PageUnavailable(f"{url} cannot be read as a sitemap. {error.detail}") from None
 

@@ -41,14 +41,14 @@ class PageResult:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class PageRefreshes:
     """Reads single pages. Every step may be repeated: ids are derived from addresses, versions from checksums."""
 
-    def __init__(self, store: SourceStore, documents: Documents, web: WebPages, objects: SourceObjects) -> None:
-        self._store = store
-        self._documents = documents
-        self._web = web
-        self._objects = objects
+    store: SourceStore
+    documents: Documents
+    web: WebPages
+    objects: SourceObjects
 
     async def refresh(
         self, scope: Scope, source: Source, listed: ListedPage, known: SourcePage | None, *, number: int
@@ -62,7 +62,7 @@ class PageRefreshes:
         try:
             content = await self._fetch(source, listed, page, is_known=await self._has_content(scope, source, page))
             if content is None:
-                await self._store.save_page(scope, source, replace(page, seen=number, error=None))
+                await self.store.save_page(scope, source, replace(page, seen=number, error=None))
                 return PageResult(PageOutcome.UNCHANGED)
             return await self._take(scope, source, page, content, number)
         except PageUnavailable as failure:
@@ -70,21 +70,21 @@ class PageRefreshes:
             if failure.is_gone and known is not None:
                 await self.drop(scope, source, page)
                 return PageResult(PageOutcome.DELETED if known.sha256 is not None else PageOutcome.FAILED, message)
-            await self._store.save_page(scope, source, replace(page, seen=number, error=message))
+            await self.store.save_page(scope, source, replace(page, seen=number, error=message))
             return PageResult(PageOutcome.FAILED, message)
 
     async def drop(self, scope: Scope, source: Source, page: SourcePage) -> None:
         """Delete the document of a page, and then its record."""
         with suppress(UnknownDocument):
-            await self._documents.delete(scope, source.agent_id, page.document_id, source_id=source.id)
-        await self._store.remove_page(scope, source, page)
+            await self.documents.delete(scope, source.agent_id, page.document_id, source_id=source.id)
+        await self.store.remove_page(scope, source, page)
 
     async def _has_content(self, scope: Scope, source: Source, page: SourcePage) -> bool:
         """Return whether the document has the page's content. One whose ingestion failed needs it once more."""
         if page.sha256 is None:
             return False
         try:
-            document = await self._documents.get(scope, source.agent_id, page.document_id)
+            document = await self.documents.get(scope, source.agent_id, page.document_id)
         except UnknownDocument:
             return False
         return document.latest.status is not VersionStatus.FAILED
@@ -105,8 +105,8 @@ class PageRefreshes:
             if is_known and listed.etag == page.etag:
                 return None
             bucket, _, key = listed.url.removeprefix("s3://").partition("/")
-            return await self._objects.read(bucket, key, limit=MAX_DOCUMENT_BYTES)
-        return await self._web.fetch(
+            return await self.objects.read(bucket, key, limit=MAX_DOCUMENT_BYTES)
+        return await self.web.fetch(
             listed.url,
             limit=MAX_DOCUMENT_BYTES,
             etag=page.etag if is_known else None,
@@ -125,7 +125,7 @@ class PageRefreshes:
             raise PageUnavailable("It is empty.")
         if page.sha256 is None:
             # The page before its document: whoever deletes the source finds the document by it.
-            await self._store.save_page(scope, source, page)
+            await self.store.save_page(scope, source, page)
         asked = DocumentRequest(
             name=name_of(page.url),
             content_type=str(media_type),
@@ -139,7 +139,7 @@ class PageRefreshes:
             },
         )
         try:
-            document = await self._documents.put(
+            document = await self.documents.put(
                 scope, source.agent_id, asked, content.body, source_id=source.id, etag=content.etag
             )
         except BatonError as error:
@@ -153,5 +153,5 @@ class PageRefreshes:
             sha256=sha256,
             error=None,
         )
-        await self._store.save_page(scope, source, read)
+        await self.store.save_page(scope, source, read)
         return PageResult(PageOutcome.UNCHANGED if sha256 == page.sha256 else PageOutcome.CHANGED)

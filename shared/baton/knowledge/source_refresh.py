@@ -51,20 +51,14 @@ class _Lost(Exception):
     """Another request has changed the source, for example deleted it: stop."""
 
 
+@dataclass(frozen=True, slots=True)
 class SourceRefreshes:
     """Refreshes due sources. Runs may overlap: each source is claimed by a conditional write."""
 
-    def __init__(
-        self,
-        store: SourceStore,
-        pages: PageRefreshes,
-        listings: PageListings,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._pages = pages
-        self._listings = listings
-        self._clock = clock
+    store: SourceStore
+    pages: PageRefreshes
+    listings: PageListings
+    clock: Clock
 
     async def refresh_due(self, *, seconds: float, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
         """Read due sources for about ``seconds``; what has begun by then ends with its slice."""
@@ -72,7 +66,7 @@ class SourceRefreshes:
         report = RefreshReport()
         report.is_complete = await each_until(
             deadline,
-            self._store.due(self._clock.now()),
+            self.store.due(self.clock.now()),
             lambda due: self._deal_with(due, slice_seconds, report),
             at_once=CONCURRENT,
         )
@@ -97,9 +91,9 @@ class SourceRefreshes:
 
     async def _claim(self, scope: Scope, source: Source) -> Source:
         """Keep other workers away for the time of the lease, and begin a refresh or go on with it."""
-        now = self._clock.now()
+        now = self.clock.now()
         if source.deleted_at is not None:
-            return await self._save(scope, replace(source, check_at=now + LEASE, worker=self._clock.new_id()))
+            return await self._save(scope, replace(source, check_at=now + LEASE, worker=self.clock.new_id()))
         refresh = source.refresh or Refresh(source.refreshes + 1, now)
         return await self._save(
             scope,
@@ -109,7 +103,7 @@ class SourceRefreshes:
                 refresh=refresh,
                 refreshes=refresh.number,
                 check_at=now + LEASE,
-                worker=self._clock.new_id(),
+                worker=self.clock.new_id(),
             ),
         )
 
@@ -119,7 +113,7 @@ class SourceRefreshes:
         except PageUnavailable as failure:
             await self._end(scope, source, documents=source.documents, error=str(failure))
             return
-        known = {page.url: page for page in await self._store.pages(scope, source)}
+        known = {page.url: page for page in await self.store.pages(scope, source)}
         counted = 0
         for listed in listing.pages:
             page = known.get(listed.url)
@@ -128,7 +122,7 @@ class SourceRefreshes:
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
-            result = await self._pages.refresh(scope, source, listed, page, number=_number(source))
+            result = await self.pages.refresh(scope, source, listed, page, number=_number(source))
             report.pages_changed += result.outcome is PageOutcome.CHANGED
             source, counted = _counted(source, listed.url, result), counted + 1
             if counted % NOTED_EVERY == 0:
@@ -137,37 +131,37 @@ class SourceRefreshes:
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
-            await self._pages.drop(scope, source, page)
+            await self.pages.drop(scope, source, page)
             source = _counted(source, page.url, PageResult(PageOutcome.DELETED))
-        kept = await self._store.pages(scope, source)
+        kept = await self.store.pages(scope, source)
         await self._end(scope, source, documents=sum(page.sha256 is not None for page in kept), error=None)
 
     async def _listing(self, scope: Scope, source: Source) -> PageListing:
         try:
             async with asyncio.timeout(LISTING_SECONDS):
-                return await self._listings.of(scope, source)
+                return await self.listings.of(scope, source)
         except TimeoutError:
             raise PageUnavailable(f"Its pages could not be listed within {LISTING_SECONDS} seconds.") from None
 
     async def _remove(self, scope: Scope, source: Source, end: float) -> None:
         """Delete the documents of a deleted source; and again when no worker can be alive that creates more."""
-        for page in await self._store.pages(scope, source):
+        for page in await self.store.pages(scope, source):
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
-            await self._pages.drop(scope, source, page)
-        last_look = (source.deleted_at or self._clock.now()) + LEASE
-        if self._clock.now() < last_look:
+            await self.pages.drop(scope, source, page)
+        last_look = (source.deleted_at or self.clock.now()) + LEASE
+        if self.clock.now() < last_look:
             await self._save(scope, replace(source, check_at=last_look))
         else:
-            await self._store.remove(scope, source.agent_id, source.id)
+            await self.store.remove(scope, source.agent_id, source.id)
 
     async def _pause(self, scope: Scope, source: Source) -> None:
         """End a slice. The source is due at once, behind those that are due already."""
-        await self._save(scope, replace(source, check_at=self._clock.now()))
+        await self._save(scope, replace(source, check_at=self.clock.now()))
 
     async def _end(self, scope: Scope, source: Source, *, documents: int, error: str | None) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         refresh = source.refresh or Refresh(source.refreshes, now)
         await self._save(
             scope,
@@ -186,7 +180,7 @@ class SourceRefreshes:
         )
 
     async def _save(self, scope: Scope, source: Source) -> Source:
-        saved = await self._store.save(scope, source)
+        saved = await self.store.save(scope, source)
         if saved is None:
             raise _Lost
         return saved

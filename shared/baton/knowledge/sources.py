@@ -37,14 +37,14 @@ class SourceRequest:
     source_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
 class Sources:
     """The sources of the agents of all tenants. The caller has checked permissions and that the agent exists."""
 
-    def __init__(self, store: SourceStore, rules: SourceRules, audit: AuditLog, clock: Clock) -> None:
-        self._store = store
-        self._rules = rules
-        self._audit = audit
-        self._clock = clock
+    store: SourceStore
+    rules: SourceRules
+    audit: AuditLog
+    clock: Clock
 
     async def create(self, scope: Scope, agent_id: str, asked: SourceRequest) -> Source:
         """Store a source that is read within minutes. A repeated request gets the source that is there.
@@ -52,23 +52,23 @@ class Sources:
         Raises ``InvalidRequest``, ``SourceRefused`` for what the deployment does not allow, and ``SourceConflict``.
         """
         source = self._checked(scope, agent_id, asked)
-        stored = await self._store.get(scope, agent_id, source.id)
+        stored = await self.store.get(scope, agent_id, source.id)
         if stored is not None and stored.deleted_at is not None and asked.source_id is None:
-            source, stored = replace(source, id=f"src_{self._clock.new_id().replace('-', '')}"), None
+            source, stored = replace(source, id=f"src_{self.clock.new_id().replace('-', '')}"), None
         if stored is None:
-            others, _ = await self._store.of_agent(scope, agent_id, limit=MAX_SOURCES, cursor=None)
+            others, _ = await self.store.of_agent(scope, agent_id, limit=MAX_SOURCES, cursor=None)
             if len(others) >= MAX_SOURCES:
                 raise InvalidRequest(f"An agent may have at most {MAX_SOURCES} sources. Delete one first.")
-            stored = await self._store.create(scope, source)
+            stored = await self.store.create(scope, source)
             detail = {"agentId": agent_id, "sourceId": source.id, "kind": source.kind.value}
-            await self._audit.record(scope, "source.create", thread_id=None, outcome="created", detail=detail)
+            await self.audit.record(scope, "source.create", thread_id=None, outcome="created", detail=detail)
         if stored.deleted_at is not None or _definition(stored) != _definition(source):
             raise SourceConflict
         return stored
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source:
         """Return a source. Raises ``UnknownSource``, also for a deleted one."""
-        source = await self._store.get(scope, agent_id, source_id)
+        source = await self.store.get(scope, agent_id, source_id)
         if source is None or source.deleted_at is not None:
             raise UnknownSource
         return source
@@ -77,7 +77,7 @@ class Sources:
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Source], str | None]:
         """Return a page of the agent's sources, and the next page's cursor."""
-        return await self._store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
+        return await self.store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
 
     async def refresh(self, scope: Scope, agent_id: str, source_id: str) -> Source:
         """Have a source read within minutes; one that is being read stays as it is. Raises ``UnknownSource``."""
@@ -85,26 +85,26 @@ class Sources:
             source = await self.get(scope, agent_id, source_id)
             if source.refresh is not None:
                 return source
-            saved = await self._store.save(scope, replace(source, check_at=self._clock.now()))
+            saved = await self.store.save(scope, replace(source, check_at=self.clock.now()))
             if saved is not None:
                 detail = {"agentId": agent_id, "sourceId": source_id}
-                await self._audit.record(scope, "source.refresh", thread_id=None, outcome="requested", detail=detail)
+                await self.audit.record(scope, "source.refresh", thread_id=None, outcome="requested", detail=detail)
                 return saved
         raise StoreUnavailable
 
     async def delete(self, scope: Scope, agent_id: str, source_id: str) -> Source:
         """Delete a source; its documents follow within minutes. Raises ``UnknownSource``. It may be repeated."""
         for _ in range(MAX_TRIES):
-            source = await self._store.get(scope, agent_id, source_id)
+            source = await self.store.get(scope, agent_id, source_id)
             if source is None:
                 raise UnknownSource
             if source.deleted_at is not None:
                 return source
-            now = self._clock.now()
-            saved = await self._store.save(scope, replace(source, deleted_at=now, updated_at=now, check_at=now))
+            now = self.clock.now()
+            saved = await self.store.save(scope, replace(source, deleted_at=now, updated_at=now, check_at=now))
             if saved is not None:
                 detail = {"agentId": agent_id, "sourceId": source_id}
-                await self._audit.record(scope, "source.delete", thread_id=None, outcome="deleted", detail=detail)
+                await self.audit.record(scope, "source.delete", thread_id=None, outcome="deleted", detail=detail)
                 return saved
         raise StoreUnavailable
 
@@ -127,10 +127,10 @@ class Sources:
         if kind is SourceKind.URLS and not 1 <= len(urls) <= MAX_SOURCE_URLS:
             raise InvalidRequest(f"urls must hold 1 to {MAX_SOURCE_URLS} addresses.")
         for url in (*urls, *((asked.url,) if asked.url is not None else ())):
-            self._rules.check_url(url)
+            self.rules.check_url(url)
         if asked.prefix is not None:
-            self._rules.place(scope.tenant_id, asked.prefix)
-        now = self._clock.now()
+            self.rules.place(scope.tenant_id, asked.prefix)
+        now = self.clock.now()
         source = Source(
             id="",
             agent_id=agent_id,

@@ -87,32 +87,20 @@ class Exported:
 _Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
 
 
+@dataclass(frozen=True, slots=True)
 class Exports:
     """Reads what is stored of a user, a page at a time."""
 
-    def __init__(
-        self,
-        store: ThreadStore,
-        records: RunRecords,
-        handoffs: HandoffStore,
-        workflows: WorkflowStore,
-        episodes: Episodes,
-        feedback: FeedbackStore,
-        time_zones: TimeZones,
-        private_skills: PrivateSkills,
-        audit: AuditLog,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._records = records
-        self._handoffs = handoffs
-        self._workflows = workflows
-        self._episodes = episodes
-        self._feedback = feedback
-        self._time_zones = time_zones
-        self._private_skills = private_skills
-        self._audit = audit
-        self._clock = clock
+    store: ThreadStore
+    records: RunRecords
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    episodes: Episodes
+    feedback: FeedbackStore
+    time_zones: TimeZones
+    private_skills: PrivateSkills
+    audit: AuditLog
+    clock: Clock
 
     async def everything(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
         """Yield everything of the user. ``cursor`` continues an export after a page of its threads.
@@ -127,16 +115,16 @@ class Exports:
                 yield piece
             async for piece in self._sessions_of(scope, thread):
                 yield piece
-        for workflow, _ in await self._workflows.unfinished(scope):
+        for workflow, _ in await self.workflows.unfinished(scope):
             yield Exported(ExportKind.WORKFLOW, workflow.thread_id, workflow)
-        for skill in await self._private_skills.of_user(scope):
+        for skill in await self.private_skills.of_user(scope):
             yield Exported(ExportKind.SKILL, None, skill)
-        zone = await self._time_zones.last(scope)
+        zone = await self.time_zones.last(scope)
         if zone is not None:
             yield Exported(ExportKind.TIME_ZONE, None, zone)
 
         def audited(cursor: str | None) -> Awaitable[tuple[Sequence[Any], str | None]]:
-            return self._audit.of_tenant(scope, {"user_id": scope.user_id}, limit=100, cursor=cursor)
+            return self.audit.of_tenant(scope, {"user_id": scope.user_id}, limit=100, cursor=cursor)
 
         async for record in _all(audited):
             yield Exported(ExportKind.AUDIT, record.thread_id, record)
@@ -152,13 +140,13 @@ class Exports:
         """Yield the user's threads, each followed by its forks, and the cursor after each page."""
         own = Scope(scope.tenant_id, scope.user_id)  # without the permission to read other users' threads
         while True:
-            threads, cursor = await self._store.list_threads(own, limit=THREADS, cursor=cursor)
+            threads, cursor = await self.store.list_threads(own, limit=THREADS, cursor=cursor)
             for thread in threads:
                 yield thread
                 parent_id = thread.id
 
                 def forks(after: str | None, parent_id: str = parent_id) -> Awaitable[tuple[Sequence[Any], str | None]]:
-                    return self._store.list_threads(own, limit=THREADS, cursor=after, parent_thread_id=parent_id)
+                    return self.store.list_threads(own, limit=THREADS, cursor=after, parent_thread_id=parent_id)
 
                 async for fork in _all(forks):
                     yield fork
@@ -172,15 +160,15 @@ class Exports:
         async for message, feedback in self._messages(scope, thread.unbranched, 0, thread.next_ordinal):
             yield Exported(ExportKind.MESSAGE, thread.id, message, feedback, is_selected=message.ordinal in path)
         lists: dict[ExportKind, _Page] = {
-            ExportKind.TOOL_CALL: lambda after: self._records.calls(scope, thread.id, limit=RECORDS, cursor=after),
-            ExportKind.TASK: lambda after: self._records.tasks(scope, thread.id, limit=RECORDS, cursor=after),
-            ExportKind.HANDOFF: lambda after: self._handoffs.of_thread(scope, thread.id, limit=RECORDS, cursor=after),
+            ExportKind.TOOL_CALL: lambda after: self.records.calls(scope, thread.id, limit=RECORDS, cursor=after),
+            ExportKind.TASK: lambda after: self.records.tasks(scope, thread.id, limit=RECORDS, cursor=after),
+            ExportKind.HANDOFF: lambda after: self.handoffs.of_thread(scope, thread.id, limit=RECORDS, cursor=after),
         }
         for kind, page in lists.items():
             async for record in _all(page):
                 yield Exported(kind, thread.id, record)
         for number in range(1, thread.episode + 1):
-            episode = await self._episodes.get(scope, thread.id, number)
+            episode = await self.episodes.get(scope, thread.id, number)
             if episode is not None:
                 yield Exported(ExportKind.EPISODE, thread.id, episode)
 
@@ -189,7 +177,7 @@ class Exports:
             return  # a fork has no sessions; its parent has what came of it
         first = 0
         for number in range(1, thread.episode):
-            ref = await self._episodes.get_ref(scope, thread.id, number)
+            ref = await self.episodes.get_ref(scope, thread.id, number)
             if ref is None:
                 continue
             ended = Session(ref.selected(thread), number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
@@ -232,12 +220,12 @@ class Exports:
             found: list[StoredMessage] = []
             before: int | None = min(start + MESSAGES, end)
             while before is not None and before > start:
-                page = await self._store.read_messages(scope, thread, limit=before - start, before=before)
+                page = await self.store.read_messages(scope, thread, limit=before - start, before=before)
                 found = [*(each for each in page.messages if each.ordinal >= start), *found]
                 before = page.messages[0].ordinal if page.messages else None
             rated = {
                 each.ordinal: each
-                for each in await self._feedback.between(scope, thread, start, min(start + MESSAGES, end))
+                for each in await self.feedback.between(scope, thread, start, min(start + MESSAGES, end))
             }
             for message in found:
                 yield message, rated.get(message.ordinal)

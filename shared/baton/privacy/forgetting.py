@@ -86,30 +86,19 @@ class _Round:
 _Step = Callable[[_Round, Scope, ThreadTrace], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
 class Forgetting:
     """Carries out requests to forget, step by step. Every step may be repeated, and two may run at once."""
 
-    def __init__(
-        self,
-        requests: ForgetRequests,
-        erasure: Erasure,
-        objects: ObjectErasure,
-        search: SearchIndex,
-        live: LiveRegistry,
-        audit: AuditLog,
-        retentions: Retentions,
-        clock: Clock,
-        waits: Waits,
-    ) -> None:
-        self._requests = requests
-        self._erasure = erasure
-        self._objects = objects
-        self._search = search
-        self._live = live
-        self._audit = audit
-        self._retentions = retentions
-        self._clock = clock
-        self.waits = waits
+    requests: ForgetRequests
+    erasure: Erasure
+    objects: ObjectErasure
+    search: SearchIndex
+    live: LiveRegistry
+    audit: AuditLog
+    retentions: Retentions
+    clock: Clock
+    waits: Waits
 
     async def sweep(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
         """Remove what the request is about, for at most ``seconds``. Raises ``NotFound`` for an unknown request."""
@@ -117,14 +106,14 @@ class Forgetting:
         if request.status is not ForgetStatus.RUNNING:
             return self._ended(request)
         if request.round > 1 and request.cutoff_at is None:
-            request = replace(request, cutoff_at=self._clock.now())
-            await self._requests.save(scope, request)  # before anything is judged by it
+            request = replace(request, cutoff_at=self.clock.now())
+            await self.requests.save(scope, request)  # before anything is judged by it
         work = self._round(request, seconds)
         await self._each(work, self._sweep_thread)
         if work.is_complete and request.subject is ForgetSubject.USER:
             await self._sweep_user(work)
         if work.is_complete and request.subject is ForgetSubject.THREAD and request.thread_id is not None:
-            work.tally.add("workflowNames", await self._erasure.unlink(request.scope, request.thread_id))
+            work.tally.add("workflowNames", await self.erasure.unlink(request.scope, request.thread_id))
         if work.is_complete and request.subject is ForgetSubject.RETENTION and request.round == 1:
             await self._sweep_tenant(work)
         request = replace(request, counts=work.tally.merged(request.counts))
@@ -132,7 +121,7 @@ class Forgetting:
         if work.is_complete:
             step = NextStep.WAIT if request.round == 1 else NextStep.VERIFY
             request = replace(request, round=max(request.round, 2))
-        await self._requests.save(scope, request)
+        await self.requests.save(scope, request)
         return StepResult(step, request.counts)
 
     async def verify(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
@@ -148,7 +137,7 @@ class Forgetting:
         if not work.is_complete:
             return StepResult(NextStep.VERIFY, request.counts, residue)
         if (residue or work.young) and request.round < MAX_ROUNDS:
-            await self._requests.save(scope, replace(request, round=request.round + 1, residue=residue, ended_at=None))
+            await self.requests.save(scope, replace(request, round=request.round + 1, residue=residue, ended_at=None))
             return StepResult(NextStep.WAIT, request.counts, residue)
         status = ForgetStatus.FAILED if residue or work.young else ForgetStatus.COMPLETED
         request = replace(request, status=status, residue=residue)
@@ -184,15 +173,15 @@ class Forgetting:
     async def _threads(self, work: _Round) -> AsyncIterator[Sequence[ThreadTrace]]:
         request = work.request
         if request.subject is ForgetSubject.THREAD and request.thread_id is not None:
-            yield [await self._erasure.trace(request.scope, request.thread_id) or ThreadTrace(request.thread_id)]
+            yield [await self.erasure.trace(request.scope, request.thread_id) or ThreadTrace(request.thread_id)]
         elif request.subject is ForgetSubject.USER:
-            async for page in self._erasure.threads(request.scope):
+            async for page in self.erasure.threads(request.scope):
                 yield page
         else:
-            before = kept_since(request.requested_at, (await self._retentions.get(request.scope)).threads)
+            before = kept_since(request.requested_at, (await self.retentions.get(request.scope)).threads)
             if before is not None:
                 work.threads_before = before
-                async for page in self._erasure.inactive_since(request.scope, before):
+                async for page in self.erasure.inactive_since(request.scope, before):
                     yield page
 
     async def _with_forks(self, work: _Round, scope: Scope, thread: ThreadTrace, step: _Step) -> None:
@@ -201,7 +190,7 @@ class Forgetting:
             return
         if thread.swept == work.mark and step == self._sweep_thread:
             return
-        for fork in await self._erasure.forks(scope, thread.id):
+        for fork in await self.erasure.forks(scope, thread.id):
             # A sandbox is somebody else's, and holds what this user said.
             await self._with_forks(work, replace(scope, user_id=fork.user_id or scope.user_id), fork, step)
         await step(work, scope, thread)
@@ -211,9 +200,9 @@ class Forgetting:
         before = work.threads_before
         if before is None or _is_newer(thread, before):
             return False
-        if any(_is_newer(fork, before) for fork in await self._erasure.forks(scope, thread.id)):
+        if any(_is_newer(fork, before) for fork in await self.erasure.forks(scope, thread.id)):
             return False
-        is_buried = await self._erasure.bury(scope, thread, unless_active_since=before)
+        is_buried = await self.erasure.bury(scope, thread, unless_active_since=before)
         work.tally.add("threads", int(is_buried))
         return is_buried
 
@@ -223,31 +212,31 @@ class Forgetting:
     async def _sweep_thread(self, work: _Round, scope: Scope, thread: ThreadTrace) -> None:
         if not thread.is_buried:
             await self._cancel(scope, thread)
-            if not await self._erasure.bury(scope, thread):
+            if not await self.erasure.bury(scope, thread):
                 return
             work.tally.add("threads", 1)
-        counts, is_empty = await self._erasure.sweep(scope, thread.id, deadline=work.deadline)
+        counts, is_empty = await self.erasure.sweep(scope, thread.id, deadline=work.deadline)
         work.tally.add_all(counts)
         if is_empty:
-            removed, is_empty = await self._objects.sweep(scope, thread.id, deadline=work.deadline)
+            removed, is_empty = await self.objects.sweep(scope, thread.id, deadline=work.deadline)
             work.tally.add("objectVersions", removed)
         if not is_empty:
             work.is_complete = False
             return
-        found = await self._search.delete(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
+        found = await self.search.delete(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
         work.tally.add("searchDocuments", found)
-        await self._erasure.mark_swept(scope, thread.id, work.mark)
+        await self.erasure.mark_swept(scope, thread.id, work.mark)
 
     async def _cancel(self, scope: Scope, thread: ThreadTrace) -> None:
         """Ask the running turn to stop, and wait a little, so that its client is told how it ended."""
         if thread.run_id is None:
             return
-        await self._live.request_cancel(scope, thread.id, thread.run_id)
+        await self.live.request_cancel(scope, thread.id, thread.run_id)
         loop = asyncio.get_running_loop()
         until = loop.time() + self.waits.cancel
         while loop.time() < until:
             await asyncio.sleep(POLL_SECONDS)
-            now = await self._erasure.trace(scope, thread.id)
+            now = await self.erasure.trace(scope, thread.id)
             if now is None or now.run_id != thread.run_id:
                 return
 
@@ -255,58 +244,56 @@ class Forgetting:
         if not thread.is_buried and thread.user_id is not None:
             work.residue.add("threads", 1)
             return
-        left = dict(await self._erasure.left(scope, thread.id))
-        left["objectVersions"] = await self._objects.left(scope, thread.id)
-        left["searchDocuments"] = await self._search.count(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
+        left = dict(await self.erasure.left(scope, thread.id))
+        left["objectVersions"] = await self.objects.left(scope, thread.id)
+        left["searchDocuments"] = await self.search.count(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
         work.residue.add_all(left)
         if any(left.values()):
             return
         # A tombstone that another request has put there in the meantime stays until it is old enough.
-        if thread.buried_at is not None and self._clock.now() < thread.buried_at + timedelta(
-            seconds=self.waits.zombies
-        ):
+        if thread.buried_at is not None and self.clock.now() < thread.buried_at + timedelta(seconds=self.waits.zombies):
             work.young += 1
             return
-        await self._erasure.unbury(scope, thread.id)
+        await self.erasure.unbury(scope, thread.id)
 
     # Users and tenants
 
     async def _sweep_user(self, work: _Round) -> None:
         scope = work.request.scope
-        work.tally.add_all(await self._erasure.sweep_user(scope, before=work.cutoff))
+        work.tally.add_all(await self.erasure.sweep_user(scope, before=work.cutoff))
         if not work.living:
-            work.tally.add("searchDocuments", await self._search.delete(scope, IndexName.EPISODES, SearchFilter()))
+            work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, SearchFilter()))
             return
         for thread_id in await self._indexed(work):
             chosen = SearchFilter(thread_id=thread_id)
-            work.tally.add("searchDocuments", await self._search.delete(scope, IndexName.EPISODES, chosen))
+            work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, chosen))
 
     async def _verify_user(self, work: _Round) -> None:
         scope = work.request.scope
-        work.residue.add_all(await self._erasure.left_of_user(scope, before=work.cutoff))
+        work.residue.add_all(await self.erasure.left_of_user(scope, before=work.cutoff))
         if work.living:
             work.residue.add("searchDocuments", len(await self._indexed(work)))
         else:
-            work.residue.add("searchDocuments", await self._search.count(scope, IndexName.EPISODES, SearchFilter()))
+            work.residue.add("searchDocuments", await self.search.count(scope, IndexName.EPISODES, SearchFilter()))
 
     async def _indexed(self, work: _Round) -> set[str]:
         """Return the threads that the user has documents of, without those that stay."""
         found: set[str] = set()
-        async for document in self._search.list(work.request.scope, IndexName.EPISODES, SearchFilter()):
+        async for document in self.search.list(work.request.scope, IndexName.EPISODES, SearchFilter()):
             if document.thread_id is not None and document.thread_id not in work.living:
                 found.add(document.thread_id)
         return found
 
     async def _sweep_tenant(self, work: _Round) -> None:
         """Remove audit records, uploads and episodes that are older than the retention."""
-        scope, retention = work.request.scope, await self._retentions.get(work.request.scope)
+        scope, retention = work.request.scope, await self.retentions.get(work.request.scope)
         before = kept_since(work.request.requested_at, retention.audit)
         if before is not None:
-            counts, work.is_complete = await self._erasure.sweep_audit(scope, before=before, deadline=work.deadline)
+            counts, work.is_complete = await self.erasure.sweep_audit(scope, before=before, deadline=work.deadline)
             work.tally.add_all(counts)
         before = kept_since(work.request.requested_at, retention.uploads)
         if before is not None and work.is_complete:
-            removed, work.is_complete = await self._objects.sweep_uploads(scope, before=before, deadline=work.deadline)
+            removed, work.is_complete = await self.objects.sweep_uploads(scope, before=before, deadline=work.deadline)
             work.tally.add("uploadVersions", removed)
         if work.is_complete:
             await self._sweep_episodes(work, retention)
@@ -315,7 +302,7 @@ class Forgetting:
         before = kept_since(work.request.requested_at, retention.episodes)
         if before is None:
             return
-        async for page in self._erasure.ended_before(work.request.scope, before):
+        async for page in self.erasure.ended_before(work.request.scope, before):
             for episode in page:
                 if work.is_over:
                     work.is_complete = False
@@ -323,31 +310,31 @@ class Forgetting:
                 scope = replace(work.request.scope, user_id=episode.user_id)
                 # What lists it goes last, so that a repetition finds what is left. Without its record it is not indexed
                 # any more.
-                await self._erasure.sweep_episode(scope, episode, before=before)
-                found = await self._search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.id))
-                await self._erasure.unlist_episode(scope, episode, before=before)
+                await self.erasure.sweep_episode(scope, episode, before=before)
+                found = await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.id))
+                await self.erasure.unlist_episode(scope, episode, before=before)
                 work.tally.add("searchDocuments", found)
                 work.tally.add("episodes", 1)
 
     # Requests
 
     async def _get(self, scope: Scope, request_id: str) -> ForgetRequest:
-        request = await self._requests.get(scope, request_id)
+        request = await self.requests.get(scope, request_id)
         if request is None:
             raise NotFound
         return request
 
     def _round(self, request: ForgetRequest, seconds: float) -> _Round:
         deadline = asyncio.get_running_loop().time() + seconds
-        return _Round(request, deadline, request.cutoff_at or self._clock.now())
+        return _Round(request, deadline, request.cutoff_at or self.clock.now())
 
     async def _end(self, scope: Scope, request: ForgetRequest) -> None:
         """Store and audit the end. The record stands in no thread's partition, where it would be removed again."""
-        ended_at = request.ended_at or self._clock.now()
+        ended_at = request.ended_at or self.clock.now()
         if request.ended_at is None:
             # Before the audit: a repetition must write the same record, which has this time.
             request = replace(request, ended_at=ended_at)
-            await self._requests.save(scope, replace(request, status=ForgetStatus.RUNNING))
+            await self.requests.save(scope, replace(request, status=ForgetStatus.RUNNING))
         detail: dict[str, object] = {"requestId": request.id, "counts": dict(request.counts)}
         if request.subject is not ForgetSubject.RETENTION:
             detail["userId"] = request.user_id
@@ -358,8 +345,8 @@ class Forgetting:
         action = SUBJECT_ACTIONS[request.subject]
         once = Once(derived_record_id(request.id, action, request.status.value), ended_at)
         by = Scope(request.tenant_id, request.requested_by)
-        await self._audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
-        await self._requests.save(scope, request)
+        await self.audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
+        await self.requests.save(scope, request)
 
     def _ended(self, request: ForgetRequest) -> StepResult:
         is_done = request.status is ForgetStatus.COMPLETED

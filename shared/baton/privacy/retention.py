@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from baton.domain.errors import BatonError
 from baton.domain.forgetting import ForgetRequest, ForgetSubject
@@ -16,16 +16,14 @@ SYSTEM = "baton"
 """The user in whose name an unnamed tenant setting is enforced."""
 
 
+@dataclass(frozen=True, slots=True)
 class RetentionRuns:
     """Starts a request to forget for each tenant whose retention is due."""
 
-    def __init__(
-        self, retentions: Retentions, requests: ForgetRequests, forgettings: Forgettings, clock: Clock
-    ) -> None:
-        self._retentions = retentions
-        self._requests = requests
-        self._forgettings = forgettings
-        self._clock = clock
+    retentions: Retentions
+    requests: ForgetRequests
+    forgettings: Forgettings
+    clock: Clock
 
     async def start_due(self) -> int:
         """Start what is due and return how many tenants that were.
@@ -34,28 +32,28 @@ class RetentionRuns:
         """
         started = 0
         failures: list[Exception] = []
-        for tenant_id in await self._retentions.claim_due(self._clock.now()):
+        for tenant_id in await self.retentions.claim_due(self.clock.now()):
             try:
                 await self._start(tenant_id)
                 started += 1
             except Exception as failure:  # noqa: BLE001 - raised at the end
                 failures.append(failure)
                 with contextlib.suppress(BatonError):  # then it is due again the next day
-                    await self._retentions.repeat_soon(Scope(tenant_id, SYSTEM))
+                    await self.retentions.repeat_soon(Scope(tenant_id, SYSTEM))
         if failures:
             raise ExceptionGroup("The retention of some tenants was not started.", failures)
         return started
 
     async def _start(self, tenant_id: str) -> None:
         scope = Scope(tenant_id, SYSTEM)
-        retention = await self._retentions.get(scope)
+        retention = await self.retentions.get(scope)
         set_by = retention.changed_by or SYSTEM
         scope = replace(scope, user_id=set_by)
         request = ForgetRequest(
-            self._clock.new_id(), tenant_id, ForgetSubject.RETENTION, set_by, set_by, self._clock.now()
+            self.clock.new_id(), tenant_id, ForgetSubject.RETENTION, set_by, set_by, self.clock.now()
         )
-        opened = await self._requests.open(scope, request)
-        await self._forgettings.start(opened)
+        opened = await self.requests.open(scope, request)
+        await self.forgettings.start(opened)
         if retention.changed_at is not None and opened.requested_at < retention.changed_at:
             # It began before the change, and may have gone past what the new limits concern.
-            await self._retentions.repeat_soon(scope)
+            await self.retentions.repeat_soon(scope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
@@ -25,26 +26,26 @@ def is_private_id(procedure_id: str) -> bool:
     return procedure_id.startswith(USER_PREFIX)
 
 
+@dataclass(frozen=True, slots=True)
 class SkillAdministration:
     """Private skills for people. A maker sees their own; holders of ``procedure:approve`` see what is offered."""
 
-    def __init__(self, skills: PrivateSkills, procedures: ProcedureStore, audit: AuditLog, clock: Clock) -> None:
-        self._skills = skills
-        self._procedures = procedures
-        self._audit = audit
-        self._clock = clock
+    skills: PrivateSkills
+    procedures: ProcedureStore
+    audit: AuditLog
+    clock: Clock
 
     async def own(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
         """Return the caller's skills in use of these agents. Raises ``StoreUnavailable``."""
         known = {agent.id for agent in agents}
-        return [each for each in await self._skills.of_user(scope) if each.agent_id in known and each.status in IN_USE]
+        return [each for each in await self.skills.of_user(scope) if each.agent_id in known and each.status in IN_USE]
 
     async def offered(
         self, scope: Scope, agent_ids: Sequence[str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
         """Return a page of the skills that users offer, the latest first. Raises ``Forbidden``."""
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-        return await self._skills.offered(scope, agent_ids, limit=limit, cursor=cursor)
+        return await self.skills.offered(scope, agent_ids, limit=limit, cursor=cursor)
 
     async def read(self, scope: Scope, agent_id: str, skill_id: str, *, user_id: str | None = None) -> Procedure:
         """Return the caller's own skill, or one that another user offers. Raises ``UnknownProcedure``.
@@ -66,8 +67,8 @@ class SkillAdministration:
         """
         if version is None:
             version = (await self.read(scope, agent_id, skill_id)).version
-        decision = SkillDecision(action, scope.user_id, self._clock.now())
-        changed = await self._skills.change(scope, agent_id, skill_id, version, decision)
+        decision = SkillDecision(action, scope.user_id, self.clock.now())
+        changed = await self.skills.change(scope, agent_id, skill_id, version, decision)
         await self._record(scope, _AUDITED[action], changed.status.value, changed)
         return changed
 
@@ -80,10 +81,10 @@ class SkillAdministration:
         """
         scope.require(Permission.PROCEDURE_APPROVE, DECLINE)
         maker = self._maker(scope, user_id)
-        decision = SkillDecision(SkillAction.DECLINE, scope.user_id, self._clock.now(), reason)
+        decision = SkillDecision(SkillAction.DECLINE, scope.user_id, self.clock.now(), reason)
         if not decision.is_taken(await self._found(maker, agent_id, skill_id)):
             await self._seen(scope, maker, agent_id, skill_id)
-        declined = await self._skills.change(maker, agent_id, skill_id, version, decision)
+        declined = await self.skills.change(maker, agent_id, skill_id, version, decision)
         detail = {"userId": user_id, "reason": declined.reason}
         await self._record(scope, DECLINE, "declined", declined, detail)
         return declined
@@ -98,11 +99,11 @@ class SkillAdministration:
         """
         scope.require(Permission.PROCEDURE_APPROVE, SHARE)
         maker = self._maker(scope, user_id)
-        decision = SkillDecision(SkillAction.SHARE, scope.user_id, self._clock.now())
+        decision = SkillDecision(SkillAction.SHARE, scope.user_id, self.clock.now())
         if not decision.is_taken(await self._found(maker, agent_id, skill_id)):
             await self._seen(scope, maker, agent_id, skill_id)
-            await check_room(self._procedures, scope, agent_id, skill_id.removeprefix(USER_PREFIX))
-        shared, replaced = await self._skills.share(maker, agent_id, skill_id, version, decision, replaces=replaces)
+            await check_room(self.procedures, scope, agent_id, skill_id.removeprefix(USER_PREFIX))
+        shared, replaced = await self.skills.share(maker, agent_id, skill_id, version, decision, replaces=replaces)
         detail: dict[str, Any] = {"userId": maker.user_id, "skill": skill_id, "skillVersion": version}
         if replaced is not None:
             detail["replaced"] = replaced
@@ -111,7 +112,7 @@ class SkillAdministration:
 
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, *, version: int) -> Procedure:
         """Remove the caller's own skill. Raises ``UnknownProcedure`` and ``ProcedureChanged``."""
-        removed = await self._skills.remove(scope, agent_id, skill_id, version)
+        removed = await self.skills.remove(scope, agent_id, skill_id, version)
         await self._record(scope, "skill.remove", "removed", removed)
         return removed
 
@@ -119,7 +120,7 @@ class SkillAdministration:
         return scope if user_id in (None, scope.user_id) else Scope(scope.tenant_id, str(user_id))
 
     async def _found(self, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
-        found = await self._skills.get(maker, agent_id, skill_id)
+        found = await self.skills.get(maker, agent_id, skill_id)
         if found is None:
             raise UnknownProcedure
         return found
@@ -136,7 +137,7 @@ class SkillAdministration:
     ) -> None:
         at = about.decided_at or about.created_at
         key = f"{about.agent_id}\0{about.id}\0{about.version}\0{about.created_by}\0{scope.user_id}\0{to_millis(at)}"
-        await self._audit.record(
+        await self.audit.record(
             scope,
             action,
             thread_id=None,

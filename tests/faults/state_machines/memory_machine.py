@@ -65,7 +65,8 @@ class MemoryMachine(RuleBasedStateMachine):
         self.steady = build(ports)
         self.shaky = build(replace(ports, **troubled, search=search, embedder=embedder))
         for app in (self.steady, self.shaky):
-            app.privacy.forgetting.waits = replace(app.privacy.forgetting.waits, cancel=0.0)
+            forgetting = app.privacy.forgetting
+            app.privacy.forgetting = replace(forgetting, waits=replace(forgetting.waits, cancel=0.0))
         self.owners = [self.world.ada, self.world.ada, self.world.bob]
         self.ids = [str(uuid.uuid4()) for _ in self.owners]
         self.said: list[dict[str, str]] = [{} for _ in self.owners]

@@ -97,7 +97,8 @@ class World:
             search=self.search,
         )
         self.app: App = build(self.ports)
-        self.app.privacy.forgetting.waits = replace(self.app.privacy.forgetting.waits, cancel=0.0)
+        forgetting = self.app.privacy.forgetting
+        self.app.privacy.forgetting = replace(forgetting, waits=replace(forgetting.waits, cancel=0.0))
 
     async def say(self, scope: Scope, thread_id: str, text: str, message_id: str | None = None) -> None:
         """Run a whole turn."""

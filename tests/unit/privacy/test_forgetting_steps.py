@@ -53,7 +53,8 @@ class Steps:
                 retentions=self.retentions,
             )
         )
-        self.app.privacy.forgetting.waits = replace(self.app.privacy.forgetting.waits, cancel=0.0)
+        forgetting = self.app.privacy.forgetting
+        self.app.privacy.forgetting = replace(forgetting, waits=replace(forgetting.waits, cancel=0.0))
 
     def talk(self, scope: Scope, thread_id: str, *, parent: str | None = None) -> None:
         self.erasure.put(scope, thread_id, items=4, parent=parent)

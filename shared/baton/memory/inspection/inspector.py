@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -30,31 +31,24 @@ KEEPING_SECONDS = 3.0
 """How long a worker may take to keep a record once the run has ended."""
 
 
+@dataclass(frozen=True, slots=True)
 class Inspector:
     """Keeps the records that the policy asks for."""
 
-    def __init__(
-        self,
-        records: ContextRecords,
-        counter: TokenCounter,
-        policy: InspectionPolicy,
-        detector: PiiDetector,
-        clock: Clock,
-    ) -> None:
-        self._records = records
-        self._counter = counter
-        self._policy = policy
-        self._detector = detector
-        self._clock = clock
+    records: ContextRecords
+    counter: TokenCounter
+    policy: InspectionPolicy
+    detector: PiiDetector
+    clock: Clock
 
     async def keep(self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection) -> None:
         """Keep the record of an ended run, if the policy asks for it. A failure is logged and counted, not raised."""
-        if not self._policy.records(run_id):
+        if not self.policy.records(run_id):
             return
         try:
             async with asyncio.timeout(KEEPING_SECONDS):
                 body = await self.made(thread_id, run_id, inspection)
-                await self._records.put(scope, thread_id, run_id, body)
+                await self.records.put(scope, thread_id, run_id, body)
         except Exception:
             count(Metric.CONTEXTS_NOT_KEPT)
             logger.exception("context not kept", thread_id=thread_id, run_id=run_id)
@@ -64,17 +58,17 @@ class Inspector:
 
         It is made in a thread, because counting and writing JSON take milliseconds, and other turns may be running.
         """
-        now = self._clock.now()
-        if not self._policy.redacts:
+        now = self.clock.now()
+        if not self.policy.redacts:
             return await off_loop(
-                LARGE, lambda: bounded(context_record(inspection, thread_id, run_id, self._counter, now))
+                LARGE, lambda: bounded(context_record(inspection, thread_id, run_id, self.counter, now))
             )
-        record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self._counter, now)
-        return await off_loop(LARGE, bounded, await redacted(record, Redactor(self._detector)))
+        record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self.counter, now)
+        return await off_loop(LARGE, bounded, await redacted(record, Redactor(self.detector)))
 
     async def read(self, scope: Scope, thread_id: str, run_id: str) -> dict[str, Any] | None:
         """Return a run's record; None if there is none. Raises ``StoreUnavailable``."""
-        body = await self._records.get(scope, thread_id, run_id)
+        body = await self.records.get(scope, thread_id, run_id)
         if body is None:
             return None
         record: dict[str, Any] = await off_loop(len(body), json.loads, body)
@@ -82,7 +76,7 @@ class Inspector:
 
     async def with_feedback(self, record: dict[str, Any], feedback: Sequence[Feedback]) -> dict[str, Any]:
         """Return a record with the feedback on the run's answers, without personal data if the record has none."""
-        redactor = Redactor(self._detector)
+        redactor = Redactor(self.detector)
         told: list[dict[str, Any]] = []
         for each in feedback:
             comment = each.comment
@@ -101,4 +95,4 @@ class Inspector:
     @property
     def mode(self) -> InspectorMode:
         """Return which turns are recorded at present."""
-        return self._policy.mode
+        return self.policy.mode

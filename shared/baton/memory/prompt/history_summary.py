@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
@@ -39,14 +40,14 @@ SUMMARISE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class HistorySummaries:
     """Writes summaries. It needs no lease: a summary is stored with a message that no turn changes any more."""
 
-    def __init__(self, store: ThreadStore, model: ChatModel, light_model: str, files: Files) -> None:
-        self._store = store
-        self._model = model
-        self._light_model = light_model
-        self._files = files
+    store: ThreadStore
+    model: ChatModel
+    light_model: str
+    files: Files
 
     async def write(self, scope: Scope, due: SummaryDue) -> bool:
         """Summarise the messages that are due. Returns whether their summary is stored now.
@@ -55,25 +56,25 @@ class HistorySummaries:
         Raises ``StoreUnavailable``.
         """
         try:
-            thread = await self._store.get_thread(scope, due.thread_id)
+            thread = await self.store.get_thread(scope, due.thread_id)
         except ThreadUnavailable:
             return False  # deleted meanwhile
         if thread.user_id != scope.user_id or due.below >= thread.next_ordinal:
             return False
         thread = thread.continued_from(due.below)  # the user may have selected another branch since
         here = HistoryWindow(due.agent_id, summary_at=due.below)
-        if await stored_summary(self._store, scope, thread, here) is not None:
+        if await stored_summary(self.store, scope, thread, here) is not None:
             return True
         before = HistoryWindow(due.agent_id, summary_at=due.summary_at)
         first = max(due.since, due.summary_at or 0)
-        earlier = await stored_summary(self._store, scope, thread, before)
-        messages = await self._store.recent_messages(
+        earlier = await stored_summary(self.store, scope, thread, before)
+        messages = await self.store.recent_messages(
             scope, thread, token_budget=MAX_READ_TOKENS, before=due.below, first_ordinal=first
         )
         summary = await self._summarised(scope, due, earlier, messages)
         if not summary:
             return False
-        await self._store.put_summary(scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary)
+        await self.store.put_summary(scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary)
         return True
 
     async def _summarised(
@@ -83,17 +84,17 @@ class HistorySummaries:
         told = [_told(message) for message in said(messages)]
         material = json.dumps({"summary": earlier or "", "messages": told}, ensure_ascii=False)
         settings = ModelSettings(
-            model=self._light_model,
+            model=self.light_model,
             max_output_tokens=MAX_SUMMARY_TOKENS,
             timeout_seconds=SECONDS,
             metadata={"task": "history_summary"},
         )
         prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
-        files = self._files.of_thread(scope, due.thread_id)
+        files = self.files.of_thread(scope, due.thread_id)
         try:
             async with asyncio.timeout(SECONDS):
                 summary = await short_answer(
-                    self._model, settings, prompts, thread_files=files, max_characters=MAX_SUMMARY_CHARS
+                    self.model, settings, prompts, thread_files=files, max_characters=MAX_SUMMARY_CHARS
                 )
         except (LeaseLost, StoreUnavailable):
             raise
