@@ -21,9 +21,8 @@ from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
 from baton.handoffs.agent_registry import AgentRegistry
 from baton.leases import acquire_when_free, holding
-from baton.memory.message_range import messages_between
 from baton.memory.prompt.handoff_context import said
-from baton.memory.prompt.history_reading import ReadHistory, read_history
+from baton.memory.prompt.history_reading import ReadHistory, messages_between, read_history
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import TokenCounter

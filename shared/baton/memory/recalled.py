@@ -13,10 +13,8 @@ from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureScope
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
+from baton.memory.recall.thresholds import CLOSE
 from baton.ports.chat_model import Prompt
-
-CLOSE = 0.03
-"""Procedures whose cosine similarities differ by no more are equally likely to be meant."""
 
 ReadProcedures = Callable[[], Coroutine[Any, Any, ProcedureSet]]
 

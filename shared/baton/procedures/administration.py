@@ -27,8 +27,7 @@ from baton.memory.recalled import MemorySearch, RecalledBlock
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.procedures import ProcedureStore
-from baton.procedures.approved_procedures import ApprovedProcedures
-from baton.procedures.limit import check_room
+from baton.procedures.approved_procedures import ApprovedProcedures, check_room
 
 DEADLINE = timedelta(seconds=5)
 """How long a trial of a message may take: a person waits for it, no conversation."""

@@ -1,4 +1,4 @@
-"""A cache of the procedures that agents follow: approved ones, and users' private skills."""
+"""The procedures that agents follow: a cache of the approved ones and of users' private skills, and their limit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from cachetools import LRUCache
 
 from baton.concurrency import gather_all, off_loop
+from baton.domain.errors import TooManyProcedures
 from baton.domain.identity import Scope
-from baton.domain.procedure import Procedure, ProcedureScope
+from baton.domain.procedure import MAX_APPROVED, Procedure, ProcedureScope
 from baton.domain.procedure_set import ProcedureSet
 from baton.ports.clock import Clock
 from baton.ports.procedures import PrivateSkills, ProcedureStore
@@ -23,6 +24,18 @@ FRESH = timedelta(minutes=1)
 """The age up to which a conversation in progress uses cached procedures."""
 COST = 1_000
 """What indexing one procedure counts as, in ``off_loop``'s bytes."""
+
+
+async def check_room(
+    store: ProcedureStore, scope: Scope, agent_id: str, procedure_id: str, of: ProcedureScope = ProcedureScope.AGENT
+) -> None:
+    """Raise ``TooManyProcedures`` if approving a version of this procedure would make one too many.
+
+    Approvals at the same time may exceed the limit by a few. Raises ``StoreUnavailable``.
+    """
+    approved = await store.approved(scope, "" if of is ProcedureScope.TENANT else agent_id, of=of)
+    if len(approved) >= MAX_APPROVED and all(each.id != procedure_id for each in approved):
+        raise TooManyProcedures
 
 
 @dataclass(frozen=True, slots=True)

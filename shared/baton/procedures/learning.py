@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, Protocol
 
 from aws_lambda_powertools import Logger
 
@@ -30,17 +30,36 @@ from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.domain.tool_call import CallEnd
-from baton.memory.message_range import messages_between
+from baton.memory.prompt.history_reading import messages_between
 from baton.ports.episodes import Episodes
 from baton.ports.procedures import Captures, CaptureStore, ProcedureStore
 from baton.ports.threads import ThreadStore
-from baton.procedures.known_agents import AgentsOfTenants
 from baton.procedures.skill_administration import is_private_id
 
 logger = Logger(child=True)
 
 SKILL: Final = "skill"
 """What a workflow produces that is a procedure itself."""
+
+
+class KnownAgents(Protocol):
+    """The agents of a tenant at one moment, whatever a caller's permissions."""
+
+    def main(self, thread: Thread) -> AgentDefinition:
+        """Return the thread's main agent, or the default one if it no longer exists."""
+        ...
+
+    def describe(self, agent_id: str) -> AgentDefinition | None:
+        """Return an agent; None if there is none."""
+        ...
+
+
+class AgentsOfTenants(Protocol):
+    """Every tenant's agents."""
+
+    async def of(self, scope: Scope) -> KnownAgents:
+        """Return the agents of the scope's tenant. Raises ``StoreUnavailable``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from baton.ports.clock import Clock
 from baton.ports.procedures import Announcements, CaptureStore, PendingProcedure
 from baton.ports.threads import ThreadStore
 from baton.procedures.drafting import Drafting, NoProcedure
-from baton.procedures.known_agents import AgentsOfTenants
+from baton.procedures.learning import AgentsOfTenants
 from baton.procedures.proposals import Proposals
 from baton.procedures.task_record import TaskRecord, TaskRecords
 from baton.tenant_copies import CurrentLimits

@@ -13,7 +13,7 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure import ProcedureSource
 from baton.domain.thread import Thread
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
-from baton.memory.message_range import message_windows
+from baton.memory.prompt.history_reading import message_windows
 from baton.ports.audit import AuditLog
 from baton.ports.threads import ThreadStore
 from baton.privacy.readers import Readers, sees_all

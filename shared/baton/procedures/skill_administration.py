@@ -15,7 +15,7 @@ from baton.domain.times import to_millis
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.procedures import PrivateSkills, ProcedureStore
-from baton.procedures.limit import check_room
+from baton.procedures.approved_procedures import check_room
 
 SHARE, DECLINE = "procedure.share", "procedure.decline"
 _AUDITED = {SkillAction.OFFER: "skill.offer", SkillAction.WITHDRAW: "skill.withdraw"}

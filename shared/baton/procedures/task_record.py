@@ -1,10 +1,15 @@
-"""The record of a completed task as the light model is given it: who said and called what, without specifics."""
+"""The record of a completed task as the light model is given it: who said and called what, without specifics.
+
+The names that a tool's result brought into the conversation, such as that of a customer whom the user knew by a number,
+are specifics too: no argument of a call holds them, and not every detector of personal data knows names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.capture import MAX_MESSAGES, CaptureRef, completed_workflows
@@ -13,10 +18,9 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread
 from baton.domain.tool import BUILTIN_TOOLS, HttpTool, PythonTool
 from baton.domain.tool_call import CallEnd, is_shown
-from baton.memory.message_range import messages_between
+from baton.memory.prompt.history_reading import messages_between
 from baton.ports.privacy import PiiDetector
 from baton.ports.threads import ThreadStore
-from baton.procedures.result_names import result_names
 from baton.procedures.specifics import Specifics
 
 MAX_TEXT = 1_500
@@ -25,6 +29,11 @@ MAX_SOURCES = 50
 """Messages that a procedure names as its source, the last ones."""
 MAX_RECORD = 24_000
 """Characters of all messages together: about 6,000 tokens. The first ones are left out of a longer record."""
+MAX_RESULT: Final = 50_000
+"""Characters of a result whose words are known."""
+_WORD: Final = re.compile(r"[^\W\d_][\w'\u2019&-]*")
+_PIECE: Final = re.compile(rf"{_WORD.pattern}|[.!?:\n]|[^\s\w]|\d+")
+_ENDS: Final = frozenset(".!?:\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +129,33 @@ def _last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
             break
         kept.append(entry)
     return [*entries[:1], *reversed(kept)]
+
+
+def result_names(said: Iterable[str], results: Iterable[str]) -> Iterator[str]:
+    """Yield the names in what was said that results of tools hold, too: words with a capital, one after the other.
+
+    A single word at the beginning of a sentence is none, because any word has a capital there.
+    """
+    known = {word for result in results for word in _WORD.findall(result[:MAX_RESULT]) if word[0].isupper()}
+    for text in said if known else ():
+        for words, begins_sentence in _runs(text, known):
+            if len(words) > 1 or not begins_sentence:
+                yield " ".join(words)
+            if begins_sentence and len(words) > 1:  # its first word may be no part of the name
+                yield " ".join(words[1:])
+
+
+def _runs(text: str, known: set[str]) -> Iterator[tuple[Sequence[str], bool]]:
+    """Yield the runs of known words, and whether each begins a sentence."""
+    run: list[str] = []
+    begins, is_begin = False, True
+    for piece in _PIECE.findall(text):
+        if piece in known:
+            begins = begins if run else is_begin
+            run.append(piece)
+        elif run:
+            yield run, begins
+            run = []
+        is_begin = piece in _ENDS
+    if run:
+        yield run, begins

@@ -26,7 +26,7 @@ from baton.domain.times import Today, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
-from baton.memory.message_range import messages_between
+from baton.memory.prompt.history_reading import messages_between
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox

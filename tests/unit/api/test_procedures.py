@@ -387,7 +387,7 @@ async def test_skills_are_the_approved_procedures_of_the_agents_that_the_caller_
 
 
 async def test_there_is_a_limit_of_approved_procedures(monkeypatch: pytest.MonkeyPatch, served: Served) -> None:
-    monkeypatch.setattr("baton.procedures.limit.MAX_APPROVED", 1)
+    monkeypatch.setattr("baton.procedures.approved_procedures.MAX_APPROVED", 1)
     await approved(served)
     await created(served, name="Second")
     assert problem(await decide(served, "approve", "second")) == (409, "too_many_procedures")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baton.procedures.result_names import result_names
+from baton.procedures.task_record import result_names
 
 RESULT = '{"contact": "Jane Doe", "company": "Zyxel Networks GmbH", "status": "Open", "name": "Miller"}'
 

@@ -9,7 +9,7 @@ from baton.domain.episode import EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage, filtered_runs
 from baton.domain.thread import Thread
-from baton.memory.message_range import message_windows
+from baton.memory.prompt.history_reading import message_windows
 from baton.ports.episodes import Episodes
 from baton.ports.threads import ThreadStore
 

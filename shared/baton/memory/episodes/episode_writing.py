@@ -9,7 +9,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
 from baton.memory.episodes.episode_messages import is_part_of_episode
-from baton.memory.message_range import message_windows
+from baton.memory.prompt.history_reading import message_windows
 from baton.ports.episodes import Episodes
 from baton.ports.privacy import PiiDetector
 from baton.ports.threads import ThreadStore

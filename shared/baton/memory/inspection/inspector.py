@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.times import iso
 from baton.memory.inspection.inspection import Inspection, context_record
-from baton.memory.inspection.record_redaction import redacted
 from baton.memory.inspection.record_size import bounded
 from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
@@ -29,6 +28,8 @@ logger = Logger(child=True)
 
 KEEPING_SECONDS = 3.0
 """How long a worker may take to keep a record once the run has ended."""
+TEXTS = {"text", "title", "content", "arguments", "value", "name"}
+"""Members of a record with words of users, models, tools and documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +97,33 @@ class Inspector:
     def mode(self) -> InspectorMode:
         """Return which turns are recorded at present."""
         return self.policy.mode
+
+
+async def redacted(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """Return the record with every text redacted. Raises as the detector does."""
+    parts = {"blocks": record["blocks"], "calls": record["calls"]}
+    clean = await redactor.redact_each(_texts(parts))
+    return {**record, **_replaced(parts, clean), "redacted": True}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if name in TEXTS and isinstance(each, str):
+                yield each
+            else:
+                yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+def _replaced(value: Any, clean: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: clean.get(each, each) if name in TEXTS and isinstance(each, str) else _replaced(each, clean)
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_replaced(each, clean) for each in value]
+    return value

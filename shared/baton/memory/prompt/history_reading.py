@@ -1,8 +1,8 @@
-"""Read the part of a thread's history that an agent's window holds."""
+"""Read a part of a thread's history: the one that an agent's window holds, or a range of messages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from baton.concurrency import gather_all
@@ -11,6 +11,10 @@ from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.ports.threads import ThreadStore
+
+PAGE = 100
+WINDOW = 20
+"""Messages that ``message_windows`` holds at once. Each has at most 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +61,24 @@ async def stored_summary(store: ThreadStore, scope: Scope, thread: Thread, windo
     page = await store.read_messages(scope, thread, limit=1, before=window.summary_at + 1)
     found = next((message for message in page.messages if message.ordinal == window.summary_at), None)
     return found.summaries.get(window.agent_id) if found is not None else None
+
+
+async def messages_between(
+    store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
+) -> list[StoredMessage]:
+    """Return every message from ``first_ordinal`` up to, but without, ``end_ordinal``."""
+    found: list[StoredMessage] = []
+    before: int | None = end_ordinal
+    while before is not None and before > first_ordinal:
+        page = await store.read_messages(scope, thread, limit=min(PAGE, before - first_ordinal), before=before)
+        found = [*(message for message in page.messages if message.ordinal >= first_ordinal), *found]
+        before = page.next_before
+    return found
+
+
+async def message_windows(
+    store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
+) -> AsyncIterator[list[StoredMessage]]:
+    """Yield the same messages in order, a few at a time, so that memory does not grow with the conversation."""
+    for first in range(first_ordinal, end_ordinal, WINDOW):
+        yield await messages_between(store, scope, thread, first, min(first + WINDOW, end_ordinal))

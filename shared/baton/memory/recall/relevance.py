@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from baton.domain.found_item import FoundItem
+from baton.memory.recall.thresholds import WORDS_FLOOR
 
-WORDS_FLOOR = 1 / 3
-"""The share of the message's words that a text must have if it was found by words only."""
 MAX_QUERY_WORDS = 200
 """Words of a message that are compared with found texts."""
 MAX_COMPARED = 20_000

@@ -34,6 +34,7 @@ from baton.memory.recall.relevance import (
     quotes,
     same_text_key,
 )
+from baton.memory.recall.thresholds import LEAST_LIKENESS, LEAST_SHARE
 from baton.memory.recalled import (
     BlockKind,
     Found,
@@ -47,12 +48,6 @@ from baton.ports.chat_model import Prompt, TokenCounter
 
 MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""
-
-LEAST_SHARE = 0.5
-"""The share of the best relevant chunk's score that a chunk of a document needs, unless it is about as similar."""
-LEAST_LIKENESS = 0.75
-"""The share of the best similarity with which a chunk is kept whatever its score. Scores are relative to the weakest
-candidate: of two chunks that fit about equally, one has a score near 0."""
 
 MAX_CHARS = {BlockKind.KNOWLEDGE: MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: MAX_SNIPPET_CHARS}
 
