@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureScope
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
-from baton.memory.recall.thresholds import CLOSE
+from baton.memory.thresholds import CLOSE
 from baton.ports.chat_model import Prompt
 
 ReadProcedures = Callable[[], Coroutine[Any, Any, ProcedureSet]]

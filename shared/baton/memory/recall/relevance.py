@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from baton.domain.found_item import FoundItem
-from baton.memory.recall.thresholds import WORDS_FLOOR
+from baton.memory.thresholds import WORDS_FLOOR
 
 MAX_QUERY_WORDS = 200
 """Words of a message that are compared with found texts."""

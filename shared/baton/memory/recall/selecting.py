@@ -34,7 +34,6 @@ from baton.memory.recall.relevance import (
     quotes,
     same_text_key,
 )
-from baton.memory.recall.thresholds import LEAST_LIKENESS, LEAST_SHARE
 from baton.memory.recalled import (
     BlockKind,
     Found,
@@ -44,6 +43,7 @@ from baton.memory.recalled import (
     RecalledBlock,
     Retrieval,
 )
+from baton.memory.thresholds import LEAST_LIKENESS, LEAST_SHARE
 from baton.ports.chat_model import Prompt, TokenCounter
 
 MAX_PROCEDURE_TOKENS = 4_000
