@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from baton.api.response_headers import DEFAULTS
+from baton.api.middleware import DEFAULTS
 from baton_local.serving.asgi import Scope, Send, answer
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})

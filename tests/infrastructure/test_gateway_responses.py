@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.api import response_headers
+from baton.api import middleware
 from baton.domain.errors import BatonError, InternalError, InvalidRequest, error_classes
 from tests.infrastructure.stack import Stack
 
@@ -80,7 +80,7 @@ def test_the_answer_is_a_problem_document_that_any_page_may_read(stack: Stack, k
     _, headers, problem = answer(stack, kind)
     assert headers["Content-Type"] == "application/problem+json"
     assert headers["Access-Control-Allow-Origin"] == "*"
-    assert headers.items() >= response_headers.DEFAULTS.items()
+    assert headers.items() >= middleware.DEFAULTS.items()
     assert problem.keys() == FIELDS
     assert problem["requestId"] == "$context.requestId"
 

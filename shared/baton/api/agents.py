@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from baton.api.agent_bodies import etag, expected, sent_agent, wants_yaml
-from baton.api.agent_schemas import AgentChange, AgentVersion, RollbackRequest, WholeAgentVersion
-from baton.api.agents_access import audit_unknown
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
+from baton.api.access import audited_denials
+from baton.api.agent_bodies import (
+    AgentChange,
+    AgentVersion,
+    RollbackRequest,
+    WholeAgentVersion,
+    etag,
+    expected,
+    sent_agent,
+    wants_yaml,
+)
+from baton.api.dependencies import AgentId, Caller, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
 from baton.catalog.agent_changes import wire
 from baton.catalog.agent_editing import AgentChange as EditedAgent
-from baton.composition.app import App
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked
@@ -34,14 +39,12 @@ from baton.domain.errors import (
     InvalidRequest,
     MessageTooLarge,
     StoreUnavailable,
-    UnknownAgent,
     UnknownAgentVersion,
 )
 from baton.domain.identity import Permission, Scope, is_printable
 
 router = APIRouter(prefix="/agents", tags=["agents"])
 
-AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 Comment = Annotated[
     str | None, Query(description="Why, for those who read the versions.", max_length=MAX_COMMENT, examples=[None])
 ]
@@ -107,7 +110,7 @@ async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Re
     as_yaml = wants_yaml(request)
     if as_yaml:
         scope.require(Permission.AGENT_WRITE, READ)
-    async with _denials_audited(app, scope, agent_id, READ):
+    async with audited_denials(app, scope, agent_id, READ):
         agent = (await app.agents.current(scope)).get(scope, agent_id)
         if as_yaml and agent.version is not None:
             stored = await app.agent_editing.version(scope, agent_id, agent.version)
@@ -152,7 +155,7 @@ async def put_agent(
     scope.require(Permission.AGENT_WRITE, WRITE)
     _check_comment(comment)
     sent = await sent_agent(request)
-    async with _denials_audited(app, scope, agent_id, WRITE):
+    async with audited_denials(app, scope, agent_id, WRITE):
         with sent.located():
             change = await app.agent_editing.put(
                 scope,
@@ -181,7 +184,7 @@ async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request:
     Conversations that began with it are refused as `unknown_agent`; where it was a specialist, the main agent goes on.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
-    async with _denials_audited(app, scope, agent_id, WRITE):
+    async with audited_denials(app, scope, agent_id, WRITE):
         await app.agent_editing.delete(scope, agent_id, expected=expected(request, None))
 
 
@@ -198,7 +201,7 @@ async def list_versions(
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     before = _number(decode_text(cursor)) if cursor is not None else None
-    async with _denials_audited(app, scope, agent_id, READ_VERSIONS):
+    async with audited_denials(app, scope, agent_id, READ_VERSIONS):
         found, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
     shown = [AgentVersion.of(each, is_deletion=each.values is None) for each in found]
     return Listing[AgentVersion](items=shown, next_cursor=encode_text(str(following)) if following else None)
@@ -217,7 +220,7 @@ async def get_version(
     `Accept: application/yaml` gets the definition alone, as YAML.
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
-    async with _denials_audited(app, scope, agent_id, READ_VERSIONS):
+    async with audited_denials(app, scope, agent_id, READ_VERSIONS):
         found = await app.agent_editing.version(scope, agent_id, number)
     if wants_yaml(request) and found.values is not None:
         return cast("WholeAgentVersion", await _yaml(agent_id, found.values, number))
@@ -243,30 +246,11 @@ async def roll_back(
     """Make an older version the newest again, of a deleted agent too. Needs `agent:write`. Today's rules apply."""
     scope.require(Permission.AGENT_WRITE, WRITE)
     _check_comment(asked.comment)
-    async with _denials_audited(app, scope, agent_id, WRITE):
+    async with audited_denials(app, scope, agent_id, WRITE):
         change = await app.agent_editing.restore(
             scope, agent_id, asked.version, expected=expected(request, None), comment=asked.comment
         )
     return _changed(response, change)
-
-
-async def agent_of(scope: Scope, app: App, agent_id: str, *, action: str) -> AgentDefinition:
-    """Return an agent that the caller may talk to. A denial is audited as one of ``action``.
-
-    Raises ``UnknownAgent``.
-    """
-    async with _denials_audited(app, scope, agent_id, action):
-        return await app.agents.get(scope, agent_id)
-
-
-@asynccontextmanager
-async def _denials_audited(app: App, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
-    """Audit that there is no such agent for the caller."""
-    try:
-        yield
-    except UnknownAgent as error:
-        await audit_unknown(app, scope, agent_id, error, action)
-        raise
 
 
 def _shown(scope: Scope, agent: AgentDefinition) -> Agent:

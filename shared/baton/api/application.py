@@ -14,6 +14,7 @@ from baton.api import (
     agents,
     audit,
     branches,
+    caller,
     controls,
     docs_page,
     documents,
@@ -21,8 +22,6 @@ from baton.api import (
     feedback,
     files,
     forks,
-    health,
-    identity,
     knowledge,
     limits,
     messages,
@@ -38,18 +37,16 @@ from baton.api import (
     sources,
     threads,
     turns,
-    workflows,
 )
 from baton.api.a2a import card_router, rest_router
 from baton.api.a2a import router as a2a_router
 from baton.api.a2a.access import A2AAccess
 from baton.api.departures import Departures
 from baton.api.described import DescribedApi
-from baton.api.mcp import protected_resource
 from baton.api.mcp import router as mcp_router
 from baton.api.mcp.access import McpAccess
-from baton.api.paths import EncodedSegments
-from baton.api.request_limits import RequestLimits
+from baton.api.middleware import EncodedSegments, RequestLimits
+from baton.api.schemas import Health
 from baton.api.sse import Timing
 from baton.composition.app import App
 
@@ -119,6 +116,11 @@ def create_app(
     return app
 
 
+async def health() -> Health:
+    """Answer without a token and without other services."""
+    return Health(status="ok", version=__version__)
+
+
 @cache
 def _routes() -> Sequence[BaseRoute]:
     """The routes of every application in this process.
@@ -136,7 +138,6 @@ def _routes() -> Sequence[BaseRoute]:
         controls,
         forks,
         branches,
-        workflows,
         files,
         episodes,
         audit,
@@ -145,7 +146,7 @@ def _routes() -> Sequence[BaseRoute]:
         sources,
         knowledge,
         personal_data,
-        identity,
+        caller,
         procedures,
         procedure_review,
         skills,
@@ -156,10 +157,9 @@ def _routes() -> Sequence[BaseRoute]:
     )
     for router in (noun.router for noun in nouns):
         api.include_router(router, prefix="/v1")
-    api.include_router(health.router)
+    api.add_api_route("/health", health, tags=["health"], summary="Whether the service answers")
     api.include_router(a2a_router.router)
     api.include_router(rest_router.router)
     api.include_router(card_router.router)
     api.include_router(mcp_router.router)
-    api.include_router(protected_resource.router)
     return tuple(api.routes)

@@ -12,14 +12,12 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
-from baton.api.paths import ThreadId
+from baton.api.access import readable_thread, repeated_read
+from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
 from baton.api.problems import responses
 from baton.api.record_schemas import AuditRecord
 from baton.api.schemas import Listing
 from baton.api.thread_filters import period
-from baton.api.threads_access import readable_thread, repeated_read
 from baton.composition.app import App
 from baton.domain.errors import Forbidden
 from baton.domain.identity import Permission, Scope

@@ -6,12 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
-from baton.api.paths import ThreadId
+from baton.api.access import readable_thread
+from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Branch, Listing, SelectedBranch
-from baton.api.threads_access import readable_thread
 from baton.concurrency import gather_all
 from baton.domain.branches import Alternative, alternatives
 from baton.domain.cursors import decode_ordinal, encode_ordinal

@@ -6,10 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request
 
-from baton.api.answers import whole_answer
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
-from baton.api.paths import ThreadId
+from baton.api.dependencies import Caller, ThreadId, UseCases
+from baton.api.messages import whole_answer
 from baton.api.problems import request_id, responses
 from baton.api.schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest, MessageAnswer
 from baton.domain.errors import (

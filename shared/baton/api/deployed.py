@@ -7,8 +7,8 @@ from operator import attrgetter
 from baton import composition
 from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
-from baton.api.counted import CountedRequests
 from baton.api.mcp.access import McpAccess
+from baton.api.middleware import CountedRequests
 from baton.composition.preloading import HTTP_MODULES, preload
 from baton.settings.identity import ApiSettings, IdentitySettings
 from baton.settings.resources import PushSettings

@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from baton.api.middleware import ResponseHeaders
 from baton.api.problems import PROBLEM, Problem, responses
-from baton.api.response_headers import ResponseHeaders
 from baton.domain.errors import (
     BatonError,
     InvalidRequest,

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from baton.api.agents_access import AgentId, managed_agent
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
+from baton.api.access import KnowledgeAgentId, managed_agent
+from baton.api.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.document_schemas import DOCUMENT_ID, DeletedDocument, Document, DocumentAnswer, DocumentRequest
 from baton.api.problems import responses
 from baton.api.schemas import Listing, UploadTarget
@@ -39,7 +38,9 @@ WRITE = Permission.DOCUMENT_WRITE
         Forbidden, DocumentBusy, LimitReached, DocumentOfSource, DocumentTooLarge, UnsupportedDocument, StoreUnavailable
     ),
 )
-async def add_document(agent_id: AgentId, caller: Caller, app: UseCases, asked: DocumentRequest) -> DocumentAnswer:
+async def add_document(
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, asked: DocumentRequest
+) -> DocumentAnswer:
     """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
 
     The file is taken in as soon as it is uploaded; read the document to follow that. With the `documentId` of a
@@ -72,7 +73,7 @@ async def add_document(agent_id: AgentId, caller: Caller, app: UseCases, asked: 
 
 @router.get("", summary="List documents", responses=responses(Forbidden))
 async def list_documents(
-    agent_id: AgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[Document]:
     """Return the agent's documents, newest first. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "document.list")
@@ -81,7 +82,7 @@ async def list_documents(
 
 
 @router.get("/{document_id}", summary="Read a document's status", responses=responses(Forbidden))
-async def get_document(agent_id: AgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> Document:
+async def get_document(agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> Document:
     """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "document.read")
     return Document.shown(await app.knowledge.documents.get(caller, agent, document_id))
@@ -93,7 +94,9 @@ async def get_document(agent_id: AgentId, document_id: DocumentId, caller: Calle
     status_code=202,
     responses=responses(Forbidden, DocumentBusy, DocumentOfSource, StoreUnavailable),
 )
-async def delete_document(agent_id: AgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> DeletedDocument:
+async def delete_document(
+    agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases
+) -> DeletedDocument:
     """Delete a document with all its versions. Needs `document:write`.
 
     Turns do not use it from now on. Its file and its chunks are removed within minutes; until then its id cannot be

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
+from baton.api.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.episode_schemas import (
     EPISODE_ID,
     Episode,

@@ -7,9 +7,7 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Path
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
-from baton.api.paths import ThreadId
+from baton.api.dependencies import Caller, ThreadId, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import FeedbackRequest, RatedMessage
 from baton.domain.errors import NotFound, StoreUnavailable

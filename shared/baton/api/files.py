@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
-from baton.api.paths import ThreadId
+from baton.api.dependencies import Caller, ThreadId, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import UploadAnswer, UploadRequest
 from baton.domain.content import FILE_PROVIDER

@@ -6,14 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from baton.api.answers import answer_of
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
-from baton.api.paths import ThreadId
+from baton.api.access import readable_thread, shown_thread
+from baton.api.dependencies import Caller, ThreadId, UseCases
+from baton.api.messages import answer_of
 from baton.api.problems import responses
 from baton.api.runs import TURN_SECONDS
 from baton.api.schemas import ForkRequest, MergeRequest, MessageAnswer, SandboxRequest, Thread
-from baton.api.threads_access import readable_thread, shown_thread
 from baton.domain.errors import (
     MessageTooLarge,
     NotAFork,

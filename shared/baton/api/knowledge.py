@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 
-from baton.api.agents import agent_of
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
+from baton.api.access import KnowledgeAgentId, agent_of
+from baton.api.dependencies import Caller, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked
 from baton.domain.errors import InvalidRequest, SearchUnavailable, StoreUnavailable
@@ -98,7 +95,7 @@ class FoundKnowledge(Served):
     responses=responses(SearchUnavailable, StoreUnavailable),
 )
 async def search_knowledge(
-    agent_id: Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])],
+    agent_id: KnowledgeAgentId,
     caller: Caller,
     app: UseCases,
     asked: KnowledgeRequest,

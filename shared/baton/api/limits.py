@@ -10,8 +10,7 @@ from fastapi import APIRouter, Header, Response
 from pydantic import Field
 from pydantic.alias_generators import to_camel
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
+from baton.api.dependencies import Caller, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked
 from baton.composition.app import App

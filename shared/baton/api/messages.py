@@ -1,17 +1,26 @@
-"""POST /v1/messages: one message, one answer, no stream."""
+"""POST /v1/messages, and turns whose answer is one response body."""
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from fastapi import APIRouter
 
-from baton.api.answers import whole_answer
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
+from baton.api.background_turn import BackgroundTurn
+from baton.api.dependencies import Caller, UseCases
 from baton.api.problems import responses
-from baton.api.runs import BRANCH_ERRORS, TURN_ERRORS
-from baton.api.schemas import MessageAnswer, MessageRequest
-from baton.domain.errors import ModelError, ThreadBusy
+from baton.api.runs import BRANCH_ERRORS, TURN_ERRORS, TURN_SECONDS
+from baton.api.schemas import Message, MessageAnswer, MessageRequest
+from baton.composition.app import App
+from baton.domain.errors import ModelError, ThreadBusy, error_from_code
+from baton.domain.identity import Scope
+from baton.domain.message import OutcomeType, RunEnd, result_of
+from baton.domain.thread_state import Describe, thread_state
+from baton.domain.usage import Usage
 from baton.requests.parsing import message_request
+from baton.requests.turn_requests import TurnRequest
+from baton.turns.committing import FinishedRun
 
 router = APIRouter(tags=["messages"])
 
@@ -39,3 +48,40 @@ async def send_message(scope: Caller, app: UseCases, message: MessageRequest) ->
         time_zone=message.time_zone,
     )
     return await whole_answer(app, scope, asked)
+
+
+async def whole_answer(app: App, scope: Scope, asked: TurnRequest) -> MessageAnswer:
+    """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
+    return await answer_of(app, scope, app.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+
+
+async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
+    """Wait for the turn and give its messages, likewise. The turn goes on if the caller hangs up."""
+    finished = await BackgroundTurn(lambda _: turn).result()
+    assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
+    return _answer((await app.agents.of(scope)).describe, finished)
+
+
+def _answer(describe: Describe, finished: FinishedRun) -> MessageAnswer:
+    last = finished.messages[-1]
+    end = last.end
+    if end is not None and end.outcome is OutcomeType.ERROR:
+        raise error_from_code(end.error_code or "", end.error_detail)
+    thread = finished.thread
+    return MessageAnswer(
+        session_id=thread.id,
+        run_id=last.run_id,
+        messages=[Message.shown(message) for message in finished.messages if message.is_said],
+        result=result_of(finished.messages),
+        state=thread_state(describe, thread),
+        usage=end.usage if end else Usage(),
+        outcome=_outcome(end),
+    )
+
+
+def _outcome(end: RunEnd | None) -> dict[str, Any]:
+    """Return the run's outcome as in RUN_FINISHED."""
+    if end is None or end.outcome is not OutcomeType.INTERRUPT:
+        return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
+    interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]
+    return {"type": end.outcome.value, "interrupts": interrupts}

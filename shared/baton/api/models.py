@@ -7,8 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import Field
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
+from baton.api.dependencies import Caller, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked, Listing
 from baton.domain.errors import Forbidden, NotFound, RateLimited

@@ -8,12 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, Field
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import UseCases
+from baton.api.access import repeated_read
+from baton.api.dependencies import Caller, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import COST
 from baton.api.thread_filters import period
-from baton.api.threads_access import repeated_read
 from baton.domain.errors import Forbidden, InvalidRequest
 from baton.domain.identity import Permission
 from baton.domain.overview import FIRST_TOKEN_BOUNDS_MS

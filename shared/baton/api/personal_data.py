@@ -9,10 +9,8 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, UseCases
+from baton.api.dependencies import Caller, Cursor, ThreadId, UseCases
 from baton.api.export_lines import ExportLines, record_shapes
-from baton.api.paths import ThreadId
 from baton.api.problems import responses
 from baton.api.schemas import Asked
 from baton.composition.app import App

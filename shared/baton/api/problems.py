@@ -17,8 +17,7 @@ from pydantic import ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from baton.api.dependencies import use_cases
-from baton.api.paths import thread_in_path
+from baton.api.dependencies import thread_in_path, use_cases
 from baton.domain.content import field_path
 from baton.domain.errors import (
     BatonError,

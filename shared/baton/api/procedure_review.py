@@ -6,8 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
+from baton.api.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.problems import responses
 from baton.api.procedure_schemas import Procedure, ProcedureSourceMessage, ProcedureSourceTurns
 from baton.api.procedures import PROCEDURE, Agent, ProcedureId, Version

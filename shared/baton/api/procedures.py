@@ -6,9 +6,8 @@ from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from baton.api.agents import agent_of
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
+from baton.api.access import agent_of
+from baton.api.dependencies import AgentId, Caller, Cursor, Limit, UseCases
 from baton.api.problems import responses
 from baton.api.procedure_bodies import (
     EXAMPLE,
@@ -60,7 +59,6 @@ MAX_QUERY = 20_000
 PROCEDURES = "/agents/{agent_id}/procedures"
 PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
-AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 ProcedureId = Annotated[str, Path(description="The procedure's id.", max_length=80, examples=["slack-alert"])]
 UserId = Annotated[
     str | None,

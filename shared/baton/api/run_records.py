@@ -6,13 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
-from baton.api.paths import ThreadId
+from baton.api.access import readable_thread
+from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
 from baton.api.problems import responses
 from baton.api.record_schemas import TASK_ID, Handoff, Task, TaskWithMessages, ToolCall
 from baton.api.schemas import Listing
-from baton.api.threads_access import readable_thread
 from baton.domain.errors import NotFound
 
 router = APIRouter(prefix="/threads/{thread_id}", tags=["threads"])

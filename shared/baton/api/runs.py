@@ -12,14 +12,11 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import model_validator
 
 from baton.api import sse
-from baton.api.authentication import Caller, TokenSeconds
-from baton.api.client_tool_events import for_front_ends
 from baton.api.departures import Departures
-from baton.api.dependencies import UseCases
-from baton.api.older_clients import conversion_for, upgraded
+from baton.api.dependencies import Caller, TokenSeconds, UseCases
+from baton.api.front_ends import conversion_for, for_front_ends, upgraded
 from baton.api.problems import request_id, responses
-from baton.api.run_answers import answered, still_waiting, with_results
-from baton.api.run_input import given_results, newest_only, results_before
+from baton.api.run_input import answered, given_results, newest_only, results_before, still_waiting, with_results
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
     AgentMismatch,

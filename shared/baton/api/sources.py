@@ -6,9 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from baton.api.agents_access import AgentId, managed_agent
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
+from baton.api.access import KnowledgeAgentId, managed_agent
+from baton.api.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.document_schemas import SOURCE_ID, DeletedSource, Source, SourceRequest
 from baton.api.problems import responses
 from baton.api.schemas import Listing
@@ -28,7 +27,7 @@ WRITE = Permission.DOCUMENT_WRITE
     status_code=201,
     responses=responses(Forbidden, SourceConflict, SourceRefused, StoreUnavailable),
 )
-async def add_source(agent_id: AgentId, caller: Caller, app: UseCases, asked: SourceRequest) -> Source:
+async def add_source(agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, asked: SourceRequest) -> Source:
     """Keep documents up to date from a list of addresses, a sitemap or an S3 prefix. Needs `document:write`.
 
     It is read for the first time within minutes, and then every `refreshHours`. Pages that are as they were are not
@@ -40,7 +39,7 @@ async def add_source(agent_id: AgentId, caller: Caller, app: UseCases, asked: So
 
 @router.get("", summary="List sources", responses=responses(Forbidden))
 async def list_sources(
-    agent_id: AgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[Source]:
     """Return the agent's sources, by id. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.list")
@@ -49,7 +48,7 @@ async def list_sources(
 
 
 @router.get("/{source_id}", summary="Read a source's status", responses=responses(Forbidden))
-async def get_source(agent_id: AgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
+async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
     """Return one source, with what its last refresh did and what failed. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.read")
     return Source.shown(await app.knowledge.sources.get(caller, agent, source_id))
@@ -61,7 +60,7 @@ async def get_source(agent_id: AgentId, source_id: SourceId, caller: Caller, app
     status_code=202,
     responses=responses(Forbidden, StoreUnavailable),
 )
-async def refresh_source(agent_id: AgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
+async def refresh_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
     """Have a source read within minutes. One that is being read stays as it is. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.refresh")
     return Source.shown(await app.knowledge.sources.refresh(caller, agent, source_id))
@@ -70,7 +69,9 @@ async def refresh_source(agent_id: AgentId, source_id: SourceId, caller: Caller,
 @router.delete(
     "/{source_id}", summary="Delete a source", status_code=202, responses=responses(Forbidden, StoreUnavailable)
 )
-async def delete_source(agent_id: AgentId, source_id: SourceId, caller: Caller, app: UseCases) -> DeletedSource:
+async def delete_source(
+    agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases
+) -> DeletedSource:
     """Delete a source. Its documents are deleted within minutes. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.delete")
     return DeletedSource.of(await app.knowledge.sources.delete(caller, agent, source_id))

@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from starlette.responses import Response
 
 from baton.api.background_turn import BackgroundTurn
-from baton.api.older_clients import Convert
+from baton.api.front_ends import Convert
 from baton.domain.errors import BatonError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
 from baton.domain.metrics import Metric, count

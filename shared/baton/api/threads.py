@@ -11,16 +11,13 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
-from baton.api.authentication import Caller, TokenSeconds
-from baton.api.client_tool_events import for_front_ends
+from baton.api.access import readable_thread, shown_thread
 from baton.api.departures import Departures
-from baton.api.dependencies import Cursor, Limit, UseCases
-from baton.api.older_clients import Convert, conversion_for
-from baton.api.paths import ThreadId
+from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases
+from baton.api.front_ends import Convert, conversion_for, for_front_ends
 from baton.api.problems import request_id, responses
 from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
 from baton.api.thread_filters import Filters
-from baton.api.threads_access import readable_thread, shown_thread
 from baton.composition.app import App
 from baton.domain.branches import branch_named, tip_of
 from baton.domain.content import DOWNLOAD_URL, without_download_url

@@ -8,12 +8,10 @@ from functools import partial
 
 from fastapi import APIRouter
 
-from baton.api.authentication import Caller
-from baton.api.dependencies import Cursor, Limit, UseCases
-from baton.api.paths import RunId, ThreadId
+from baton.api.access import readable_thread
+from baton.api.dependencies import Caller, Cursor, Limit, RunId, ThreadId, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Listing
-from baton.api.threads_access import readable_thread
 from baton.api.turn_schemas import Context, Rerun, RerunRequest, Turn
 from baton.domain.context_item import InspectorMode
 from baton.domain.cursors import decode_ordinal, encode_ordinal

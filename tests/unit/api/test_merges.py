@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.api.request_limits import MAX_BODY_BYTES
+from baton.api.middleware import MAX_BODY_BYTES
 from baton.domain.episode import EndReason
 from baton.domain.message import Role
 from baton_testing.fakes.chat_model import Answer

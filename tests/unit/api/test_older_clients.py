@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import baton
-from baton.api.older_clients import conversion_for, downgraded, unchanged, upgraded
+from baton.api.front_ends import conversion_for, downgraded, unchanged, upgraded
 from baton.domain.content import content_as_json, parse_content
 from baton.domain.events import Event
 from tests.e2e.agui_clients import OLDER, AgUiClient, clients_folder, running_clients

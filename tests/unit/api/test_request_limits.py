@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from baton.api.request_limits import MAX_BODY_BYTES, MAX_BODY_VALUES, MAX_HEADERS, MAX_PARAMETERS
+from baton.api.middleware import MAX_BODY_BYTES, MAX_BODY_VALUES, MAX_HEADERS, MAX_PARAMETERS
 from baton.domain.errors import InvalidRequest
 from baton.domain.json_values import MAX_MEMBERS
 from baton.entry.actions import parse_frame

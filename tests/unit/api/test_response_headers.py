@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import Response
 
 from baton.api.a2a.access import A2AAccess
-from baton.api.response_headers import ResponseHeaders
+from baton.api.middleware import ResponseHeaders
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.mcp_client import McpServed, request
 from tests.unit.api.served import Served

@@ -11,7 +11,7 @@ from baton.adapters.egress import limits as egress
 from baton.adapters.extraction import pdf
 from baton.adapters.models import attached_file, attachments, file_types
 from baton.agents import agent_loop, given_sources, remote_answers, tool_calls
-from baton.api import audit, request_limits
+from baton.api import audit, middleware
 from baton.api.runs import TURN_SECONDS
 from baton.catalog import agent_drafts, tenant_agents
 from baton.domain import (
@@ -43,11 +43,11 @@ from baton.turns import run
 from tests.unit.docs.pages import ROOT
 
 LIMITS: dict[str, tuple[int, str]] = {
-    "a request's body": (request_limits.MAX_BODY_BYTES, "bytes"),
-    "values in a request's body": (request_limits.MAX_BODY_VALUES, ""),
+    "a request's body": (middleware.MAX_BODY_BYTES, "bytes"),
+    "values in a request's body": (middleware.MAX_BODY_VALUES, ""),
     "members of an object in a request's body or in a frame": (json_values.MAX_MEMBERS, ""),
-    "parameters of a request's query": (request_limits.MAX_PARAMETERS, ""),
-    "headers of a request": (request_limits.MAX_HEADERS, ""),
+    "parameters of a request's query": (middleware.MAX_PARAMETERS, ""),
+    "headers of a request": (middleware.MAX_HEADERS, ""),
     "a message's text and parts": (content.MAX_CONTENT_BYTES, "bytes"),
     "parts of a message": (content.MAX_PARTS, ""),
     "a WebSocket frame, either way": (events.MAX_FRAME_BYTES, "bytes"),

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from baton.api.application import create_app
-from baton.api.counted import CountedRequests
+from baton.api.middleware import CountedRequests
 from baton.composition import event_loop
 from baton.composition.metrics import counted, write_metrics
 from baton.domain.metrics import Metric, count, counting, failures_counted

@@ -27,7 +27,7 @@ from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.api.a2a.notifying import Notifications
-from baton.api.mcp.caller import McpCaller
+from baton.api.mcp.access import McpCaller
 from baton.api.mcp.cancelling import cancel_named
 from baton.composition.metrics import write_metrics
 from baton.domain import pipelines

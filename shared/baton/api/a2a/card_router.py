@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from aws_lambda_powertools import Logger
-from fastapi import APIRouter, Depends, Header, Path, Request
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
-from baton.api.authentication import Caller, bearer, caller
-from baton.api.dependencies import UseCases
+from baton.api.dependencies import AgentId, Caller, UseCases, bearer, caller
 from baton.api.problems import responses
 from baton.catalog.agent_directory import AgentDirectory
 from baton.composition.app import App
@@ -55,7 +54,6 @@ def card_reader(
 
 
 Reader = Annotated[Scope | None, Depends(card_reader)]
-AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="The card that the client has.")]
 ANSWERS = {
     200: {

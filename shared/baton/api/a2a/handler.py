@@ -38,13 +38,12 @@ from baton.api.a2a import push
 from baton.api.a2a.caller import A2ACaller, caller_of, line_of
 from baton.api.a2a.cancelling import cancelled
 from baton.api.a2a.card_router import card_of, signed
-from baton.api.a2a.following import TaskFollower
 from baton.api.a2a.listing import list_tasks
 from baton.api.a2a.push import check_wish, prepared
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.updates import ENDS, Updates
+from baton.api.a2a.updates import ENDS, TaskFollower, Updates
 from baton.api.a2a.wire import shown
 from baton.domain.a2a_task import TaskState
 from baton.domain.message import Role, StoredMessage

@@ -16,9 +16,8 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from pydantic import Field, TypeAdapter
 
 from baton.api.a2a.json_text import with_whole_numbers
-from baton.api.a2a.snapshots import as_of
 from baton.api.a2a.task_reader import TaskReader, TaskStores
-from baton.api.a2a.tasks import A2ATask
+from baton.api.a2a.tasks import A2ATask, as_of
 from baton.api.a2a.wire import message_of, task_of
 from baton.composition.app import App
 from baton.domain.a2a_task import TaskId

@@ -11,8 +11,8 @@ from fastapi.responses import Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from baton.api.a2a.rest_errors import RestRoute, documented
-from baton.api.a2a.router import VERSION_HEADER, A2AScope, AgentId, calling
-from baton.api.dependencies import UseCases
+from baton.api.a2a.router import VERSION_HEADER, A2AScope, calling
+from baton.api.dependencies import AgentId, UseCases
 from baton.composition.app import App
 from baton.domain.errors import InvalidRequest, MalformedJson, MessageTooLarge, NotFound, Unauthorized
 from baton.domain.identity import Scope

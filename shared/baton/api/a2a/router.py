@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api import sse
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
-from baton.api.authentication import bearer, caller, token_ends_at
-from baton.api.dependencies import UseCases
+from baton.api.dependencies import AgentId, UseCases, bearer, caller, token_ends_at
 from baton.api.problems import Refused, request_id, responses
 from baton.composition.app import App
 from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
@@ -68,7 +67,6 @@ def a2a_caller(
 
 
 A2AScope = Annotated[Scope, Depends(a2a_caller)]
-AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]
 
 
 @router.post(

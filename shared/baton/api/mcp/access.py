@@ -1,12 +1,19 @@
-"""Who may call over MCP: the check of a web page's origin, and where tokens come from."""
+"""Access over MCP: the check of a web page's origin, the challenge for a token, and the caller of a request."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from starlette.requests import Request
+
+from baton.api.sse import Timing
+from baton.composition.app import App
 from baton.domain.errors import OriginRefused
+from baton.domain.identity import Scope
 
 PATH = "/mcp"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -43,3 +50,39 @@ def _host(origin: str) -> str | None:
         return urlsplit(origin).hostname
     except ValueError:
         return None
+
+
+SESSION_ID = re.compile(r"[!-~]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class McpCaller:
+    """One request's caller."""
+
+    scope: Scope
+    app: App
+    timing: Timing
+    ends_at: float
+    """Event loop time at which the token expires."""
+    session_id: str | None
+    """The session that the client names; None if it names none."""
+    hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the client has closed the connection before the response was complete."""
+
+
+def named_session(header: str | None) -> str | None:
+    """Return the session that a client names. Ids that the protocol does not permit name none."""
+    return header if header is not None and SESSION_ID.fullmatch(header) else None
+
+
+def note_caller(request_state: dict[str, object], caller: McpCaller) -> None:
+    """Keep the caller in the state of the ASGI scope, where handlers find it."""
+    request_state["mcp_caller"] = caller
+
+
+def caller_of(request: Request | None) -> McpCaller:
+    """Return who makes the call that ``request`` carries."""
+    assert request is not None  # noqa: S101 - streamable HTTP is the only transport
+    caller = request.state.mcp_caller
+    assert isinstance(caller, McpCaller)  # noqa: S101 - set by ``note_caller``
+    return caller

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from baton.api.mcp.caller import McpCaller
+from baton.api.mcp.access import McpCaller
 from baton.api.mcp.results import is_approval
 from baton.domain.agent import AgentDefinition
 from baton.domain.content import field_path

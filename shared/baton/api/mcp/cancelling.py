@@ -8,7 +8,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.api.mcp.caller import McpCaller
+from baton.api.mcp.access import McpCaller
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.ports.run_records import McpCall

@@ -1,4 +1,4 @@
-"""The address of MCP: streamable HTTP at /mcp, without sessions on the server."""
+"""The address of MCP: streamable HTTP at /mcp, without sessions on the server, and who issues tokens for it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api import sse
-from baton.api.a2a.access import base_url
-from baton.api.authentication import bearer, caller, token_ends_at
-from baton.api.dependencies import UseCases
-from baton.api.mcp.access import PATH, challenge
+from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.dependencies import UseCases, bearer, caller, token_ends_at
+from baton.api.mcp.access import METADATA_PATH, PATH, challenge
 from baton.api.problems import responses
 from baton.domain.errors import MessageTooLarge, OriginRefused, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
@@ -77,7 +76,7 @@ def mcp_caller(
 async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
-    from baton.api.mcp.caller import McpCaller, named_session
+    from baton.api.mcp.access import McpCaller, named_session
     from baton.api.mcp.exchange import Exchange
 
     who = McpCaller(
@@ -88,3 +87,45 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
         session_id=named_session(request.headers.get("mcp-session-id")),
     )
     return Exchange(who, await request.body())
+
+
+MAX_AGE = 600
+"""Seconds for which clients may keep the metadata."""
+
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The metadata.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"},
+                "example": {
+                    "resource": "https://api.example.com/mcp",
+                    "authorization_servers": ["https://login.example.com/"],
+                    "bearer_methods_supported": ["header"],
+                    "resource_name": "Baton",
+                },
+            }
+        },
+    }
+}
+
+
+@router.get(f"{METADATA_PATH}{PATH}", summary="Read who issues tokens for MCP", responses=ANSWERS)
+async def of_mcp(request: Request) -> Response:
+    """Return the metadata of `/mcp` by RFC 9728: the issuers whose tokens are accepted."""
+    return _metadata(request, PATH)
+
+
+@router.get(METADATA_PATH, summary="Read who issues tokens", responses=ANSWERS)
+async def of_deployment(request: Request) -> Response:
+    """Return the metadata of the whole deployment, for clients that do not ask for that of `/mcp`."""
+    return _metadata(request, "")
+
+
+def _metadata(request: Request, path: str) -> Response:
+    access: A2AAccess = request.app.state.a2a
+    told: dict[str, Any] = {"resource": f"{base_url(request, access)}{path}"}
+    if access.issuers:  # an empty list must be left out (RFC 9728, 3.2)
+        told["authorization_servers"] = list(access.issuers)
+    told |= {"bearer_methods_supported": ["header"], "resource_name": "Baton"}
+    return JSONResponse(told, headers={"Cache-Control": f"public, max-age={MAX_AGE}"})

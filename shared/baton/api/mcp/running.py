@@ -1,15 +1,16 @@
-"""A turn that a call has begun. It goes on if the caller hangs up."""
+"""A turn that a call has begun, and its progress. It goes on if the caller hangs up."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from baton.api.background_turn import BackgroundTurn
+from baton.api.mcp.access import McpCaller
 from baton.api.mcp.arguments import Asked
-from baton.api.mcp.caller import McpCaller
 from baton.api.runs import TURN_SECONDS
 from baton.background import in_background
 from baton.domain.errors import TokenExpired
@@ -62,3 +63,28 @@ class RunningTurn:
         except Exception:
             logger.exception("a run was not cancelled")
             count(Metric.RUNS_NOT_STOPPED)
+
+
+MAX_CHARS = 300
+
+
+def told(event: Event) -> str | None:
+    """Return the sentence for an event; None for events that are no step of the work."""
+    body = event.body
+    match event.type:
+        case "TEXT_MESSAGE_START":
+            text = f"{body.get('name') or 'The agent'} is answering."
+        case "TOOL_CALL_START":
+            text = f"Using {body.get('toolCallName')}."
+        case "STEP_STARTED":
+            text = f"Step: {body.get('stepName')}."
+        case "ACTIVITY_SNAPSHOT":
+            text = _label(body.get("content"))
+        case _:
+            return None
+    return text[:MAX_CHARS] or None
+
+
+def _label(content: Any) -> str:
+    label = content.get("label") if isinstance(content, dict) else None
+    return label if isinstance(label, str) else ""

@@ -17,12 +17,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from baton import __version__
+from baton.api.mcp.access import McpCaller, caller_of
 from baton.api.mcp.arguments import Asked, asked, dismissed
-from baton.api.mcp.caller import McpCaller, caller_of
 from baton.api.mcp.cancelling import note_call
-from baton.api.mcp.progress import told
 from baton.api.mcp.results import failed, form_of, result_of, still_asked
-from baton.api.mcp.running import RunningTurn
+from baton.api.mcp.running import RunningTurn, told
 from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, offered, tool_of
 from baton.domain.agent import AgentDefinition
 from baton.domain.cursors import decode_text, encode_text

@@ -1,4 +1,4 @@
-"""Who the caller's token names."""
+"""The caller's identity and unfinished workflows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import Field
 
-from baton.api.authentication import Caller
+from baton.api.dependencies import Caller, UseCases
+from baton.api.schemas import Listing
 from baton.domain.served import TIMESTAMP, Served, Timestamp
+from baton.domain.thread_state import Workflow, resumable_workflow
 
-router = APIRouter(prefix="/users/me", tags=["users"])
+router = APIRouter()
 
 
 class Identity(Served):
@@ -23,7 +25,7 @@ class Identity(Served):
     expires_at: Annotated[Timestamp, Field(description="When the token expires.", examples=[TIMESTAMP])]
 
 
-@router.get("", summary="Read who the caller is")
+@router.get("/users/me", tags=["users"], summary="Read who the caller is")
 async def get_identity(request: Request, caller: Caller) -> Identity:
     """Return what the token says, because front ends cannot read the tokens of every issuer."""
     expires_at: datetime = request.state.token_expires_at
@@ -33,3 +35,15 @@ async def get_identity(request: Request, caller: Caller) -> Identity:
         permissions=sorted(caller.permissions),
         expires_at=expires_at,
     )
+
+
+@router.get("/workflows", tags=["workflows"], summary="List unfinished workflows")
+async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
+    """Return the caller's active and resumable workflows of all conversations, latest change first, on one page.
+
+    `POST /v1/threads/{id}/continue` continues one.
+    """
+    unfinished = await app.ports.workflows.unfinished(caller)
+    describe = (await app.agents.of(caller)).describe
+    items = [resumable_workflow(describe, workflow) for workflow, _ in unfinished]
+    return Listing[Workflow](items=items, next_cursor=None)

@@ -1,21 +1,57 @@
-"""Convert events and messages for clients of AG-UI's 0.0.5x line.
-
-Baton's events are AG-UI 1.0 (``domain.events``). Clients of the older line validate every event with schemas that lack
-parts of 1.0, and abort the run at the first unknown one. Each event that they do not know is converted to one that they
-know, so that the sequence numbers stay the same.
-"""
+"""Events as front ends take them: calls of their own tools, and older lines of AG-UI."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from baton.domain.content import FILE_ID, FILE_PROVIDER
 from baton.domain.events import Event
-from baton.domain.interrupt import APPROVAL
+from baton.domain.interrupt import APPROVAL, CLIENT_TOOL
 from baton.domain.media_types import MediaType
+
+TOOL_RESULT = "tool_call_result"
+"""The name of the CUSTOM event with a result that the client has sent itself."""
+
+
+def for_front_ends(convert: Convert, brought: Collection[str] = ()) -> Convert:
+    """Return the conversion for AG-UI's clients, before ``convert``.
+
+    ``brought`` are the ids of calls whose results the request has brought. The client has messages with them already.
+    """
+
+    def converted(event: Event) -> Event:
+        body = event.body
+        match body:
+            case {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}:
+                return convert(replace(event, body=_finished(body, interrupts)))
+            case {"type": "TOOL_CALL_RESULT", "toolCallId": call_id} if call_id in brought:
+                return convert(replace(event, body=_own_result(body)))
+        return convert(event)
+
+    return converted
+
+
+def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the end of a run with the interrupts for people only; the others stand in its metadata.
+
+    Without any there is no ``outcome``: with ``success``, assistant-ui takes the calls for done and does not go on.
+    """
+    waiting = [each for each in interrupts if each["reason"] == CLIENT_TOOL]
+    if not waiting:
+        return body
+    asked = [each for each in interrupts if each["reason"] != CLIENT_TOOL]
+    ended = {name: value for name, value in body.items() if name != "outcome"}
+    outcome = {"outcome": {"type": "interrupt", "interrupts": asked}} if asked else {}
+    return {**ended, **outcome, "metadata": {**body.get("metadata", {}), "clientTools": waiting}}
+
+
+def _own_result(body: dict[str, Any]) -> dict[str, Any]:
+    value = {"toolCallId": body["toolCallId"], "messageId": body["messageId"]}
+    return {"type": "CUSTOM", "name": TOOL_RESULT, "value": value, "metadata": body.get("metadata", {})}
+
 
 Json = dict[str, Any]
 Convert = Callable[[Event], Event]

@@ -1,0 +1,176 @@
+"""Middleware around the application: limits of requests, headers of responses, metrics, and encoded paths."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from baton.api import problems
+from baton.composition.metrics import write_metrics
+from baton.domain.errors import BatonError, InvalidRequest, MessageTooLarge
+from baton.domain.identity import ME
+from baton.domain.json_values import MAX_MEMBERS, MemberCount
+from baton.domain.metrics import counting
+
+MAX_BODY_BYTES = 5 * 1024 * 1024
+"""Bytes of a request body. AG-UI clients send the whole conversation, of which only the last message counts (at most
+1 MiB, checked where it is parsed). Lambda's limit is 6 MB."""
+MAX_BODY_VALUES = 150_000
+"""JSON values in a body. Parsing them blocks the event loop for some 25 ms. A message with its metadata has twenty."""
+MAX_PARAMETERS = 100
+"""Parameters of a query."""
+MAX_HEADERS = 200
+"""Headers of a request. API Gateway and its clients send some twenty."""
+
+COUNTED_AT_ONCE = 128 * 1024
+"""Bytes whose values are counted at once, which takes 10 ms at most."""
+
+
+class RequestLimits:
+    """ASGI middleware that answers larger requests with 413 or 422, with or without a ``Content-Length``."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if (refusal := _refusal(scope)) is not None:
+            await problems.response(Request(scope), refusal)(scope, receive, send)
+            return
+        await self._app(scope, _Body(receive).receive, send)
+
+
+def _refusal(scope: Scope) -> BatonError | None:
+    query: bytes = scope["query_string"]
+    if query.count(b"&") >= MAX_PARAMETERS:
+        return InvalidRequest(f"The address may have at most {MAX_PARAMETERS} query parameters.")
+    if len(scope["headers"]) > MAX_HEADERS:
+        return InvalidRequest(f"The request may have at most {MAX_HEADERS} headers.")
+    return None
+
+
+class _Body:
+    """A request's body, counted while it comes."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._size = 0
+        self._values = MemberCount()
+
+    async def receive(self) -> Message:
+        """Return the next message. Raises ``problems.Refused``."""
+        message = await self._receive()
+        body = message.get("body", b"")
+        self._size += len(body)
+        for start in range(0, len(body) if self._size <= MAX_BODY_BYTES else 0, COUNTED_AT_ONCE):
+            if start:
+                await asyncio.sleep(0)
+            if self._values.add(body[start : start + COUNTED_AT_ONCE]) > MAX_BODY_VALUES:
+                break
+        if self._size > MAX_BODY_BYTES:
+            raise problems.Refused(MessageTooLarge(f"The body may have at most {MAX_BODY_BYTES // (1024 * 1024)} MiB."))
+        if self._values.count > MAX_BODY_VALUES:
+            raise problems.Refused(MessageTooLarge(f"The body may have at most {MAX_BODY_VALUES:,} JSON values."))
+        if self._values.members > MAX_MEMBERS:
+            raise problems.Refused(
+                InvalidRequest(f"An object in the body has more than {MAX_MEMBERS:,} members, which no field takes.")
+            )
+        return message
+
+
+NO_STORE = "no-store"
+DEFAULTS: Mapping[str, str] = {
+    # Browsers take a response for what its Content-Type says, never for a script or page that it looks like.
+    "X-Content-Type-Options": "nosniff",
+    # Answers hold conversations. The routes of cards and keys, which may be kept, say for how long.
+    "Cache-Control": NO_STORE,
+}
+
+
+class ResponseHeaders:
+    """ASGI middleware that adds ``DEFAULTS`` to every HTTP response that does not set them itself.
+
+    A response that sets ``Cache-Control`` without a time, as libraries do for streams, must not be stored either.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message.setdefault("headers", [])
+                headers = MutableHeaders(scope=message)
+                for name, value in DEFAULTS.items():
+                    headers.setdefault(name, value)
+                caching = headers["Cache-Control"]
+                if NO_STORE not in caching and "max-age" not in caching:
+                    headers["Cache-Control"] = f"{NO_STORE}, {caching}"
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+class CountedRequests:
+    """ASGI middleware, outside of the one that turns exceptions into responses."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        # A run may outlast its request. Its later counts are written at once.
+        with counting(write_metrics):
+            await self._app(scope, receive, send)
+
+
+class EncodedSegments:
+    """ASGI middleware that distinguishes an encoded slash within a segment from the slash between segments.
+
+    Servers decode the whole path before routing, so ``/threads/a%2Fb`` would be routed as ``/threads/a/b``. This
+    decodes each segment separately and keeps ``%`` and ``/`` in it encoded. ``thread_in_path`` decodes those.
+
+    A word that stands for the caller stays encoded if it was, so that it is a user's id and not that word.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "path": "/".join(_segments(scope))}
+        await self._app(scope, receive, send)
+
+
+def _segments(scope: Scope) -> list[str]:
+    """Return the segments of the path as it was sent, from the server or from the event of a REST API, for routing."""
+    raw: bytes | None = scope.get("raw_path")
+    sent = raw.decode("latin-1") if raw is not None else (scope.get("aws.event") or {}).get("path")
+    if isinstance(sent, str):
+        return [_kept_apart(segment) for segment in sent.split("/")]
+    path: str = scope["path"]
+    return [_escaped(segment) for segment in path.split("/")]
+
+
+def _kept_apart(sent: str) -> str:
+    segment = unquote(sent)
+    if segment == ME and sent != ME:
+        return "".join(f"%{ord(character):02X}" for character in segment)
+    return _escaped(segment)
+
+
+def _escaped(segment: str) -> str:
+    return segment.replace("%", "%25").replace("/", "%2F")
