@@ -34,9 +34,9 @@ async def readable_thread(app: App, scope: Scope, given: str, *, is_repeated: bo
     return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
 
 
-async def shown_thread(app: App, scope: Scope, thread: Thread, last_seq: int | None = None) -> ServedThread:
+async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | None = None) -> ServedThread:
     """Return the served form of ``thread``; ``last_seq`` is that of a run in progress. Raises ``StoreUnavailable``."""
-    return ServedThread.shown((await app.agents.of(scope)).describe, app.ports.prices, thread, last_seq)
+    return ServedThread.from_record((await app.agents.of(scope)).describe, app.ports.prices, thread, last_seq)
 
 
 def repeated_read(scope: Scope, what: str, now: datetime) -> Once:

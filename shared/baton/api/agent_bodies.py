@@ -41,7 +41,7 @@ class SentAgent:
     """The text of YAML, whose lines problems are told with."""
 
     @contextmanager
-    def located(self) -> Iterator[None]:
+    def locating(self) -> Iterator[None]:
         """Add the line of each problem to the ``InvalidAgent`` that is raised in this context."""
         try:
             yield
@@ -51,7 +51,7 @@ class SentAgent:
             raise error.at_lines(lambda place: line_of(self.root, place)) from None
 
 
-async def sent_agent(request: Request) -> SentAgent:
+async def read_agent(request: Request) -> SentAgent:
     """Read the body of a request. Raises ``MalformedJson``, ``InvalidAgent`` and ``MessageTooLarge``."""
     body = await request.body()
     if len(body) > MAX_BODY:
@@ -66,7 +66,7 @@ async def sent_agent(request: Request) -> SentAgent:
     values = await off_loop(LARGE, _read_json, body)
     if not isinstance(values, dict):
         raise MalformedJson(FORMS)
-    return _without_what_is_derived(values)
+    return _without_derived(values)
 
 
 def wants_yaml(request: Request) -> bool:
@@ -75,7 +75,7 @@ def wants_yaml(request: Request) -> bool:
     return any(each.partition(";")[0].strip().lower() in YAML_TYPES for each in accepted)
 
 
-def expected(request: Request, version: int | None) -> Expected:
+def read_expected(request: Request, version: int | None) -> Expected:
     """Return what the caller takes the agent to be: ``If-Match``, ``If-None-Match: *`` or the body's version.
 
     Raises ``InvalidRequest``.
@@ -120,7 +120,7 @@ def _refuse(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-def _without_what_is_derived(values: dict[str, Any]) -> SentAgent:
+def _without_derived(values: dict[str, Any]) -> SentAgent:
     """Return the fields without those that are served only."""
     fields, version = dict(values), values.get("version")
     if "version" in fields and (version is None or (isinstance(version, int) and not isinstance(version, bool))):

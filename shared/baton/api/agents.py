@@ -14,8 +14,8 @@ from baton.api.agent_bodies import (
     RollbackRequest,
     WholeAgentVersion,
     etag,
-    expected,
-    sent_agent,
+    read_agent,
+    read_expected,
     wants_yaml,
 )
 from baton.api.dependencies import AgentId, Caller, UseCases
@@ -97,7 +97,7 @@ _SENT: dict[str, Any] = {
 @router.get("", summary="List agents", responses=responses(StoreUnavailable))
 async def list_agents(scope: Caller, app: UseCases) -> Listing[Agent]:
     """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
-    shown = [_shown(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
+    shown = [_to_agent(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
     return Listing[Agent](items=shown, next_cursor=None)
 
 
@@ -119,7 +119,7 @@ async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Re
         return cast("Agent", await _yaml(agent_id, agent.model_dump(mode="json", exclude_unset=True), None))
     if agent.version is not None:
         response.headers["ETag"] = etag(agent.version)
-    return _shown(scope, agent)
+    return _to_agent(scope, agent)
 
 
 @router.put(
@@ -154,21 +154,21 @@ async def put_agent(
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     _check_comment(comment)
-    sent = await sent_agent(request)
+    sent = await read_agent(request)
     async with audited_denials(app, scope, agent_id, WRITE):
-        with sent.located():
+        with sent.locating():
             change = await app.agent_editing.put(
                 scope,
                 agent_id,
                 sent.values,
                 as_served=sent.as_served,
-                expected=expected(request, sent.version),
+                expected=read_expected(request, sent.version),
                 comment=comment,
                 is_dry=dry_run,
             )
     if change.is_stored:
         response.status_code = 201 if change.is_new else 200
-    return _changed(response, change)
+    return _to_change(response, change)
 
 
 @router.delete(
@@ -185,7 +185,7 @@ async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request:
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     async with audited_denials(app, scope, agent_id, WRITE):
-        await app.agent_editing.delete(scope, agent_id, expected=expected(request, None))
+        await app.agent_editing.delete(scope, agent_id, expected=read_expected(request, None))
 
 
 @router.get(
@@ -248,12 +248,12 @@ async def roll_back(
     _check_comment(asked.comment)
     async with audited_denials(app, scope, agent_id, WRITE):
         change = await app.agent_editing.restore(
-            scope, agent_id, asked.version, expected=expected(request, None), comment=asked.comment
+            scope, agent_id, asked.version, expected=read_expected(request, None), comment=asked.comment
         )
-    return _changed(response, change)
+    return _to_change(response, change)
 
 
-def _shown(scope: Scope, agent: AgentDefinition) -> Agent:
+def _to_agent(scope: Scope, agent: AgentDefinition) -> Agent:
     """Return what everybody may know, or everything: prompts and settings are for users who may change them."""
     if scope.has(Permission.AGENT_WRITE):
         # In Python's types: JSON mode would write a default of 60 seconds as 60.0.
@@ -261,7 +261,7 @@ def _shown(scope: Scope, agent: AgentDefinition) -> Agent:
     return Agent.of(agent)
 
 
-def _changed(response: Response, change: EditedAgent) -> AgentChange:
+def _to_change(response: Response, change: EditedAgent) -> AgentChange:
     response.headers["ETag"] = etag(change.version)
     shown = Agent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
     return AgentChange.of(change, agent=shown)

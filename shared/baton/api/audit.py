@@ -135,11 +135,11 @@ async def export_audit(caller: Caller, app: UseCases, filters: Filters, cursor: 
     first = await _page(app, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
     await app.ports.audit.record(caller, "audit.export", thread_id=None, outcome="allowed", detail=filters.detail)
     headers = {"Content-Disposition": 'attachment; filename="audit-records.jsonl"'}
-    lines = _exported(app, caller, filters, first)
+    lines = _export(app, caller, filters, first)
     return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)
 
 
-async def _exported(
+async def _export(
     app: App, caller: Scope, filters: AuditFilters, page: tuple[Sequence[StoredRecord], str | None]
 ) -> AsyncGenerator[str, None]:
     """Yield the lines of an export that begins with ``page``."""

@@ -38,7 +38,7 @@ class BackgroundTurn(Generic[T]):
         """Return whether the turn has ended."""
         return self._task.done()
 
-    async def begun(self) -> None:
+    async def wait_begun(self) -> None:
         """Wait for the first event, or for the end."""
         await self._begun.wait()
 

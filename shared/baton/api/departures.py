@@ -43,7 +43,7 @@ class Departures:
         self._open: Counter[Key] = Counter()
         self._left: dict[Key, _Left] = {}
 
-    async def counted(self, scope: Scope, thread_id: str, frames: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    async def count(self, scope: Scope, thread_id: str, frames: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """Yield the frames of a stream of the thread's events, which counts until it is closed."""
         key = _key(scope, thread_id)
         self._open[key] += 1
@@ -62,7 +62,7 @@ class Departures:
         if left is not None:
             left.waiting.cancel()
 
-    def asked(self, scope: Scope, thread_id: str, message_id: str) -> None:
+    def note_message(self, scope: Scope, thread_id: str, message_id: str) -> None:
         """Let the run go on if its message is sent again; stop it at once if another message is sent instead."""
         left = self._left.get(_key(scope, thread_id))
         if left is not None and left.message_id != message_id:
@@ -87,14 +87,14 @@ class Departures:
         if left is None:
             return
         left.waiting.cancel()
-        in_background(_stopped(left.stop), "stop of a run that was left")
+        in_background(_stop_run(left.stop), "stop of a run that was left")
 
 
 def _key(scope: Scope, thread_id: str) -> Key:
     return scope.tenant_id, scope.user_id, thread_id
 
 
-async def _stopped(stop: Stop) -> None:
+async def _stop_run(stop: Stop) -> None:
     try:
         await stop()
     except BatonError as error:

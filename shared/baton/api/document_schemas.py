@@ -65,7 +65,7 @@ class Document(Served):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def shown(cls, document: DocumentRecord) -> Document:
+    def from_record(cls, document: DocumentRecord) -> Document:
         """Return the served form of ``document``."""
         version = document.latest
         failed = version.error_code is not None
@@ -195,7 +195,7 @@ class Source(Served):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def shown(cls, source: SourceRecord) -> Source:
+    def from_record(cls, source: SourceRecord) -> Source:
         """Return the served form of ``source``."""
         refresh = source.refresh
         return cls.of(

@@ -66,7 +66,7 @@ async def add_document(
     )
     prepared = await app.knowledge.documents.prepare(caller, agent, request)
     return DocumentAnswer(
-        document=Document.shown(prepared.document),
+        document=Document.from_record(prepared.document),
         upload=UploadTarget.of(prepared.upload) if prepared.upload is not None else None,
     )
 
@@ -78,14 +78,14 @@ async def list_documents(
     """Return the agent's documents, newest first. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "document.list")
     found, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
-    return Listing[Document](items=[Document.shown(each) for each in found], next_cursor=next_cursor)
+    return Listing[Document](items=[Document.from_record(each) for each in found], next_cursor=next_cursor)
 
 
 @router.get("/{document_id}", summary="Read a document's status", responses=responses(Forbidden))
 async def get_document(agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> Document:
     """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "document.read")
-    return Document.shown(await app.knowledge.documents.get(caller, agent, document_id))
+    return Document.from_record(await app.knowledge.documents.get(caller, agent, document_id))
 
 
 @router.delete(

@@ -57,7 +57,9 @@ class Episode(Served):
     total_output_tokens: int = Field(examples=[58])
 
     @classmethod
-    def shown(cls, tenant_id: str, user_id: str, ref: EpisodeRef, episode: EpisodeRecord | None, **more: Any) -> Any:
+    def from_record(
+        cls, tenant_id: str, user_id: str, ref: EpisodeRef, episode: EpisodeRecord | None, **more: Any
+    ) -> Any:
         """Return the served form of a session; ``episode`` is None until it is stored."""
         return cls(
             id=ref.id,

@@ -54,7 +54,7 @@ async def list_episodes(caller: Caller, app: UseCases, limit: Limit = 20, cursor
     An episode is listed a moment after its session has ended.
     """
     found, next_cursor = await app.ports.episodes.of_user(caller, limit=limit, cursor=cursor)
-    items = [Episode.shown(caller.tenant_id, each.user_id, each.ref, each) for each in found]
+    items = [Episode.from_record(caller.tenant_id, each.user_id, each.ref, each) for each in found]
     return Listing[Episode](items=items, next_cursor=next_cursor)
 
 
@@ -98,7 +98,7 @@ async def get_episode(
         for first, end in said.ranges
         for call in await app.ports.records.calls_between(caller, thread.id, first_ordinal=first, end_ordinal=end)
     ]
-    shown = EpisodeWithMessages.shown(
+    shown = EpisodeWithMessages.from_record(
         caller.tenant_id,
         caller.user_id,
         ref,

@@ -89,8 +89,8 @@ class ExportLines:
 def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
     """Return how each kind of record is shown: as the API's other routes show it."""
     return {
-        ExportKind.THREAD: lambda thread: Thread.shown(describe, prices, thread).wire(),
-        ExportKind.MESSAGE: lambda message: Message.shown(message).wire(),
+        ExportKind.THREAD: lambda thread: Thread.from_record(describe, prices, thread).wire(),
+        ExportKind.MESSAGE: lambda message: Message.from_record(message).wire(),
         ExportKind.TOOL_CALL: lambda call: ToolCall.of(call).wire(),
         ExportKind.TASK: lambda task: Task.of(task).wire(),
         ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
@@ -98,10 +98,12 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
             **resumable_workflow(describe, workflow).wire(),
             "data": workflow.data,
         },
-        ExportKind.SKILL: lambda skill: Procedure.shown(skill).wire(),
+        ExportKind.SKILL: lambda skill: Procedure.from_record(skill).wire(),
         ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
         ExportKind.AUDIT: lambda record: AuditRecord.of(record).wire(),
-        ExportKind.EPISODE: lambda episode: Episode.shown(tenant_id, episode.user_id, episode.ref, episode).wire(),
+        ExportKind.EPISODE: lambda episode: Episode.from_record(
+            tenant_id, episode.user_id, episode.ref, episode
+        ).wire(),
     }
 
 

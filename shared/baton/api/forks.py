@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from baton.api.access import readable_thread, shown_thread
+from baton.api.access import readable_thread, serve_thread
 from baton.api.dependencies import Caller, ThreadId, UseCases
 from baton.api.messages import answer_of
 from baton.api.problems import responses
@@ -45,7 +45,7 @@ async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ForkReq
         agent_id=asked.agent_id,
         include_history_messages=asked.include_history_messages,
     )
-    return await shown_thread(app, scope, child)
+    return await serve_thread(app, scope, child)
 
 
 @router.post(
@@ -63,7 +63,7 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, asked:
     """
     source = await readable_thread(app, scope, thread_id)
     child = await app.sandboxes.make(scope, source, asked.message_id, is_answered=asked.include_turn)
-    return await shown_thread(app, scope, child)
+    return await serve_thread(app, scope, child)
 
 
 @router.post(

@@ -22,7 +22,7 @@ def for_front_ends(convert: Convert, brought: Collection[str] = ()) -> Convert:
     ``brought`` are the ids of calls whose results the request has brought. The client has messages with them already.
     """
 
-    def converted(event: Event) -> Event:
+    def to_client(event: Event) -> Event:
         body = event.body
         match body:
             case {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}:
@@ -31,7 +31,7 @@ def for_front_ends(convert: Convert, brought: Collection[str] = ()) -> Convert:
                 return convert(replace(event, body=_own_result(body)))
         return convert(event)
 
-    return converted
+    return to_client
 
 
 def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -100,17 +100,17 @@ def conversion_for(protocol_version: str | None) -> Convert:
     line (AG-UI's rules on versions).
     """
     if protocol_version is None:
-        return downgraded
+        return downgrade
     version = _VERSION.fullmatch(protocol_version)
-    return downgraded if version is not None and int(version[1]) < 1 else unchanged
+    return downgrade if version is not None and int(version[1]) < 1 else keep
 
 
-def unchanged(event: Event) -> Event:
+def keep(event: Event) -> Event:
     """Return the event unchanged, as AG-UI 1.0."""
     return event
 
 
-def downgraded(event: Event) -> Event:
+def downgrade(event: Event) -> Event:
     """Return the event for the 0.0.5x line. Unknown types become CUSTOM with their name in lower case."""
     body = event.body
     if event.type not in KNOWN_EVENTS:
@@ -163,7 +163,7 @@ def _message(message: Json) -> Json:
 def _part(part: Json) -> Json:
     match part:
         case {"source": {"type": "file", "value": value, **rest}}:
-            # That line has data and addresses only. ``upgraded`` reads this address back.
+            # That line has data and addresses only. ``upgrade`` reads this address back.
             others = {name: value for name, value in rest.items() if name != "provider"}
             return {**part, "source": {"type": "url", "value": f"{FILE_PROVIDER}:{value}", **others}}
     return part
@@ -176,13 +176,13 @@ _CHANGES: Mapping[str, Callable[[Json], Json]] = {
 }
 
 
-def upgraded(message: Json) -> Json:
+def upgrade(message: Json) -> Json:
     """Convert a client's message to AG-UI 1.0, including content parts that 1.0 no longer has."""
     content = message.get("content")
-    return {**message, "content": [_upgraded_part(each) for each in content]} if isinstance(content, list) else message
+    return {**message, "content": [_upgrade_part(each) for each in content]} if isinstance(content, list) else message
 
 
-def _upgraded_part(part: Any) -> Any:
+def _upgrade_part(part: Any) -> Any:
     match part:
         case {"type": "binary", "mimeType": str(mime_type)}:
             return _media_part(part, mime_type)

@@ -64,7 +64,7 @@ class CurrentLimits(Served):
 async def get_limits(caller: Caller, app: UseCases, response: Response) -> CurrentLimits:
     """Return the limits of the tenant and of the deployment. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "limits.read")
-    return _shown(app, await app.ports.tenant_limits.get(caller), response)
+    return _to_response(app, await app.ports.tenant_limits.get(caller), response)
 
 
 @router.put("", summary="Set the tenant's limits", responses=responses(Forbidden, LimitsChanged, StoreUnavailable))
@@ -84,7 +84,7 @@ async def put_limits(
         most = getattr(app.current_limits.deployment, above)
         raise InvalidRequest(f"{to_camel(above)}: this deployment allows at most {most}.")
     if wanted == stored and stored.changed_by == caller.user_id:
-        return _shown(app, stored, response)
+        return _to_response(app, stored, response)
     if not _matches(if_match, stored.revision):
         raise LimitsChanged
     changed = replace(wanted, revision=stored.revision + 1, changed_by=caller.user_id, changed_at=app.ports.clock.now())
@@ -93,10 +93,10 @@ async def put_limits(
     app.current_limits.forget(caller)
     detail = {to_camel(name): getattr(changed, name) for name in LIMITS}
     await app.ports.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
-    return _shown(app, changed, response)
+    return _to_response(app, changed, response)
 
 
-def _shown(app: App, limits: TenantLimits, response: Response) -> CurrentLimits:
+def _to_response(app: App, limits: TenantLimits, response: Response) -> CurrentLimits:
     deployment = app.current_limits.deployment
     response.headers["ETag"] = f'"{limits.revision}"'
     return CurrentLimits(

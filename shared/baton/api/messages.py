@@ -71,7 +71,7 @@ def _answer(describe: Describe, finished: FinishedRun) -> MessageAnswer:
     return MessageAnswer(
         session_id=thread.id,
         run_id=last.run_id,
-        messages=[Message.shown(message) for message in finished.messages if message.is_said],
+        messages=[Message.from_record(message) for message in finished.messages if message.is_said],
         result=result_of(finished.messages),
         state=thread_state(describe, thread),
         usage=end.usage if end else Usage(),

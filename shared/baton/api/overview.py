@@ -98,7 +98,7 @@ class Overview(Served):
     )
 
     @classmethod
-    def shown(cls, counts: OverviewCounts, counted: Period, next_cursor: str | None) -> Overview:
+    def from_record(cls, counts: OverviewCounts, counted: Period, next_cursor: str | None) -> Overview:
         """Return the served form of one page's counts."""
         return cls(
             period_start=counted.start,
@@ -160,4 +160,4 @@ async def get_overview(
     once = repeated_read(caller, f"overview {detail}", app.ports.clock.now())
     await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
     counts, following = await app.sessions.overviews.page(caller, place)
-    return Overview.shown(counts, place.period, following.encode() if following is not None else None)
+    return Overview.from_record(counts, place.period, following.encode() if following is not None else None)

@@ -194,7 +194,7 @@ async def export_user(
 async def get_retention(caller: Caller, app: UseCases) -> Retention:
     """Return how long the tenant keeps things. Needs `user:manage`."""
     caller.require(Permission.USER_MANAGE, "retention.read")
-    return await _shown(app, caller, await app.ports.retentions.get(caller))
+    return await _to_retention(app, caller, await app.ports.retentions.get(caller))
 
 
 @router.put("/retention", summary="Set the tenant's retention", responses=responses(Forbidden, StoreUnavailable))
@@ -212,10 +212,10 @@ async def put_retention(asked: RetentionRequest, caller: Caller, app: UseCases) 
     retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=app.ports.clock.now())
     await app.ports.retentions.put(caller, retention)
     await app.ports.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)
-    return await _shown(app, caller, retention)
+    return await _to_retention(app, caller, retention)
 
 
-async def _shown(app: App, caller: Scope, retention: RetentionRecord) -> Retention:
+async def _to_retention(app: App, caller: Scope, retention: RetentionRecord) -> Retention:
     due_at, last = await gather_all(
         app.ports.retentions.due_at(caller), app.ports.forget_requests.latest_of_retention(caller)
     )

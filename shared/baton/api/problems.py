@@ -173,28 +173,28 @@ def of_http(error: HTTPException) -> BatonError:
 def install(app: FastAPI) -> None:
     """Turn every failure of ``app`` into problem details."""
 
-    async def refused(request: Request, error: Exception) -> JSONResponse:
+    async def answer_refusal(request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, Forbidden):
             await _record_denial(request, error)
         return response(request, error if isinstance(error, BatonError) else InternalError())
 
-    async def invalid(request: Request, error: Exception) -> JSONResponse:
+    async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
         return response(request, _from_validation(error))
 
     async def http_error(request: Request, error: Exception) -> JSONResponse:
         return response(request, of_http(error) if isinstance(error, HTTPException) else InternalError())
 
-    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+    async def answer_fault(request: Request, error: Exception) -> JSONResponse:
         logger.error("request failed", exc_info=error, request_id=request_id(request), path=request.url.path)
         count(Metric.INTERNAL_FAULTS)
         return response(request, InternalError())
 
-    app.add_exception_handler(BatonError, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(BatonError, answer_refusal)
+    app.add_exception_handler(RequestValidationError, answer_invalid)
     app.add_exception_handler(HTTPException, http_error)
-    app.add_exception_handler(ClientError, unexpected)
-    app.add_exception_handler(BotoCoreError, unexpected)
-    app.add_exception_handler(Exception, unexpected)
+    app.add_exception_handler(ClientError, answer_fault)
+    app.add_exception_handler(BotoCoreError, answer_fault)
+    app.add_exception_handler(Exception, answer_fault)
 
 
 async def _record_denial(request: Request, error: Forbidden) -> None:

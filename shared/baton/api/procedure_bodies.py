@@ -55,11 +55,11 @@ def read_version(if_match: str | None, version: int | None) -> ReadVersion | Non
     return ReadVersion(int(tag[1]), ProcedureStatus(tag[2]))
 
 
-def described(model: type[BaseModel]) -> dict[str, Any]:
+def describe_body(model: type[BaseModel]) -> dict[str, Any]:
     """Return the OpenAPI entry of a body that is JSON or a SKILL.md."""
     schema = model.model_json_schema()
     content = {
-        "application/json": {"schema": _inlined(schema, schema.pop("$defs", {}))},
+        "application/json": {"schema": _inline(schema, schema.pop("$defs", {}))},
         MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE},
     }
     return {"requestBody": {"required": True, "content": content}}
@@ -70,7 +70,7 @@ def is_markdown(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() == MARKDOWN
 
 
-async def sent_json(request: Request, model: type[Body]) -> Body:
+async def read_json(request: Request, model: type[Body]) -> Body:
     """Return the JSON in the body, as FastAPI does where nothing else is accepted."""
     try:
         value = json.loads(await request.body())
@@ -82,7 +82,7 @@ async def sent_json(request: Request, model: type[Body]) -> Body:
         raise RequestValidationError(error.errors()) from None
 
 
-async def sent_markdown(request: Request) -> ProcedureDraft:
+async def read_markdown(request: Request) -> ProcedureDraft:
     """Return the SKILL.md in the body. Raises ``InvalidRequest``."""
     try:
         return parse_skill_markdown((await request.body()).decode())
@@ -92,7 +92,7 @@ async def sent_markdown(request: Request) -> ProcedureDraft:
         raise InvalidRequest(f"{invalid}.") from None
 
 
-def draft(fields: dict[str, Any]) -> ProcedureDraft:
+def to_draft(fields: dict[str, Any]) -> ProcedureDraft:
     """Return a procedure of its fields. Raises ``InvalidRequest``."""
     try:
         return draft_from(fields)
@@ -100,12 +100,12 @@ def draft(fields: dict[str, Any]) -> ProcedureDraft:
         raise InvalidRequest(f"{invalid}.") from None
 
 
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+def _inline(schema: Any, definitions: dict[str, Any]) -> Any:
     """Return a JSON schema with its definitions in place of the references to them."""
     if isinstance(schema, list):
-        return [_inlined(each, definitions) for each in schema]
+        return [_inline(each, definitions) for each in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return _inlined(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    return {name: _inlined(value, definitions) for name, value in schema.items()}
+        return _inline(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {name: _inline(value, definitions) for name, value in schema.items()}

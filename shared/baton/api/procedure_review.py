@@ -43,7 +43,7 @@ async def list_all_procedures(
         )
     else:
         raise InvalidRequest("status: private skills that are not offered are their makers' own.")
-    return Listing[Procedure](items=[Procedure.shown(each) for each in found], next_cursor=after)
+    return Listing[Procedure](items=[Procedure.from_record(each) for each in found], next_cursor=after)
 
 
 @router.get(

@@ -78,7 +78,7 @@ class Procedure(Served):
     went_well: int = Field(description="Those of them that went well.", examples=[11])
 
     @classmethod
-    def shown(cls, record: ProcedureRecord, **more: Any) -> Any:
+    def from_record(cls, record: ProcedureRecord, **more: Any) -> Any:
         """Return the served form of a version."""
         draft = record.draft
         return cls.of(

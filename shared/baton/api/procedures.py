@@ -13,14 +13,14 @@ from baton.api.procedure_bodies import (
     EXAMPLE,
     MARKDOWN,
     IfMatch,
-    described,
+    describe_body,
     etag,
     is_markdown,
+    read_json,
+    read_markdown,
     read_version,
-    sent_json,
-    sent_markdown,
+    to_draft,
 )
-from baton.api.procedure_bodies import draft as draft_of
 from baton.api.procedure_schemas import (
     MAX_REASON,
     Approval,
@@ -97,14 +97,14 @@ async def list_procedures(
     found, after = await app.procedures.administration.page(
         scope, agent.id, list(dict.fromkeys(wanted)), limit=limit, cursor=cursor
     )
-    return Listing[Procedure](items=[Procedure.shown(each) for each in found], next_cursor=after)
+    return Listing[Procedure](items=[Procedure.from_record(each) for each in found], next_cursor=after)
 
 
 @router.post(
     PROCEDURES,
     summary="Create a procedure",
     status_code=201,
-    openapi_extra=described(ProcedureRequest),
+    openapi_extra=describe_body(ProcedureRequest),
     responses=responses(Forbidden),
 )
 async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: Request) -> Procedure:
@@ -117,12 +117,12 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
         of = request.query_params.get("scope", ProcedureScope.AGENT)
         if of not in (ProcedureScope.AGENT, ProcedureScope.TENANT):
             raise InvalidRequest("scope must be agent or tenant.")
-        draft = await sent_markdown(request)
+        draft = await read_markdown(request)
     else:
-        asked = await sent_json(request, ProcedureRequest)
-        draft, of = draft_of(asked.fields()), asked.scope
+        asked = await read_json(request, ProcedureRequest)
+        draft, of = to_draft(asked.fields()), asked.scope
     saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(of))
-    return cast("Procedure", Procedure.shown(saved))
+    return cast("Procedure", Procedure.from_record(saved))
 
 
 @router.post(f"{PROCEDURES}/match", summary="Try a message")
@@ -160,9 +160,9 @@ async def get_procedure(
     if MARKDOWN in request.headers.get("accept", ""):
         return cast("ProcedureWithVersions", _file(found.shown))
     response.headers["ETag"] = etag(found.shown)
-    shown = ProcedureWithVersions.shown(
+    shown = ProcedureWithVersions.from_record(
         found.shown,
-        versions=[Procedure.shown(each) for each in found.versions],
+        versions=[Procedure.from_record(each) for each in found.versions],
         next_cursor=encode_ordinal(found.before) if found.before is not None else None,
     )
     return cast("ProcedureWithVersions", shown)
@@ -212,7 +212,7 @@ _CHANGED_VERSION = {
 @router.put(
     PROCEDURE,
     summary="Change a procedure",
-    openapi_extra={**described(ProcedureChange), "parameters": [_CHANGED_VERSION]},
+    openapi_extra={**describe_body(ProcedureChange), "parameters": [_CHANGED_VERSION]},
     responses=responses(Forbidden, ProcedureChanged, ProcedureVersionMismatch),
 )
 async def change_procedure(
@@ -233,14 +233,14 @@ async def change_procedure(
         given = request.query_params.get("version")
         if given is not None and not (given.isascii() and given.isdecimal() and 1 <= len(given) <= 6):
             raise InvalidRequest("version: the version that was changed is no number.")
-        draft, version = await sent_markdown(request), int(given) if given is not None else None
+        draft, version = await read_markdown(request), int(given) if given is not None else None
     else:
-        asked = await sent_json(request, ProcedureChange)
-        draft, version = draft_of(asked.fields()), asked.version
+        asked = await read_json(request, ProcedureChange)
+        draft, version = to_draft(asked.fields()), asked.version
     read = read_version(if_match, version)
     if read is None:
         raise InvalidRequest("version: the version that was changed is missing.")
-    return answered(
+    return to_response(
         response, await app.procedures.administration.change(scope, agent.id, procedure_id, draft, read=read)
     )
 
@@ -263,7 +263,7 @@ async def approve_procedure(
     decided = await app.procedures.administration.decide(
         scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read
     )
-    return answered(response, decided)
+    return to_response(response, decided)
 
 
 @router.post(f"{PROCEDURE}/reject", summary="Reject a version", responses=_DECIDING)
@@ -285,7 +285,7 @@ async def reject_procedure(
         read=read_version(if_match, asked.version),
         reason=reason_line(asked.reason),
     )
-    return answered(response, decided)
+    return to_response(response, decided)
 
 
 @router.delete(PROCEDURE, summary="Retire a version", responses=_DECIDING)
@@ -307,7 +307,7 @@ async def retire_procedure(
     """
     if is_private_id(procedure_id):
         removed = await app.procedures.skills.remove(scope, agent.id, procedure_id, version=version)
-        return answered(response, removed)
+        return to_response(response, removed)
     decided = await app.procedures.administration.decide(
         scope,
         agent.id,
@@ -316,7 +316,7 @@ async def retire_procedure(
         read=read_version(if_match, version),
         reason=reason_line(reason) if reason is not None else None,
     )
-    return answered(response, decided)
+    return to_response(response, decided)
 
 
 def reason_line(text: str) -> str:
@@ -326,9 +326,9 @@ def reason_line(text: str) -> str:
     return line
 
 
-def answered(response: Response, decided: Record) -> Procedure:
+def to_response(response: Response, decided: Record) -> Procedure:
     response.headers["ETag"] = etag(decided)
-    return cast("Procedure", Procedure.shown(decided))
+    return cast("Procedure", Procedure.from_record(decided))
 
 
 def _file(procedure: Record) -> Response:

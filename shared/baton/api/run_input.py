@@ -66,7 +66,7 @@ def _is_client_result(message: object) -> bool:
     return isinstance(call_id, str) and is_client_call(call_id)
 
 
-def given_results(messages: Sequence[Any]) -> list[Any]:
+def read_results(messages: Sequence[Any]) -> list[Any]:
     """Return the tool messages at the end that bring results of the client's tools, all of one run.
 
     ``messages`` is what ``newest_only`` has left. Results of Baton's own tools stand there too, as the client has got
@@ -119,7 +119,7 @@ MAX_BYTES_BESIDE = 128 * 1024
 Said = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
 
 
-async def answered(
+async def to_request(
     app: App,
     scope: Scope,
     run_input: RunAgentInput,

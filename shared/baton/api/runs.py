@@ -14,9 +14,9 @@ from pydantic import model_validator
 from baton.api import sse
 from baton.api.departures import Departures
 from baton.api.dependencies import Caller, TokenSeconds, UseCases
-from baton.api.front_ends import conversion_for, for_front_ends, upgraded
+from baton.api.front_ends import conversion_for, for_front_ends, upgrade
 from baton.api.problems import request_id, responses
-from baton.api.run_input import answered, given_results, newest_only, results_before, still_waiting, with_results
+from baton.api.run_input import newest_only, read_results, results_before, still_waiting, to_request, with_results
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
     AgentMismatch,
@@ -91,7 +91,7 @@ class RunInput(RunAgentInput):
         raw = newest_only(raw)
         if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list):
             return raw
-        messages = [upgraded(each) if isinstance(each, dict) else each for each in raw["messages"]]
+        messages = [upgrade(each) if isinstance(each, dict) else each for each in raw["messages"]]
         return {**raw, "messages": messages}
 
 
@@ -128,10 +128,10 @@ async def run(
     offer = await _offer(run_input)
     time_zone = optional_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
     branches = _property(run_input.forwarded_props, "branch") is not None
-    results = [] if branches else given_results(run_input.messages)
+    results = [] if branches else read_results(run_input.messages)
     asked: MessageRequest | AnswerRequest
     if run_input.resume or results:
-        asked, owner = await answered(app, scope, run_input, results, offer, _message)
+        asked, owner = await to_request(app, scope, run_input, results, offer, _message)
     else:
         asked, owner = _message(scope, run_input, offer), scope
     if owner.user_id == scope.user_id:  # the approver of another user's calls may be in another time zone
@@ -166,7 +166,7 @@ async def run(
 
     brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
-    departures.asked(owner, asked.thread.id, asked.message_id)
+    departures.note_message(owner, asked.thread.id, asked.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
     stream = sse.RunStream(work, request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
@@ -180,7 +180,7 @@ async def run(
             seconds = timing.leaving_seconds
             departures.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
 
-    return sse.streamed(departures.counted(owner, asked.thread.id, frames), timing, when_left)
+    return sse.respond(departures.count(owner, asked.thread.id, frames), timing, when_left)
 
 
 def _is_stopped_when_left(props: Any) -> bool:

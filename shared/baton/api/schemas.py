@@ -99,7 +99,9 @@ class Thread(Served):
     last_activity_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def shown(cls, describe: Describe, prices: Prices, thread: ThreadRecord, last_seq: int | None = None) -> Thread:
+    def from_record(
+        cls, describe: Describe, prices: Prices, thread: ThreadRecord, last_seq: int | None = None
+    ) -> Thread:
         """Return the served form of ``thread``; ``last_seq`` is that of a run in progress."""
         return cls.of(
             thread,
@@ -136,7 +138,7 @@ class Message(Served):
     )
 
     @classmethod
-    def shown(cls, message: StoredMessage, feedback: FeedbackRecord | None = None) -> Message:
+    def from_record(cls, message: StoredMessage, feedback: FeedbackRecord | None = None) -> Message:
         """Return the served form of ``message`` with the ``feedback`` on it."""
         said = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
         if feedback is not None:

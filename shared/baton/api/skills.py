@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from baton.api.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.problems import responses
 from baton.api.procedure_schemas import Declination, Offer, Procedure, Sharing
-from baton.api.procedures import PROCEDURE, Agent, ProcedureId, answered, reason_line
+from baton.api.procedures import PROCEDURE, Agent, ProcedureId, reason_line, to_response
 from baton.api.schemas import Listing
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import (
@@ -48,7 +48,7 @@ async def list_skills(
         found += await app.procedures.skills.own(scope, agents)
     found = [each for each in found if of in (None, each.scope)]
     after = encode({"from": start + limit}) if len(found) > start + limit else None
-    items = [Procedure.shown(each) for each in found[start : start + limit]]
+    items = [Procedure.from_record(each) for each in found[start : start + limit]]
     return Listing[Procedure](items=items, next_cursor=after)
 
 
@@ -66,7 +66,7 @@ async def offer_skill(
     changed = await app.procedures.skills.change_offer(
         scope, agent.id, procedure_id, SkillAction.OFFER, version=version
     )
-    return answered(response, changed)
+    return to_response(response, changed)
 
 
 @router.delete(f"{PROCEDURE}/offer", summary="Withdraw an offer", responses=_OFFERING)
@@ -77,7 +77,7 @@ async def withdraw_offer(
     changed = await app.procedures.skills.change_offer(
         scope, agent.id, procedure_id, SkillAction.WITHDRAW, version=None
     )
-    return answered(response, changed)
+    return to_response(response, changed)
 
 
 @router.post(
@@ -96,7 +96,7 @@ async def share_skill(
     shared = await app.procedures.skills.share(
         scope, agent.id, procedure_id, user_id=asked.user_id, version=asked.version, replaces=asked.replaces
     )
-    return answered(response, shared)
+    return to_response(response, shared)
 
 
 @router.post(f"{PROCEDURE}/decline", summary="Decline an offer", responses=responses(Forbidden, ProcedureChanged))
@@ -112,7 +112,7 @@ async def decline_offer(
         version=asked.version,
         reason=reason_line(asked.reason),
     )
-    return answered(response, declined)
+    return to_response(response, declined)
 
 
 def _position(cursor: str | None) -> int:

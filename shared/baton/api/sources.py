@@ -34,7 +34,7 @@ async def add_source(agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, 
     taken in again; those that are gone are deleted. A repeated request gets the source that is there.
     """
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.create")
-    return Source.shown(await app.knowledge.sources.create(caller, agent, Request(**asked.model_dump())))
+    return Source.from_record(await app.knowledge.sources.create(caller, agent, Request(**asked.model_dump())))
 
 
 @router.get("", summary="List sources", responses=responses(Forbidden))
@@ -44,14 +44,14 @@ async def list_sources(
     """Return the agent's sources, by id. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.list")
     found, next_cursor = await app.knowledge.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
-    return Listing[Source](items=[Source.shown(each) for each in found], next_cursor=next_cursor)
+    return Listing[Source](items=[Source.from_record(each) for each in found], next_cursor=next_cursor)
 
 
 @router.get("/{source_id}", summary="Read a source's status", responses=responses(Forbidden))
 async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
     """Return one source, with what its last refresh did and what failed. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.read")
-    return Source.shown(await app.knowledge.sources.get(caller, agent, source_id))
+    return Source.from_record(await app.knowledge.sources.get(caller, agent, source_id))
 
 
 @router.post(
@@ -63,7 +63,7 @@ async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Ca
 async def refresh_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
     """Have a source read within minutes. One that is being read stays as it is. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, WRITE, "source.refresh")
-    return Source.shown(await app.knowledge.sources.refresh(caller, agent, source_id))
+    return Source.from_record(await app.knowledge.sources.refresh(caller, agent, source_id))
 
 
 @router.delete(

@@ -59,7 +59,7 @@ def token_expired(request_id: str) -> Frame:
     return frame(unsequenced(run_error(TokenExpired(), requestId=request_id)))
 
 
-def streamed(
+def respond(
     frames: AsyncIterator[Frame], timing: Timing, when_left: Callable[[Any], Awaitable[None]] | None = None
 ) -> Response:
     """Return the answer that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection.
@@ -120,7 +120,7 @@ class RunStream:
 
     async def _frames(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[Frame, None]:
         if first is not None:
-            for event in await self._shown(first):
+            for event in await self._for_reader(first):
                 yield frame(self._convert(event))
         loop = asyncio.get_running_loop()
         while not ended:
@@ -139,8 +139,8 @@ class RunStream:
             if loop.time() >= ends_at:
                 yield token_expired(self._request_id)
                 return
-            for event in await self._shown(item):
+            for event in await self._for_reader(item):
                 yield frame(self._convert(event))
 
-    async def _shown(self, event: Event) -> Sequence[Event]:
+    async def _for_reader(self, event: Event) -> Sequence[Event]:
         return [event] if self._reader is None else await self._reader.take([event])

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
-from baton.api.access import readable_thread, shown_thread
+from baton.api.access import readable_thread, serve_thread
 from baton.api.departures import Departures
 from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases
 from baton.api.front_ends import Convert, conversion_for, for_front_ends
@@ -108,7 +108,7 @@ async def list_threads(
         query=query,
     )
     describe = (await app.agents.of(caller)).describe
-    shown = [Thread.shown(describe, app.ports.prices, thread) for thread in threads]
+    shown = [Thread.from_record(describe, app.ports.prices, thread) for thread in threads]
     shown = await app.privacy.readers.each(caller, shown, lambda each: each.user_id)
     return Listing[Thread](items=shown, next_cursor=next_cursor)
 
@@ -120,7 +120,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thre
     last_seq = None
     if thread.run is not None:
         last_seq = (await app.replays.after(caller, thread, thread.last_seq)).last_seq
-    shown = await shown_thread(app, caller, thread, last_seq)
+    shown = await serve_thread(app, caller, thread, last_seq)
     return await app.privacy.readers.shown(caller, thread.user_id, shown)
 
 
@@ -129,7 +129,7 @@ async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, aske
     """Give one of the caller's own conversations a title, and tell its open connections by `thread_title`."""
     title = given_title(asked.title)
     thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
-    return await shown_thread(app, caller, thread)
+    return await serve_thread(app, caller, thread)
 
 
 @router.get(
@@ -239,7 +239,7 @@ async def follow_events(
     ends_at = asyncio.get_running_loop().time() + token_seconds
     convert = for_front_ends(conversion_for(protocol_version))
     frames = _until(ends_at, _frames(first, following, convert, reader), request_id(request))
-    return sse.streamed(departures.counted(caller, thread.id, frames), timing)
+    return sse.respond(departures.count(caller, thread.id, frames), timing)
 
 
 async def _until(
@@ -311,7 +311,7 @@ async def _with_downloads(
     feedback: Mapping[str, Feedback],
 ) -> Message:
     """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
-    shown = Message.shown(message, feedback.get(message.id))
+    shown = Message.from_record(message, feedback.get(message.id))
     if isinstance(shown.content, list):  # absent if there are only tool calls
         shown.content = [without_download_url(part) for part in shown.content]
         for part in shown.content:

@@ -56,7 +56,7 @@ class Turn(Served):
     )
 
     @classmethod
-    def shown(cls, prices: Prices, turn: TurnSummary) -> Turn:
+    def from_record(cls, prices: Prices, turn: TurnSummary) -> Turn:
         """Return the served form of ``turn``. What it cost is known once it has ended."""
         ended = turn.ended_at is not None
         return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if ended else None)

@@ -55,7 +55,7 @@ async def list_turns(
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     turns, next_before = await turns_of(app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before)
-    shown = [Turn.shown(app.ports.prices, turn) for turn in turns]
+    shown = [Turn.from_record(app.ports.prices, turn) for turn in turns]
     shown = await app.privacy.readers.shown(caller, thread.user_id, shown)
     return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import baton
-from baton.api.front_ends import conversion_for, downgraded, unchanged, upgraded
+from baton.api.front_ends import conversion_for, downgrade, keep, upgrade
 from baton.domain.content import content_as_json, parse_content
 from baton.domain.events import Event
 from tests.e2e.agui_clients import OLDER, AgUiClient, clients_folder, running_clients
@@ -31,7 +31,7 @@ __all__ = ["clients_folder", "running_clients"]
 async def test_an_older_client_takes_whatever_baton_can_emit(
     running_clients: dict[str, AgUiClient], version: str, emitted: list[Event]
 ) -> None:
-    told = [downgraded(event).body for event in emitted]
+    told = [downgrade(event).body for event in emitted]
     assert await running_clients[version].complaints(told) == []
 
 
@@ -99,41 +99,41 @@ async def test_what_an_older_client_lacks_is_told_in_its_own_words(
 ) -> None:
     if body["type"] == "RUN_STARTED":  # as it was logged by a release that left out what was empty
         body, told = ({**each, "input": {"threadId": "t-1", "runId": "r-1", **each["input"]}} for each in (body, told))
-    assert downgraded(Event(body)).body == told
+    assert downgrade(Event(body)).body == told
     for version in OLDER:
         assert await running_clients[version].complaints([told]) == []
 
 
 @given(events)
 def test_every_event_becomes_one_of_the_same_number_and_about_the_same(event: Event) -> None:
-    told = downgraded(event)
+    told = downgrade(event)
     assert told.seq == event.seq
     assert told.body.get("metadata") == event.body.get("metadata")
-    assert downgraded(told) == told
+    assert downgrade(told) == told
     assert json.loads(told.json()) == told.body
 
 
 @given(events)
 def test_to_translate_an_event_changes_nothing_of_it(event: Event) -> None:
     before = json.dumps(event.body)
-    downgraded(event)
+    downgrade(event)
     assert json.dumps(event.body) == before
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.7", "2.0", "10.0", "1", "next", ""])
 def test_whoever_sends_a_version_from_1_0_on_or_an_unknown_one_is_told_it_as_it_is(version: str) -> None:
-    assert conversion_for(version) is unchanged
+    assert conversion_for(version) is keep
 
 
 @pytest.mark.parametrize("version", [None, "0.9", "0.0"])
 def test_whoever_sends_none_is_told_it_in_older_words(version: str | None) -> None:
-    assert conversion_for(version) is downgraded
+    assert conversion_for(version) is downgrade
 
 
 @given(questions)
 def test_a_message_that_comes_back_from_an_older_client_is_the_same_message(question: Any) -> None:
-    shown = downgraded(Event({"type": "MESSAGES_SNAPSHOT", "messages": [_json(question)]})).body["messages"][0]
-    content = upgraded(shown)["content"]
+    shown = downgrade(Event({"type": "MESSAGES_SNAPSHOT", "messages": [_json(question)]})).body["messages"][0]
+    content = upgrade(shown)["content"]
     assert parse_content(content) == question.content
 
 
@@ -143,7 +143,7 @@ def _json(question: Any) -> dict[str, Any]:
 
 @given(st.dictionaries(st.sampled_from(["role", "content"]), json_values | st.lists(json_values)))
 def test_to_upgrade_a_message_never_fails(message: dict[str, Any]) -> None:
-    upgraded(message)
+    upgrade(message)
 
 
 @pytest.mark.parametrize("version", OLDER)

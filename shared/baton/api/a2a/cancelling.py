@@ -17,7 +17,7 @@ CANCEL_SECONDS = 10.0
 POLL_SECONDS = 0.2
 
 
-async def cancelled(caller: A2ACaller, task: A2ATask) -> A2ATask:
+async def cancel(caller: A2ACaller, task: A2ATask) -> A2ATask:
     """Cancel the caller's task and return what has become of it.
 
     Raises ``TaskNotFoundError`` for another user's, and ``TaskNotCancelableError`` for one that is final.

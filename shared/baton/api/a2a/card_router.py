@@ -78,7 +78,7 @@ async def default_card(request: Request, app: UseCases, reader: Reader, if_none_
     It is the same at `/.well-known/agent.json`, for clients of A2A before 0.3, and at `/a2a` itself, for clients that
     know the `url` of a card only.
     """
-    return await _served(request, app, reader, None, if_none_match)
+    return await _serve(request, app, reader, None, if_none_match)
 
 
 @router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ANSWERS)
@@ -87,7 +87,7 @@ async def agents_card(
     request: Request, app: UseCases, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""
-    return await _served(request, app, reader, agent_id, if_none_match)
+    return await _serve(request, app, reader, agent_id, if_none_match)
 
 
 @router.get("/agent/authenticatedExtendedCard", summary="Read the extended card", responses=ANSWERS)
@@ -96,7 +96,7 @@ async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_
 
     Calls without a token are refused, also where other calls without one are accepted.
     """
-    return await _served(request, app, scope, None, if_none_match)
+    return await _serve(request, app, scope, None, if_none_match)
 
 
 @router.get(
@@ -131,7 +131,7 @@ async def signing_keys(request: Request, app: UseCases) -> Response:
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})
 
 
-def carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> CardedAgent:
+def find_carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> CardedAgent:
     """Return an agent that conversations can begin with or be handed over to. Raises ``UnknownAgent``."""
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
     visible = {each.id: each for each in agents.visible(scope)}
@@ -145,12 +145,10 @@ def carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> Carded
 def card_of(agents: AgentDirectory, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
     """Return the card of an agent, or of the default one, as ``scope`` may see it. Raises ``UnknownAgent``."""
     url = f"{base}/a2a" if agent is None else f"{base}/a2a/{agent.id}"
-    return agent_card(carded(agents, scope, agent.id if agent is not None else None), url, access)
+    return agent_card(find_carded(agents, scope, agent.id if agent is not None else None), url, access)
 
 
-async def _served(
-    request: Request, app: App, reader: Scope | None, agent_id: str | None, known: str | None
-) -> Response:
+async def _serve(request: Request, app: App, reader: Scope | None, agent_id: str | None, known: str | None) -> Response:
     scope, access = reader or NOBODY, request.app.state.a2a
     try:
         # Without a token there is no tenant: only agents that ship have a public card.
@@ -167,7 +165,7 @@ async def _served(
     return Response(body, media_type="application/json", headers=headers)
 
 
-async def signed(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
+async def sign(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
     """Return the card with its signatures, if the deployment has keys. ``base`` is an address that it vouches for."""
     signer = app.ports.card_signer
     if signer is None:
@@ -187,7 +185,7 @@ async def _with_signatures(card: dict[str, Any], app: App, base: str | None) -> 
     Signatures differ each time, so the tag of a signed card is that of what is signed, by which key: a weak one.
     """
     body = card_bytes(card)
-    told = await signed(card, app, base) if base is not None else card
+    told = await sign(card, app, base) if base is not None else card
     signer = app.ports.card_signer
     if told is card or signer is None:
         return body, entity_tag(body)

@@ -63,7 +63,7 @@ def time_zone_in(message: Message) -> str | None:
     return zone if zone is not None and is_time_zone(zone) else None
 
 
-def inherited(given: ClientOffer | None, brought: ClientOffer | None) -> ClientOffer | None:
+def inherit(given: ClientOffer | None, brought: ClientOffer | None) -> ClientOffer | None:
     """Return what a later message of a task brings: its own parent task, else the task's, and the task's handoff."""
     if brought is None or (brought.parent_task_id is None and brought.handoff is None):
         return given

@@ -36,15 +36,15 @@ from a2a.utils.errors import (
 
 from baton.api.a2a import push
 from baton.api.a2a.caller import A2ACaller, caller_of, line_of
-from baton.api.a2a.cancelling import cancelled
-from baton.api.a2a.card_router import card_of, signed
+from baton.api.a2a.cancelling import cancel
+from baton.api.a2a.card_router import card_of, sign
 from baton.api.a2a.listing import list_tasks
-from baton.api.a2a.push import check_wish, prepared
+from baton.api.a2a.push import check_supported, prepare
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.updates import ENDS, TaskFollower, Updates
-from baton.api.a2a.wire import shown
+from baton.api.a2a.wire import to_task
 from baton.domain.a2a_task import TaskState
 from baton.domain.message import Role, StoredMessage
 from baton.domain.push_config import Line
@@ -60,9 +60,9 @@ class A2AHandler(RequestHandler):
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         caller = caller_of(context)
         history = _history_length(params.configuration)
-        check_wish(caller, params)
+        check_supported(caller, params)
         sender = Sender(caller)
-        sending = await prepared(sender, caller, params, line_of(context))
+        sending = await prepare(sender, caller, params, line_of(context))
         if sending.is_repeat:
             pass
         elif params.configuration.return_immediately:
@@ -77,9 +77,9 @@ class A2AHandler(RequestHandler):
     ) -> AsyncGenerator[A2AEvent, None]:
         caller = caller_of(context)
         history = _history_length(params.configuration)
-        check_wish(caller, params)
+        check_supported(caller, params)
         sender = Sender(caller)
-        sending = await prepared(sender, caller, params, line_of(context))
+        sending = await prepare(sender, caller, params, line_of(context))
         if sending.is_repeat:
             if sending.task is None:
                 raise TaskNotFoundError
@@ -96,7 +96,7 @@ class A2AHandler(RequestHandler):
                 if not is_told:
                     is_told = True
                     state = TaskState.SUBMITTED if event is None else TaskState.WORKING
-                    yield await _begun(caller, sending, state, history)
+                    yield await _to_begun(caller, sending, state, history)
                 if event is None:
                     continue
                 run_id = event.run_id or run_id
@@ -108,7 +108,7 @@ class A2AHandler(RequestHandler):
         if task is None:
             raise TaskNotFoundError
         if not is_told:
-            yield await shown(task, caller.agents.describe, history=history)
+            yield await to_task(task, caller.agents.describe, history=history)
         for update in updates.rest(task, run_id):
             yield update
         yield updates.end(task)
@@ -119,29 +119,29 @@ class A2AHandler(RequestHandler):
             raise TaskNotFoundError
         if not sending.is_repeat and isinstance(sending.request, MessageRequest):
             return await _with_message(caller, sending, task, history)
-        return await shown(task, caller.agents.describe, history=history)
+        return await to_task(task, caller.agents.describe, history=history)
 
     # Tasks
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         caller = caller_of(context)
         history = _history_length(params)
-        task = await _found(caller, params.id)
-        return await shown(task, caller.agents.describe, history=history)
+        task = await _find(caller, params.id)
+        return await to_task(task, caller.agents.describe, history=history)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         return await list_tasks(caller_of(context), params, _history_length(params))
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         caller = caller_of(context)
-        task = await cancelled(caller, await _found(caller, params.id))
-        return await shown(task, caller.agents.describe)
+        task = await cancel(caller, await _find(caller, params.id))
+        return await to_task(task, caller.agents.describe)
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[A2AEvent, None]:
         caller = caller_of(context)
-        task = await _found(caller, params.id)
+        task = await _find(caller, params.id)
         if not sees_all(caller.scope, task.user_id):
             raise TaskNotFoundError  # what is streamed is not redacted
         if task.state.is_terminal:
@@ -167,7 +167,7 @@ class A2AHandler(RequestHandler):
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        return await push.listed(caller_of(context), params)
+        return await push.list_all(caller_of(context), params)
 
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
@@ -184,18 +184,18 @@ class A2AHandler(RequestHandler):
             raise ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
         card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
         if caller.trusted_base_url is not None:
-            card = await signed(card, caller.app, caller.trusted_base_url)
+            card = await sign(card, caller.app, caller.trusted_base_url)
         return parse_agent_card(card)
 
 
-async def _found(caller: A2ACaller, text: str) -> A2ATask:
+async def _find(caller: A2ACaller, text: str) -> A2ATask:
     task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None:
         raise TaskNotFoundError
     return await caller.app.privacy.readers.shown(caller.scope, task.user_id, task)
 
 
-async def _begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
+async def _to_begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:
     """Return the task as it is when its message has been taken: what was said before, and the message."""
     before, now = sending.task, caller.app.ports.clock.now()
     thread, messages = (before.thread, before.messages) if before is not None else (None, ())
@@ -220,7 +220,7 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
         task = replace(task, messages=(*task.messages, asked))
     if isinstance(request, MessageRequest) and task.brought is None:
         task = replace(task, brought=request.client)
-    return await shown(task, caller.agents.describe, history=history)
+    return await to_task(task, caller.agents.describe, history=history)
 
 
 def _history_length(params: object) -> int | None:

@@ -13,7 +13,7 @@ from a2a.utils.errors import InvalidParamsError
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.wire import STATES, shown
+from baton.api.a2a.wire import STATES, to_task
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import imported_thread_ref
@@ -85,7 +85,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int |
             break
         if not _is_wanted(task, params):
             continue
-        told = await shown(task, caller.agents.describe, history=history or 0)
+        told = await to_task(task, caller.agents.describe, history=history or 0)
         if not params.include_artifacts:
             del told.artifacts[:]
         room -= told.ByteSize()

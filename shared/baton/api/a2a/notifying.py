@@ -164,7 +164,7 @@ class Notifications:
             _give_up(refusal)
             return
         agents = await self.agents.of(scope)
-        body = await asyncio.to_thread(_body, task_of(_shortened(task), agents.describe), config.line)
+        body = await asyncio.to_thread(_body, task_of(_shorten(task), agents.describe), config.line)
         try:
             status = await ports.webhooks.post(config.url, body, await self._headers(notice, config, body))
         except WebhookRefused as refused:
@@ -222,7 +222,7 @@ def _give_up(reason: str) -> None:
     count(Metric.NOTIFICATIONS_FAILED)
 
 
-def _shortened(task: A2ATask) -> A2ATask:
+def _shorten(task: A2ATask) -> A2ATask:
     """Return the task with its newest messages only."""
     left, first = MAX_BYTES, len(task.messages)
     while first > 0:

@@ -34,11 +34,11 @@ async def create(caller: A2ACaller, given: TaskPushNotificationConfig, line: Lin
     """Keep a configuration. Raises ``A2AError`` and ``BatonError``."""
     _check_on(caller)
     task = await _own_task(caller, given.task_id)
-    config = parsed(caller, given, task.id, line)
+    config = parse(caller, given, task.id, line)
     app, thread_id = caller.app, task.id.thread_id
     await app.ports.push_configs.put(caller.scope, thread_id, config)
     await _let_thread_notify(caller, task)
-    return shown(config, task.id)
+    return to_wire(config, task.id)
 
 
 async def get(caller: A2ACaller, params: GetTaskPushNotificationConfigRequest) -> TaskPushNotificationConfig:
@@ -50,10 +50,10 @@ async def get(caller: A2ACaller, params: GetTaskPushNotificationConfigRequest) -
     found = next((each for each in configs if each.id == wanted), configs[0] if configs and not params.id else None)
     if found is None:
         raise TaskNotFoundError("The task has no such push notification configuration.")
-    return shown(found, task.id)
+    return to_wire(found, task.id)
 
 
-async def listed(
+async def list_all(
     caller: A2ACaller, params: ListTaskPushNotificationConfigsRequest
 ) -> ListTaskPushNotificationConfigsResponse:
     """Return all configurations of a task, which are few: there is one page."""
@@ -62,7 +62,7 @@ async def listed(
         raise InvalidParamsError("pageToken was not handed out by this list.")
     task = await _own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
-    return ListTaskPushNotificationConfigsResponse(configs=[shown(each, task.id) for each in configs])
+    return ListTaskPushNotificationConfigsResponse(configs=[to_wire(each, task.id) for each in configs])
 
 
 async def delete(caller: A2ACaller, params: DeleteTaskPushNotificationConfigRequest) -> None:
@@ -73,13 +73,13 @@ async def delete(caller: A2ACaller, params: DeleteTaskPushNotificationConfigRequ
     await caller.app.ports.push_configs.delete(caller.scope, task.id.thread_id, task.id.root, config_id)
 
 
-def check_wish(caller: A2ACaller, params: SendMessageRequest) -> None:
+def check_supported(caller: A2ACaller, params: SendMessageRequest) -> None:
     """Raise ``PushNotificationNotSupportedError`` for a message with a configuration where there are none."""
     if params.configuration.HasField("task_push_notification_config"):
         _check_on(caller)
 
 
-async def prepared(sender: Sender, caller: A2ACaller, params: SendMessageRequest, line: Line) -> Sending:
+async def prepare(sender: Sender, caller: A2ACaller, params: SendMessageRequest, line: Line) -> Sending:
     """Check a message, and keep the configuration that came with it, before its turn begins.
 
     Raises what ``Sender.prepare`` raises, and ``InvalidParamsError`` for the configuration.
@@ -87,7 +87,7 @@ async def prepared(sender: Sender, caller: A2ACaller, params: SendMessageRequest
     sending = await sender.prepare(params.message)
     if not params.configuration.HasField("task_push_notification_config"):
         return sending
-    config = parsed(caller, params.configuration.task_push_notification_config, sending.task_id, line)
+    config = parse(caller, params.configuration.task_push_notification_config, sending.task_id, line)
     app, thread_id = caller.app, sending.task_id.thread_id
     await app.ports.push_configs.put(caller.scope, thread_id, config)
     try:
@@ -100,7 +100,7 @@ async def prepared(sender: Sender, caller: A2ACaller, params: SendMessageRequest
     return sending
 
 
-def parsed(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId, line: Line) -> PushConfig:
+def parse(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId, line: Line) -> PushConfig:
     """Return a client's configuration. Raises ``InvalidParamsError``."""
     authentication = given.authentication if given.HasField("authentication") else AuthenticationInfo()
     config = PushConfig(
@@ -120,7 +120,7 @@ def parsed(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId
     return config
 
 
-def shown(config: PushConfig, task_id: TaskId) -> TaskPushNotificationConfig:
+def to_wire(config: PushConfig, task_id: TaskId) -> TaskPushNotificationConfig:
     """Return a configuration as its client sees it: with secrets only if ``config``, as just given, has them."""
     told = TaskPushNotificationConfig(task_id=str(task_id), id=config.id, url=config.url, token=config.token or "")
     if config.scheme is not None or config.credentials is not None:

@@ -69,7 +69,7 @@ async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Resp
         if operation in STREAM_METHODS:
             events = await begin(STREAM_METHODS[operation](params, caller.context()))
             frames = to_frames(events, _to_event, lambda error: _to_status(error, caller), event="error")
-            return sse.streamed(frames, caller.timing)
+            return sse.respond(frames, caller.timing)
         value = await METHODS[operation](params, caller.context())
         result = await to_json(operation, params, value) or {}
         return JSONResponse(with_whole_numbers(result), media_type=A2A_JSON_MEDIA_TYPE)

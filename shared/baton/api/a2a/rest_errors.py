@@ -80,7 +80,7 @@ def to_response(error: Status) -> JSONResponse:
     return JSONResponse(error, code, headers=headers)
 
 
-def documented(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
+def document(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of the errors that a route may answer with."""
     return {
         cls.status: {

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from baton.api.a2a.rest_errors import RestRoute, documented
+from baton.api.a2a.rest_errors import RestRoute, document
 from baton.api.a2a.router import VERSION_HEADER, A2AScope, calling
 from baton.api.dependencies import AgentId, UseCases
 from baton.composition.app import App
@@ -57,7 +57,7 @@ register_url_convertor("a2a_task", TaskIds())
 register_url_convertor("a2a_task_of", VerbedTaskIds())
 
 
-async def _answered(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
+async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
     from baton.api.a2a.rest import RestCall, answer, task_id_of
 
@@ -71,19 +71,19 @@ async def _answered(request: Request, scope: Scope, app: App, agent_id: str | No
 
 def _of_default(operation: str) -> Callable[..., Awaitable[Response]]:
     async def call(request: Request, scope: A2AScope, app: UseCases) -> Response:
-        return await _answered(request, scope, app, None, operation)
+        return await _answer(request, scope, app, None, operation)
 
     return call
 
 
 def _of_agent(operation: str) -> Callable[..., Awaitable[Response]]:
     async def call(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
-        return await _answered(request, scope, app, agent_id, operation)
+        return await _answer(request, scope, app, agent_id, operation)
 
     return call
 
 
-def _described(method: str, path: str, operation: str) -> dict[str, Any]:
+def _describe(method: str, path: str, operation: str) -> dict[str, Any]:
     """Return what OpenAPI says of a route besides its agent and its errors."""
     text = {"type": "string", "maxLength": 2048}
     names = {"id": TASK_ID, "push_id": "default"}
@@ -117,9 +117,9 @@ def _add(base: str, make: Callable[[str], Callable[..., Awaitable[Response]]], w
             description=f"The operation `{operation}` of A2A's HTTP+JSON binding.",
             responses={
                 200: {"description": "The answer.", "content": {media_type: {"schema": schema}}},
-                **documented(MalformedJson, Unauthorized, NotFound, MessageTooLarge, InvalidRequest),
+                **document(MalformedJson, Unauthorized, NotFound, MessageTooLarge, InvalidRequest),
             },
-            openapi_extra=_described(method, path, operation),
+            openapi_extra=_describe(method, path, operation),
         )
 
 

@@ -77,7 +77,7 @@ A2AScope = Annotated[Scope, Depends(a2a_caller)]
 )
 async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Response:
     """Answer a JSON-RPC call of A2A 1.0 or 0.3. Errors of JSON-RPC have the HTTP status 200."""
-    return await _answered(request, scope, app, None)
+    return await _answer(request, scope, app, None)
 
 
 @router.post(
@@ -88,10 +88,10 @@ async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Resp
 )
 async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
     """Answer a call to one agent, likewise."""
-    return await _answered(request, scope, app, agent_id)
+    return await _answer(request, scope, app, agent_id)
 
 
-async def _answered(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
+async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
     # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
     from baton.api.a2a.jsonrpc import answer, refuse
 
@@ -103,7 +103,7 @@ async def _answered(request: Request, scope: Scope, app: App, agent_id: str | No
     answered = await answer(body, request.headers.get(VERSION_HEADER), who)
     if isinstance(answered, dict):
         return JSONResponse(answered)
-    return sse.streamed(answered, who.timing)
+    return sse.respond(answered, who.timing)
 
 
 async def calling(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:

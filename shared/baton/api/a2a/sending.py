@@ -12,7 +12,7 @@ from a2a.types import Message
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.delegation import delegation_in, inherited, time_zone_in
+from baton.api.a2a.delegation import delegation_in, inherit, time_zone_in
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
@@ -92,7 +92,7 @@ class Sender:
         request = replace(self._request(message, task.id.thread_id), a2a_task=task.id.root)
         if request.client is None or request.client.handoff is None:
             # A handoff counts in the whole task: who hands over tells it with the first message only.
-            request = replace(request, client=inherited(request.client, task.brought))
+            request = replace(request, client=inherit(request.client, task.brought))
         if task.thread is None:
             # The thread's first message waits in the queue, before this one.
             request = replace(request, thread=replace(request.thread, may_create=True))

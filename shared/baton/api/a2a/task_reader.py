@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from baton.api.a2a.tasks import A2ATask, assembled, queued, with_state
+from baton.api.a2a.tasks import A2ATask, assemble, to_queued, with_state
 from baton.concurrency import gather_all
 from baton.domain.a2a_task import MarkStatus, TaskId
 from baton.domain.errors import ThreadUnavailable
@@ -58,7 +58,7 @@ class TaskReader:
         except ThreadUnavailable as refusal:
             mark = await services.a2a_tasks.get(scope, thread_id, task_id.root)
             if refusal.is_unused and mark is not None and _may_read(scope, mark.user_id):
-                return queued(task_id, mark)
+                return to_queued(task_id, mark)
             if audited:
                 detail = {"taskId": str(task_id)}
                 await services.audit.record(
@@ -79,7 +79,7 @@ class TaskReader:
             await audit_read(services.audit, scope, thread_id, thread.user_id, "task.read")
         messages = await self._messages(scope, thread, turn.first_ordinal) if turn is not None else []
         question = await self._question(scope, thread)
-        task = assembled(task_id, thread, mark, messages, question)
+        task = assemble(task_id, thread, mark, messages, question)
         if turn is not None and mark is None and not task.messages and task.run_id is None:
             return None  # a message of the conversation that began no task
         is_waiting = await self._is_waiting(scope, task)
@@ -97,7 +97,7 @@ class TaskReader:
         for start in range(0, min(len(roots), MAX_TASKS), AT_ONCE):
             found += await gather_all(
                 *(
-                    self._listed(scope, TaskId(thread.id, root), thread, messages, question)
+                    self._assemble(scope, TaskId(thread.id, root), thread, messages, question)
                     if root in whole
                     else self.read(scope, TaskId(thread.id, root))
                     for root in roots[start : min(start + AT_ONCE, MAX_TASKS)]
@@ -107,7 +107,7 @@ class TaskReader:
             (task for task in found if task is not None), key=lambda task: (task.at, task.id.root), reverse=True
         )
 
-    async def _listed(
+    async def _assemble(
         self,
         scope: Scope,
         task_id: TaskId,
@@ -120,7 +120,7 @@ class TaskReader:
             self._services.a2a_tasks.get(scope, thread.id, task_id.root),
             self._services.store.get_turn(scope, thread.id, task_id.root),
         )
-        task = assembled(task_id, thread, mark, messages, question)
+        task = assemble(task_id, thread, mark, messages, question)
         task = with_state(task, is_waiting=await self._is_waiting(scope, task))
         return replace(task, brought=turn.client if turn is not None else None)
 

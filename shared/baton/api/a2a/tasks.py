@@ -52,12 +52,12 @@ class A2ATask:
         return any(message.id == message_id and message.role is Role.USER for message in self.messages)
 
 
-def queued(task_id: TaskId, mark: TaskMark) -> A2ATask:
+def to_queued(task_id: TaskId, mark: TaskMark) -> A2ATask:
     state = state_of((), mark=mark.status, is_waiting=mark.status is MarkStatus.QUEUED)
     return A2ATask(task_id, mark.user_id, None, mark, (), state, mark.at)
 
 
-def assembled(
+def assemble(
     task_id: TaskId,
     thread: Thread,
     mark: TaskMark | None,
@@ -143,20 +143,20 @@ def as_of(task: A2ATask, change: TaskChange | PushNotice) -> A2ATask | None:
     """Return the task in the state that ``change`` has left it in; None if the change does not concern it."""
     match change.kind:
         case ChangeKind.BEGAN:
-            return _begun(task, change.run_id)
+            return _as_begun(task, change.run_id)
         case ChangeKind.ENDED:
-            ended = _ended(task, change.run_id, ends_session=change.first_ordinal is not None)
+            ended = _as_ended(task, change.run_id, ends_session=change.first_ordinal is not None)
             if ended is None and change.first_ordinal is not None:
-                return _completed(task, change.first_ordinal)
+                return _as_completed(task, change.first_ordinal)
             return ended
         case ChangeKind.CLOSED:
-            return _completed(task, change.first_ordinal or 0)
+            return _as_completed(task, change.first_ordinal or 0)
         case ChangeKind.MARKED:
             is_settled = task.state.is_terminal or task.state is TaskState.INPUT_REQUIRED
             return task if is_settled else None
 
 
-def _begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
+def _as_begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
     """Return the task as its run began: what was said before, and the user's message."""
     first = next((index for index, message in enumerate(task.messages) if message.run_id == run_id), None)
     if first is None and task.run_id != run_id:
@@ -170,7 +170,7 @@ def _begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
     return replace(task, messages=said, state=TaskState.WORKING, at=at, run_id=run_id)
 
 
-def _ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATask | None:
+def _as_ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATask | None:
     """Return the task as its run left it."""
     mine = [index for index, message in enumerate(task.messages) if message.run_id == run_id]
     if not mine or task.messages[mine[-1]].end is None:
@@ -179,7 +179,7 @@ def _ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATask 
     return _with_state(task, said, session_ended=ends_session)
 
 
-def _completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:
+def _as_completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:
     """Return the task as the end of its session, which began at ``first_ordinal``, has left it."""
     if not task.messages or task.thread is None:
         return None

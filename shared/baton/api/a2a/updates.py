@@ -15,7 +15,7 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.wire import STATES, agent_message, artifact_of, data_part, shown, status_of, struct
+from baton.api.a2a.wire import STATES, agent_message, artifact_of, data_part, status_of, struct, to_task
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import EXTENSION_URI, TaskId, TaskState
 from baton.domain.errors import TokenExpired
@@ -154,7 +154,7 @@ class TaskFollower:
         """
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
-        yield await shown(task, self._caller.agents.describe, history=history)
+        yield await to_task(task, self._caller.agents.describe, history=history)
         while self._goes_on(task) and loop.time() < until:
             updates = Updates(task.id, self._caller.app.ports.clock)
             if task.run_id is not None and task.thread is not None:

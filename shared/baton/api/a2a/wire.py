@@ -44,7 +44,7 @@ def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) ->
     )
 
 
-async def shown(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
+async def to_task(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
     """Return ``task_of`` the task. A long one is made in a thread: other streams of the process must not wait."""
     size = sum(len(message.text) for message in task.messages)
     return await off_loop(size, task_of, task, describe, history=history)

@@ -55,11 +55,11 @@ class Asked:
     """Whether the client may call again for the result: it has given an idempotency key."""
 
 
-async def asked(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> Asked:
+async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> Asked:
     """Return the turn that a call asks for. Raises the ``BatonError`` that refuses it."""
     key = _key(params.meta)
     if params.input_responses is not None and params.request_state is not None:
-        given = _elicited(params.input_responses)
+        given = _read_forms(params.input_responses)
         return await _answering(caller, agent, params.request_state, given, is_kept=key is not None)
     arguments = _arguments(params.arguments)
     if arguments.answer is not None:
@@ -76,12 +76,12 @@ async def asked(caller: McpCaller, agent: AgentDefinition, params: types.CallToo
     return _message(caller, agent, arguments, key, _time_zone(params.meta))
 
 
-async def dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
+async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
     """Return the conversation whose forms the user has closed without a decision; None for any other call.
 
     Raises ``ThreadUnavailable`` and ``InvalidRequest``.
     """
-    if params.input_responses is None or params.request_state is None or _elicited(params.input_responses):
+    if params.input_responses is None or params.request_state is None or _read_forms(params.input_responses):
         return None
     return await _own(caller, named_thread(caller.scope, params.request_state).id)
 
@@ -156,7 +156,7 @@ def _open(thread: Thread) -> Sequence[str]:
     return [each.id for each in thread.open_interrupts if is_approval(each)]
 
 
-def _elicited(responses: types.InputResponses) -> dict[str | None, tuple[AnswerStatus, Any]]:
+def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[AnswerStatus, Any]]:
     """Return the decisions in a user's responses to forms. A form that was dismissed decides nothing."""
     given: dict[str | None, tuple[AnswerStatus, Any]] = {}
     for interrupt_id, response in responses.items():

@@ -44,7 +44,7 @@ class Exchange(Response):
         self._is_answered = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        message = self._peeked()
+        message = self._peek()
         if not _has_usable_id(message):
             await JSONResponse(BAD_ID, 400)(scope, receive, send)
             return
@@ -61,7 +61,7 @@ class Exchange(Response):
                 self._caller.hung_up.set()
             return received
 
-        async def answered(event: Message) -> None:
+        async def answer(event: Message) -> None:
             if event["type"] == "http.response.start" and session is not None and event["status"] == 200:
                 event = {**event, "headers": [*event["headers"], (b"mcp-session-id", session.encode())]}
             if event["type"] == "http.response.body" and not event.get("more_body", False):
@@ -70,9 +70,9 @@ class Exchange(Response):
 
         manager = StreamableHTTPSessionManager(SERVER, stateless=True, max_request_body_size=MAX_BODY_BYTES)
         async with manager.run():
-            await manager.handle_request(scope, whole_body, answered)
+            await manager.handle_request(scope, whole_body, answer)
 
-    def _peeked(self) -> dict[str, Any]:
+    def _peek(self) -> dict[str, Any]:
         """Return the message if it is a short object; otherwise an empty one. The library judges what is wrong."""
         if len(self._body) > PEEKED_BYTES:
             return {}

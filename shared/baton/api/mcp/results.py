@@ -56,7 +56,7 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     return _complete(told)
 
 
-def still_asked(thread: Thread) -> types.CallToolResult:
+def to_questions(thread: Thread) -> types.CallToolResult:
     """Return the result of an answer after which other questions are open."""
     questions = _questions(thread.open_interrupts, ())
     return _complete({"thread_id": thread.id, "message": "", "state": "input_required", "questions": questions})
@@ -88,7 +88,7 @@ def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
     return types.InputRequiredResult(input_requests=requests, request_state=finished.thread.id)
 
 
-def failed(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
+def to_failure(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
     """Return the result for an error: what the caller can do, and a code for programs."""
     detail = error.detail
     if isinstance(error, AgentMismatch):

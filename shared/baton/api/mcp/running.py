@@ -30,7 +30,7 @@ class RunningTurn:
         turns = caller.app.turns
         self._turn = BackgroundTurn(lambda emit: turns.run(asked.owner, asked.request, emit, seconds=TURN_SECONDS))
 
-    async def finished(self, tell: Callable[[Event | None], Awaitable[None]]) -> FinishedRun | None:
+    async def wait(self, report: Callable[[Event | None], Awaitable[None]]) -> FinishedRun | None:
         """Wait for the end of the run; None if it waits for more answers. ``tell`` gets its events.
 
         ``tell`` gets None when there was no event for some seconds. Raises the ``BatonError`` that refuses the request,
@@ -43,18 +43,18 @@ class RunningTurn:
             except TimeoutError:
                 if loop.time() >= caller.ends_at:
                     raise TokenExpired from None
-                await tell(None)
+                await report(None)
                 continue
             if event is None:
                 return await self._turn.result()
-            await tell(event)
+            await report(event)
 
     def stop(self) -> None:
         """Cancel the run, as soon as it has begun."""
         in_background(self._stop(), "cancellation over MCP")
 
     async def _stop(self) -> None:
-        await self._turn.begun()
+        await self._turn.wait_begun()
         if self._turn.is_over:
             return
         request = self._asked.request
@@ -68,7 +68,7 @@ class RunningTurn:
 MAX_CHARS = 300
 
 
-def told(event: Event) -> str | None:
+def to_progress(event: Event) -> str | None:
     """Return the sentence for an event; None for events that are no step of the work."""
     body = event.body
     match event.type:

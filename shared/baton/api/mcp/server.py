@@ -18,11 +18,11 @@ from starlette.requests import Request
 
 from baton import __version__
 from baton.api.mcp.access import McpCaller, caller_of
-from baton.api.mcp.arguments import Asked, asked, dismissed
+from baton.api.mcp.arguments import Asked, find_dismissed, parse_call
 from baton.api.mcp.cancelling import note_call
-from baton.api.mcp.results import failed, form_of, result_of, still_asked
-from baton.api.mcp.running import RunningTurn, told
-from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, offered, tool_of
+from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
+from baton.api.mcp.running import RunningTurn, to_progress
+from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, select_agents, tool_of
 from baton.domain.agent import AgentDefinition
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import (
@@ -51,20 +51,20 @@ logger = Logger(child=True)
 
 async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     """Return the agents with ``mcp: true`` that the caller may talk to, by id."""
-    with _guarded():
-        return await _listed(caller_of(context.request), params.cursor if params is not None else None)
+    with _guarding():
+        return await _list(caller_of(context.request), params.cursor if params is not None else None)
 
 
 async def call_tool(
     context: Context, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     """Ask an agent. A failure that the caller can act on is a result; an unknown tool is an error of the protocol."""
-    with _guarded():
-        return await _asked(context, caller_of(context.request), params)
+    with _guarding():
+        return await _ask(context, caller_of(context.request), params)
 
 
 @contextmanager
-def _guarded() -> Iterator[None]:
+def _guarding() -> Iterator[None]:
     """Raise ``MCPError`` for a fault of ours. The library would tell older clients what is wrong inside."""
     try:
         yield
@@ -76,7 +76,7 @@ def _guarded() -> Iterator[None]:
         raise MCPError(types.INTERNAL_ERROR, InternalError.detail) from error
 
 
-async def _listed(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
+async def _list(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
     try:
         after = decode_text(cursor) if cursor is not None else ""
     except InvalidRequest as error:
@@ -86,33 +86,33 @@ async def _listed(caller: McpCaller, cursor: str | None) -> types.ListToolsResul
     except StoreUnavailable as error:
         count(Metric.REQUESTS_FAILED)
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
-    rest = [agent for agent in offered(visible) if agent.id > after]
+    rest = [agent for agent in select_agents(visible) if agent.id > after]
     tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
     return types.ListToolsResult(tools=tools, next_cursor=encode_text(tools[-1].name) if len(rest) > PAGE else None)
 
 
-async def _asked(
+async def _ask(
     context: Context, caller: McpCaller, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     try:
         agent = await _agent(caller, params.name)
-        thread = await dismissed(caller, params)
+        thread = await find_dismissed(caller, params)
         if thread is not None:
-            return still_asked(thread)
-        turn = await asked(caller, agent, params)
+            return to_questions(thread)
+        turn = await parse_call(caller, agent, params)
     except BatonError as error:
-        return _failed(error)
+        return _fail(error)
     try:
         return await _run(context, caller, turn)
     except BatonError as error:
         is_unknown = isinstance(error, ThreadUnavailable | UnknownAgent)
-        return _failed(error, None if is_unknown else turn.request.thread.id)
+        return _fail(error, None if is_unknown else turn.request.thread.id)
 
 
-def _failed(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
+def _fail(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
-    return failed(error, thread_id)
+    return to_failure(error, thread_id)
 
 
 async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
@@ -131,7 +131,7 @@ async def _run(context: Context, caller: McpCaller, turn: Asked) -> types.CallTo
     await note_call(caller, context.request_id, turn.request)
     progress = Progress(context)
     try:
-        finished = await running.finished(progress.tell)
+        finished = await running.wait(progress.report)
     except asyncio.CancelledError:
         # Since 2026-07-28, closing the stream is how a client cancels. Before, it was no more than a lost connection.
         if caller.hung_up.is_set() and _is_modern(context) and not turn.is_kept:
@@ -139,7 +139,7 @@ async def _run(context: Context, caller: McpCaller, turn: Asked) -> types.CallTo
         raise
     if finished is None:
         thread = await own_thread(caller.app.ports.store, caller.scope, turn.request.thread.id)
-        return still_asked(thread)
+        return to_questions(thread)
     form = form_of(finished) if _shows_forms(context) else None
     return form or result_of(finished)
 
@@ -152,9 +152,9 @@ class Progress:
         self._steps = 0
         self._message = "The agent is working."
 
-    async def tell(self, event: Event | None) -> None:
+    async def report(self, event: Event | None) -> None:
         """Tell of the event if it is a step of the work, and say again what is done when nothing has happened."""
-        message = self._message if event is None else told(event)
+        message = self._message if event is None else to_progress(event)
         if event is not None and event.type == "RUN_STARTED":
             message = self._message
         if message is None:

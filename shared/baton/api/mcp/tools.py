@@ -77,7 +77,7 @@ OUTPUT_SCHEMA: dict[str, Any] = {
 }
 
 
-def offered(agents: Sequence[AgentDefinition]) -> list[AgentDefinition]:
+def select_agents(agents: Sequence[AgentDefinition]) -> list[AgentDefinition]:
     """Return those of ``agents`` that are tools."""
     return [agent for agent in agents if agent.mcp]
 
