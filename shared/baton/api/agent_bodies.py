@@ -38,7 +38,7 @@ class SentAgent:
     version: int | None
     """The version that the caller has read, if the body says so."""
     root: yaml.Node | None = None
-    """The text of YAML, whose lines problems are told with."""
+    """The text of YAML, whose lines problems name."""
 
     @contextmanager
     def locating(self) -> Iterator[None]:
@@ -150,7 +150,7 @@ class AgentChange(Served):
         examples=[True],
     )
     changes: list[FieldChange]
-    warnings: list[str] = Field(description="What is allowed, but may surprise.", examples=[[]])
+    warnings: list[str] = Field(description="Remarks on what is allowed, but may surprise.", examples=[[]])
 
 
 class AgentVersion(Served):
@@ -169,14 +169,14 @@ class WholeAgentVersion(AgentVersion):
     """One version of a tenant's agent, with its definition."""
 
     agent: dict[str, Any] | None = Field(
-        description="As `GET /v1/agents/{id}` has it, or as it was stored if today's rules do not allow it; null for a"
-        " deletion.",
+        description="The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow"
+        " it; null for a deletion.",
         examples=[{"id": "tutor", "name": "Tutor", "systemPrompt": "You help with homework."}],
     )
 
 
 class RollbackRequest(Asked):
-    """Which version to make the newest again."""
+    """A version to make the newest again."""
 
     version: int = Field(ge=1, le=999_999_999, examples=[1])
     comment: str | None = Field(default=None, max_length=MAX_COMMENT, examples=["Version 3 asked too much"])

@@ -46,7 +46,7 @@ from baton.domain.identity import Permission, Scope, is_printable
 router = APIRouter(prefix="/agents", tags=["agents"])
 
 Comment = Annotated[
-    str | None, Query(description="Why, for those who read the versions.", max_length=MAX_COMMENT, examples=[None])
+    str | None, Query(description="The reason, for readers of the versions.", max_length=MAX_COMMENT, examples=[None])
 ]
 Number = Annotated[int, Path(description="The version.", ge=1, le=999_999_999, examples=[1])]
 WRITE = "agent.write"

@@ -48,7 +48,7 @@ async def thread_audit(
 
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
-    """What a caller wants to see of the audit."""
+    """A selection of audit records."""
 
     wanted: Mapping[str, str]
     since: datetime | None
@@ -56,7 +56,7 @@ class AuditFilters:
 
     @property
     def detail(self) -> dict[str, Any]:
-        """How the reading of the records is on record."""
+        """The detail of the audit record of this reading."""
         times = {"from": self.since, "to": self.until}
         return {**self.wanted, **{name: iso(time) for name, time in times.items() if time is not None}}
 

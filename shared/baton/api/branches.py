@@ -94,7 +94,7 @@ def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, af
 async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, app: UseCases) -> SelectedBranch:
     """Continue the conversation with another branch, as far as that one has come.
 
-    Every tab is told by `branch_selected`. Refused while the conversation is answering, or waits for an approval. A
+    Every tab is notified by `branch_selected`. Refused while the conversation is answering, or waits for an approval. A
     branch that is selected already stays so.
     """
     canonical = thread_ref(scope, thread_id).id

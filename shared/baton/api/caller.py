@@ -22,7 +22,7 @@ class Identity(Served):
     tenant_id: str = Field(examples=["acme"])
     user_id: str = Field(examples=["alice"])
     permissions: list[str] = Field(description="In alphabetical order.", examples=[["context:inspect"]])
-    expires_at: Annotated[Timestamp, Field(description="When the token expires.", examples=[TIMESTAMP])]
+    expires_at: Annotated[Timestamp, Field(description="The expiry of the token.", examples=[TIMESTAMP])]
 
 
 @router.get("/users/me", tags=["users"], summary="Read who the caller is")

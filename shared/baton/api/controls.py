@@ -46,7 +46,7 @@ async def cancel(
     responses=responses(NotInHandoff, ThreadBusy, StoreUnavailable),
 )
 async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> MessageAnswer:
-    """Return to the main agent at once, in a turn of its own that calls no model. The answer has its messages.
+    """Return to the main agent at once, in a separate turn that calls no model. The answer has its messages.
 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
     """

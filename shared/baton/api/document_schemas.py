@@ -19,14 +19,14 @@ SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
 class DocumentError(Served):
-    """Why a version could not be taken in."""
+    """The reason that a version could not be taken in."""
 
     code: str = Field(examples=["document_encrypted"])
-    message: str = Field(description="What the uploader can do.", examples=["Remove the password and upload it again."])
+    message: str = Field(description="The uploader's remedy.", examples=["Remove the password and upload it again."])
 
 
 class PageError(Served):
-    """Why a page could not be read. The others are."""
+    """A page that could not be read. The others are."""
 
     page: int = Field(examples=[12])
     message: str = Field(examples=["The page holds no text."])
@@ -46,21 +46,23 @@ class Document(Served):
         description="Of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it."
     )
     progress: int = Field(description="Percent.", examples=[60])
-    step: IngestionStep | None = Field(description="What is being done.")
+    step: IngestionStep | None = Field(description="The step in progress.")
     pages: int | None = Field(description="Pages, slides or sheets.", examples=[104])
     chunks: int | None = Field(description="Passages that can be found.", examples=[212])
     page_errors: list[PageError] = Field(description="The first 100 pages that could not be read.")
     page_error_count: int = Field(examples=[0])
-    error: DocumentError | None = Field(description="Why the newest version failed.", examples=[None])
+    error: DocumentError | None = Field(description="The failure of the newest version.", examples=[None])
     active_version: int | None = Field(
         description="The version that turns use; null if there is none yet.", examples=[1]
     )
-    url: str | None = Field(description="Where readers find the original.", examples=["https://example.com/handbook"])
+    url: str | None = Field(
+        description="The address of the original, for readers.", examples=["https://example.com/handbook"]
+    )
     required_permission: str | None = Field(
         description="The permission that users need so that turns use it for them.", examples=["hr:read"]
     )
     source_id: str | None = Field(description="The source that keeps it up to date.", examples=[None])
-    created_by: str = Field(description="Who uploaded the newest version.", examples=["alice"])
+    created_by: str = Field(description="The user who uploaded the newest version.", examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
@@ -122,8 +124,10 @@ class DocumentRequest(Asked):
         description="The file's SHA-256 in hexadecimal digits. The upload must have it, and a repeated request is"
         " recognised by it.",
     )
-    title: str | None = Field(default=None, description="What it is cited as, at most 300 characters. Else its name.")
-    url: str | None = Field(default=None, description="Where readers find the original.")
+    title: str | None = Field(
+        default=None, description="The name in citations, at most 300 characters. Else the file's name."
+    )
+    url: str | None = Field(default=None, description="The address of the original, for readers.")
     required_permission: str | None = Field(
         default=None, description="Turns use it only for users who hold this permission."
     )
@@ -152,14 +156,14 @@ class DeletedDocument(Served):
 
 
 class SourceError(Served):
-    """Why a page could not be read. Its document stays as it was."""
+    """A page that could not be read. Its document stays as it was."""
 
     url: str = Field(examples=["https://example.com/docs/old"])
     message: str = Field(examples=["HTTP 503"])
 
 
 class RefreshCounts(Served):
-    """What a refresh did, in pages."""
+    """The result of a refresh, in pages."""
 
     changed: int = Field(description="New or with new content: they were taken in.", examples=[3])
     unchanged: int = Field(examples=[57])
@@ -187,8 +191,8 @@ class Source(Served):
     documents: int = Field(description="After the last refresh.", examples=[60])
     counts: RefreshCounts = Field(description="Of the refresh in progress, or of the last one.")
     errors: list[SourceError] = Field(description="The first 20 of that refresh.")
-    error: str | None = Field(description="Why its list of pages could not be read.", examples=[None])
-    refreshed_at: Timestamp | None = Field(description="When the last refresh ended.", examples=[TIMESTAMP])
+    error: str | None = Field(description="The reason that its list of pages could not be read.", examples=[None])
+    refreshed_at: Timestamp | None = Field(description="The end of the last refresh.", examples=[TIMESTAMP])
     next_refresh_at: Timestamp | None = Field(description="Null while it is being read.", examples=[TIMESTAMP])
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -227,9 +231,7 @@ class SourceRequest(Asked):
         description="`s3://bucket/prefix`, of the kind `s3`: in a bucket and below a prefix that the deployment allows"
         " for this tenant.",
     )
-    refresh_hours: int = Field(
-        default=24, ge=1, le=MAX_REFRESH_HOURS, description="How often it is read again, in hours."
-    )
+    refresh_hours: int = Field(default=24, ge=1, le=MAX_REFRESH_HOURS, description="Hours between readings.")
     title: str | None = Field(default=None, description="At most 300 characters. Else its address.")
     required_permission: str | None = Field(
         default=None, description="Turns use its documents only for users who hold this permission."

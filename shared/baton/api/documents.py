@@ -48,7 +48,7 @@ async def add_document(
     of `title`, `url` and `requiredPermission` stays as it is.
 
     A repeated request makes no second document or version: one that equals the newest version gets that version. Of a
-    version that was uploaded, `sha256` tells that it is equal. Without a `documentId`, the id is derived from `name`,
+    version that was uploaded, `sha256` shows that it is equal. Without a `documentId`, the id is derived from `name`,
     `contentType` and `sha256`, if that is given.
     """
     agent = await managed_agent(app, caller, agent_id, WRITE, "document.create")

@@ -42,10 +42,10 @@ class Episode(Served):
     user_id: str = Field(examples=["alice"])
     agent_ids: tuple[str, ...] = Field(description="The agents that took part.", examples=[["assistant"]])
     status: EpisodeStatus = Field(
-        description="`complete` once it has been summarized and indexed as far as that is possible and wanted."
+        description="`complete` once it has been summarised and indexed as far as that is possible and wanted."
     )
     missing: tuple[EpisodePart, ...] = Field(
-        description="What could not be made yet; a later attempt makes it.", examples=[[]]
+        description="The parts that could not be made yet; a later attempt makes them.", examples=[[]]
     )
     started_at: Timestamp | None = Field(description="The time of its first message.", examples=[TIMESTAMP])
     ended_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -93,7 +93,7 @@ class EpisodeMessage(Served):
     agent_id: str | None = Field(examples=[None])
     contains_pii: bool = Field(description="Whether it contains personal data.")
     redacted_content: str | None = Field(
-        description="The text without personal data, which is what is summarized and indexed; null without any.",
+        description="The text without personal data, which is summarised and indexed; null without any.",
         examples=["Write to [email]."],
     )
 
@@ -111,7 +111,7 @@ class EpisodeWithMessages(Episode):
 
 
 class SearchRequest(Asked):
-    """What to look for in the caller's episodes."""
+    """A search in the caller's episodes."""
 
     # A misspelt "from" would otherwise widen the search without a word.
     model_config = ConfigDict(
@@ -157,7 +157,7 @@ class FoundEpisode(Served):
     thread_id: str = Field(examples=[THREAD_ID])
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp = Field(examples=[TIMESTAMP])
-    summary: str | None = Field(description="If it matches.", examples=["Ada moved to Bern."])
+    summary: str | None = Field(description="The summary, if it matches.", examples=["Ada moved to Bern."])
     facts: list[MatchedFact] = Field(description="Those that match, best first.")
     score: float = Field(description="From 0 to 1.", examples=[0.83])
     signals: dict[str, float] = Field(
@@ -167,7 +167,7 @@ class FoundEpisode(Served):
 
 
 class ImportedFeedback(Asked):
-    """What the user thought of an answer."""
+    """The user's feedback on an answer."""
 
     rating: Literal["up", "down"] = Field(examples=["up"])
     comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=[None])
@@ -229,7 +229,7 @@ class ImportRequest(Asked):
 
 
 class ImportAnswer(Served):
-    """Which episode an imported session becomes."""
+    """The episode of an imported session."""
 
     episode_id: str = Field(examples=[EPISODE_ID])
     session_id: str = Field(examples=[THREAD_ID])

@@ -1,4 +1,4 @@
-"""Events as front ends take them: calls of their own tools, and older lines of AG-UI."""
+"""Events for front ends: calls of the front ends' own tools, and older lines of AG-UI."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TOOL_RESULT = "tool_call_result"
 """The name of the CUSTOM event with a result that the client has sent itself."""
 
 
-def for_front_ends(convert: Convert, brought: Collection[str] = ()) -> Convert:
+def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
     """Return the conversion for AG-UI's clients, before ``convert``.
 
-    ``brought`` are the ids of calls whose results the request has brought. The client has messages with them already.
+    ``answered`` are the ids of calls whose results came with the request. The client has messages with them already.
     """
 
     def to_client(event: Event) -> Event:
@@ -27,7 +27,7 @@ def for_front_ends(convert: Convert, brought: Collection[str] = ()) -> Convert:
         match body:
             case {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}:
                 return convert(replace(event, body=_finished(body, interrupts)))
-            case {"type": "TOOL_CALL_RESULT", "toolCallId": call_id} if call_id in brought:
+            case {"type": "TOOL_CALL_RESULT", "toolCallId": call_id} if call_id in answered:
                 return convert(replace(event, body=_own_result(body)))
         return convert(event)
 

@@ -51,11 +51,11 @@ class Limits(Served):
 
 
 class CurrentLimits(Served):
-    """What the tenant may have."""
+    """The limits that hold for the tenant."""
 
-    limits: Limits = Field(description="What the tenant has chosen; null: the deployment's.")
-    deployment: Limits = Field(description="What the deployment allows at most; null: anything.")
-    effective: Limits = Field(description="What holds: the lower of both.")
+    limits: Limits = Field(description="The tenant's choice; null: the deployment's.")
+    deployment: Limits = Field(description="The deployment's maximum; null: anything.")
+    effective: Limits = Field(description="The limits that hold: the lower of both.")
     changed_by: str | None = Field(examples=["alice"])
     changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
 

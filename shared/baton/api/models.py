@@ -48,13 +48,13 @@ class AbilityCheck(Served):
 
     ability: Ability
     works: bool | None = Field(description="null: not tried, because a trial before it failed.", examples=[True])
-    remark: str | None = Field(description="What is worth knowing, also where it works.", examples=[None])
+    remark: str | None = Field(description="A remark, also where it works.", examples=[None])
     error: str | None = Field(description="The code of the error that ended the trial.", examples=[None])
-    reason: str | None = Field(description="What the model's endpoint said.", examples=[None])
-    advice: str | None = Field(description="What to change.", examples=[None])
+    reason: str | None = Field(description="The text of the model's endpoint.", examples=[None])
+    advice: str | None = Field(description="A change to make.", examples=[None])
     dropped: list[str] = Field(
-        description="What the model did not get because it does not take it: settings, `images`, `documents`, or "
-        "`answer_schema` where that stood in the prompt only.",
+        description="Parts that the model did not get because it does not take them: settings, `images`, `documents`, "
+        "or `answer_schema` where that stood in the prompt only.",
         examples=[["temperature"]],
     )
 
@@ -66,11 +66,11 @@ class ModelReport(Served):
     works: bool = Field(description="Whether agents can work with it: with text and tool calls.", examples=[True])
     checks: list[AbilityCheck]
     learned: dict[str, Any] = Field(
-        description="What its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.",
+        description="The profile that its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.",
         examples=[{"dropped": ["temperature"]}],
     )
     advice: list[str] = Field(
-        description="What to change so that nothing is dropped or has to be learned again.", examples=[[]]
+        description="Changes with which nothing is dropped or has to be learned again.", examples=[[]]
     )
 
 

@@ -46,7 +46,7 @@ class AgentDay(Served):
 
 
 class ErrorCount(Served):
-    """How many turns have ended with an error."""
+    """The number of turns that ended with an error."""
 
     code: str = Field(examples=["model_unavailable"])
     turns: int = Field(examples=[1])

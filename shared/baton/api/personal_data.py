@@ -53,8 +53,8 @@ class ForgetRequest(Served):
     """A request to forget and its progress: ids and counts, never content."""
 
     request_id: str = Field(validation_alias="id", examples=[REQUEST_ID])
-    subject: ForgetSubject = Field(description="What is forgotten.")
-    user_id: str = Field(description="Whose data.", examples=["alice"])
+    subject: ForgetSubject = Field(description="The kind of data that is forgotten.")
+    user_id: str = Field(description="The owner of the data.", examples=["alice"])
     thread_id: str | None = Field(examples=[THREAD_ID])
     status: ForgetStatus = Field(
         description="`completed`: every store was listed and nothing is left. `failed`: send the request again."
@@ -71,13 +71,14 @@ class ForgetRequest(Served):
     )
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
     counts: dict[str, int] = Field(
-        description="How much was removed, by kind.", examples=[{"messages": 12, "objectVersions": 2, "threads": 1}]
+        description="The amount that was removed, by kind.",
+        examples=[{"messages": 12, "objectVersions": 2, "threads": 1}],
     )
-    residue: dict[str, int] = Field(description="What the last check found, by kind.", examples=[{}])
+    residue: dict[str, int] = Field(description="The amount that the last check found, by kind.", examples=[{}])
 
 
 class Retention(Served):
-    """How many days the tenant keeps things; null: for ever."""
+    """Days for which the tenant keeps things; null: for ever."""
 
     threads: int | None = Field(description="Conversations, from their last activity.", examples=[365])
     episodes: int | None = Field(description="Episodes, from the end of their session.", examples=[730])

@@ -57,7 +57,7 @@ _BY_STATUS: dict[int, type[BatonError]] = {
 
 
 class ProblemField(Served):
-    """What is wrong with one field."""
+    """A problem with one field."""
 
     field: str = Field(description="Names from the outside in; empty: the whole.", examples=["memory.retrieved_tokens"])
     message: str = Field(examples=["Input should be a valid integer"])
@@ -84,7 +84,7 @@ class Problem(Served):
     type: str = Field(description="`about:blank`: the code says what kind of problem it is.")
     title: str
     status: int
-    detail: str = Field(description="What the caller can do.")
+    detail: str = Field(description="The remedy for the caller.")
     code: str = Field(description="Stable and machine-readable; the same as in RUN_ERROR events.")
     retryable: bool = Field(
         description="Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
@@ -146,7 +146,7 @@ def response(request: Request, error: BatonError) -> JSONResponse:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods of the path. Each is a route of its own."""
+    """Return the methods of the path. Each is a separate route."""
     return [
         method
         for method in METHODS

@@ -32,11 +32,13 @@ class ProcedureStep(Served):
     """One step."""
 
     text: str = Field(examples=[STEP["text"]])
-    condition: str | None = Field(description="When it is (not) taken.", examples=[STEP["condition"]])
+    condition: str | None = Field(
+        description="The condition under which it is (not) taken.", examples=[STEP["condition"]]
+    )
 
 
 class ProcedureSource(Served):
-    """What a procedure was made of."""
+    """The source of a procedure."""
 
     thread_id: str = Field(examples=[THREAD_ID])
     run_id: str | None = Field(description="The run that completed the task.", examples=[RUN_ID])
@@ -71,9 +73,9 @@ class Procedure(Served):
     )
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
-    decided_by: str | None = Field(description="Who approved, rejected or retired it last.", examples=["bob"])
+    decided_by: str | None = Field(description="The user who approved, rejected or retired it last.", examples=["bob"])
     decided_at: Timestamp | None = Field(examples=[TIMESTAMP])
-    reason: str | None = Field(description="Why it was rejected or retired.", examples=[None])
+    reason: str | None = Field(description="The reason of its rejection or retirement.", examples=[None])
     used: int = Field(description="Turns that followed this version.", examples=[12])
     went_well: int = Field(description="Those of them that went well.", examples=[11])
 
@@ -115,12 +117,12 @@ class ProcedureSourceMessage(Served):
     id: str = Field(examples=["m-1"])
     role: Role = Field(description="`tool`: the result of a call.", examples=["user"])
     run_id: str = Field(examples=[RUN_ID])
-    agent_id: str | None = Field(description="Who said it, or called.", examples=[None])
+    agent_id: str | None = Field(description="The agent that said it, or called.", examples=[None])
     text: str = Field(examples=["Send a Slack alert to #ops"])
     tool_calls: list[ProcedureSourceCall]
     tool_call_id: str | None = Field(description="The call that it is the result of.", examples=[None])
     tool_name: str | None = Field(examples=[None])
-    outcome: CallEnd | None = Field(description="How the call ended.", examples=[None])
+    outcome: CallEnd | None = Field(description="The end of the call.", examples=[None])
     cut: bool = Field(description="Whether only the beginning of a text is shown.", examples=[False])
     said_at: Timestamp = Field(examples=[TIMESTAMP])
 
@@ -132,7 +134,7 @@ class ProcedureSourceTurns(Served):
     thread_id: str | None = Field(description="Null if the version was written by hand.", examples=[THREAD_ID])
     run_id: str | None = Field(description="The run that completed the task.", examples=[RUN_ID])
     messages: list[ProcedureSourceMessage] = Field(description="In order; at most 200.")
-    missing: int = Field(description="Messages that the version names and that are there no more.", examples=[0])
+    missing: int = Field(description="Messages that the version names and that no longer exist.", examples=[0])
     redacted: bool = Field(description="Whether personal data was replaced.", examples=[True])
 
 
@@ -146,7 +148,7 @@ class StepRequest(Asked):
 
 
 class _Content(Asked):
-    """What a procedure says."""
+    """The content of a procedure."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [CONTENT]})
 
@@ -250,16 +252,18 @@ class MatchRequest(Asked):
         extra="forbid", json_schema_extra={"examples": [{"query": "Send a Slack alert to the team", "limit": 5}]}
     )
 
-    query: str = Field(description="As a user would say it; not blank.", examples=["Send a Slack alert to the team"])
+    query: str = Field(
+        description="A message in a user's words; not blank.", examples=["Send a Slack alert to the team"]
+    )
     limit: int = Field(default=10, ge=1, le=50, description="Procedures that are returned at most.")
 
 
 class ProcedureMatches(Served):
-    """What a turn would find for a message, best first."""
+    """The procedures that a turn would find for a message, best first."""
 
     items: list[ContextItem] = Field(
-        description="As in the record of a turn: `included` is the one that would be followed; `signals` are `trigger` "
-        "(1) and `meaning` (cosine similarity)."
+        description="The items of a turn's record: `included` is the one that would be followed; `signals` are "
+        "`trigger` (1) and `meaning` (cosine similarity)."
     )
     next_cursor: None = None
-    error: str | None = Field(description="Why meaning was not compared.", examples=[None])
+    error: str | None = Field(description="The reason that meaning was not compared.", examples=[None])

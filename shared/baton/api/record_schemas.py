@@ -17,14 +17,14 @@ HANDOFF_ID = "3f5d8a52-6f0e-5c1b-9b7c-4d2e1a0f9c88"
 
 
 class ToolCall(Served):
-    """One call of one tool, with what came of it."""
+    """One call of one tool, with its result."""
 
     id: str = Field(examples=[CALL_ID])
     run_id: str = Field(examples=[RUN_ID])
     task_id: str | None = Field(
         description="The sub-task it was made in, or the one it made; null: by the run's own agent.", examples=[None]
     )
-    agent_id: str = Field(description="Who called.", examples=["assistant"])
+    agent_id: str = Field(description="The agent that called.", examples=["assistant"])
     tool_name: str = Field(examples=["get_weather"])
     input: dict[str, Any] | str = Field(
         description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
@@ -37,13 +37,13 @@ class ToolCall(Served):
 
 
 class Task(Served):
-    """What one agent asked another to do, and what came of it."""
+    """A task that one agent gave to another, with its result."""
 
     task_id: str = Field(validation_alias="id", examples=[TASK_ID])
     parent_task_id: str = Field(description="The run.", examples=[RUN_ID])
     run_id: str = Field(examples=[RUN_ID])
     tool_call_id: str = Field(examples=[CALL_ID])
-    agent_id: str = Field(description="Who was asked.", examples=["librarian"])
+    agent_id: str = Field(description="The agent that was asked.", examples=["librarian"])
     status: TaskStatus
     message: str = Field(description="The question.", examples=["Which edition is the oldest?"])
     result: str | None = Field(examples=["The one of 1561."])
@@ -70,27 +70,29 @@ class TaskWithMessages(Task):
 
 
 class Handoff(Served):
-    """That one agent handed the conversation over to another, or was refused to."""
+    """A handoff of the conversation from one agent to another, or a refused one."""
 
     id: str = Field(examples=[HANDOFF_ID])
     source_agent_id: str = Field(examples=["assistant"])
     target_agent_id: str = Field(examples=["skill-creation-agent"])
-    context_mode: ContextMode = Field(description="What the target was told of the conversation.")
+    context_mode: ContextMode = Field(description="The part of the conversation that the target got.")
     context_summary: str = Field(examples=["User wants to create a skill that sends Slack alerts."])
     conversation_history_count: int = Field(description="Messages it was given besides the summary.", examples=[0])
     handoff_reason: str = Field(examples=["trigger: create skill"])
     preserve_state: bool = Field(description="Whether its workflow is kept when the user leaves.")
     return_expected: bool
-    outcome: HandoffOutcome | None = Field(description="How it ended; null while it lasts.", examples=["returned"])
+    outcome: HandoffOutcome | None = Field(
+        description="The end of the handoff; null while it lasts.", examples=["returned"]
+    )
     child_thread_id: str | None = Field(
-        description="The conversation that the target works in, if it has one of its own.", examples=[None]
+        description="The conversation that the target works in, if it has a separate one.", examples=[None]
     )
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
 
 
 class AuditRecord(Served):
-    """That somebody did, or tried to do, something."""
+    """An audited action."""
 
     id: str = Field(examples=["001773480413589#7c1e..."])
     timestamp: Timestamp = Field(validation_alias="at", examples=[TIMESTAMP])

@@ -149,23 +149,23 @@ async def run(
             return emit
         return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
 
-    told: list[str] = []
+    run_ids: list[str] = []
 
     async def work(emit: Callable[[Event], None]) -> None:
-        told_to = emit_to(emit)
+        emit_allowed = emit_to(emit)
 
         def noting(event: Event) -> None:
-            if event.run_id is not None and not told:
-                told.append(event.run_id)  # a message that was sent before has another run than this request names
-            told_to(event)
+            if event.run_id is not None and not run_ids:
+                run_ids.append(event.run_id)  # a message that was sent before has another run than this request names
+            emit_allowed(event)
 
         if await app.turns.run(owner, asked, noting, seconds=TURN_SECONDS) is None:
             thread = await app.ports.store.get_thread(owner, asked.thread.id)
             for event in still_waiting(run_input, thread):
                 emit(event)
 
-    brought = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
-    convert = for_front_ends(conversion_for(run_input.protocol_version), brought)
+    answered = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
+    convert = for_front_ends(conversion_for(run_input.protocol_version), answered)
     departures.note_message(owner, asked.thread.id, asked.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
     stream = sse.RunStream(work, request_id(request), timing, convert, reader)
@@ -173,7 +173,7 @@ async def run(
 
     async def stop() -> None:
         if not stream.is_over:
-            await app.controls.cancel(scope, asked.thread.id, told[0] if told else asked.run_id)
+            await app.controls.cancel(scope, asked.thread.id, run_ids[0] if run_ids else asked.run_id)
 
     async def when_left(_: object) -> None:
         if is_stopped and owner.user_id == scope.user_id and not stream.is_over:

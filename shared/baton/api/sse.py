@@ -28,11 +28,11 @@ class Timing:
     comment_seconds: float = 10.0
     """The interval of comments, with or without events."""
     first_event_seconds: float = 5.0
-    """How long the response waits for a first event, so that a refusal becomes an HTTP status."""
+    """Seconds for which the response waits for a first event, so that a refusal becomes an HTTP status."""
     leaving_seconds: float = 3.0
-    """How long a run goes on without its client before it is stopped, if leaving stops it."""
+    """Seconds for which a run goes on without its client before it is stopped, if leaving stops it."""
     follow_seconds: float = 60.0
-    """How long a stream follows events before the client must reconnect."""
+    """Seconds for which a stream follows events before the client must reconnect."""
 
 
 async def timing(request: Request) -> Timing:

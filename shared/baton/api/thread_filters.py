@@ -28,7 +28,7 @@ To = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ThreadFilters:
-    """What a caller wants to see of a list."""
+    """A selection of a list of conversations."""
 
     user_id: str | None
     unworded: ThreadQuery

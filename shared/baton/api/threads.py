@@ -92,7 +92,7 @@ async def list_threads(
     elif wanted.user_id is not None:
         raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
     parent_thread = await readable_thread(app, caller, parent) if parent is not None else None
-    # Words that find a title would tell a reader what it says.
+    # Words that find a title would reveal it to a reader.
     owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
     sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
     query = wanted.query(q, app.ports.prices, in_titles=sees_titles)
@@ -126,7 +126,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thre
 
 @router.patch("/{thread_id}", summary="Rename a thread", responses=responses(StoreUnavailable))
 async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, asked: RenameRequest) -> Thread:
-    """Give one of the caller's own conversations a title, and tell its open connections by `thread_title`."""
+    """Give one of the caller's own conversations a title, and notify its open connections by `thread_title`."""
     title = given_title(asked.title)
     thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
     return await serve_thread(app, caller, thread)

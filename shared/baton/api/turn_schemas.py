@@ -35,7 +35,7 @@ class Turn(Served):
         description="`running`, or `interrupted` where its worker has died, while it is in progress; then its outcome.",
         examples=["success"],
     )
-    agent_id: str | None = Field(description="Who spoke last.", examples=["assistant"])
+    agent_id: str | None = Field(description="The agent that spoke last.", examples=["assistant"])
     started_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     usage: Usage
@@ -66,17 +66,17 @@ class ContextBlock(Recorded):
     """One block of a prompt, also if it is empty."""
 
     kind: BlockKind
-    agent_id: str = Field(description="Whose prompt.", examples=["assistant"])
+    agent_id: str = Field(description="The agent whose prompt it is.", examples=["assistant"])
     task_id: str | None = Field(description="The sub-task, for an agent that was consulted.", examples=[None])
     tokens: int = Field(examples=[64])
     budget: int | None = Field(
         default=None,
         description="Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left "
-        "for the history; null where there is no limit of its own, and in older records.",
+        "for the history; null where it has no limit, and in older records.",
         examples=[1500],
     )
     duration_ms: int | None = Field(description="Of its retrieval, if there was one.", examples=[38])
-    error: str | None = Field(description="Why it found nothing, or only by words.", examples=[None])
+    error: str | None = Field(description="The reason that it found nothing, or only by words.", examples=[None])
     items: list[ContextItem]
 
 
@@ -88,8 +88,8 @@ class ContextCall(Recorded):
     model: str | None = Field(examples=["gpt-6-sol"])
     began_at: str = Field(examples=[TIMESTAMP])
     messages: list[dict[str, Any]] = Field(
-        description="As they were sent: role, content, toolCalls, toolCallId, and providerParts, the origin and tokens "
-        "of opaque parts that only the model can read. Files stand as references.",
+        description="The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, the origin "
+        "and tokens of opaque parts that only the model can read. Files stand as references.",
         examples=[[{"role": "system", "content": "You are Assistant."}, {"role": "user", "content": "Hello"}]],
     )
     tools: list[str] = Field(description="Names of the tools that it might call.", examples=[["ask_knowledge"]])
@@ -110,7 +110,7 @@ class ContextCall(Recorded):
     reasoning_tokens: int = Field(
         default=0,
         exclude_if=lambda tokens: tokens == 0,
-        description="Those of the output tokens that the model spent on thinking; left out where it told none.",
+        description="Those of the output tokens that the model spent on thinking; left out where it reported none.",
         examples=[32],
     )
     dropped: list[str] = Field(
@@ -135,18 +135,20 @@ class RecordedFeedback(Recorded):
 
 
 class Context(Recorded):
-    """What a turn's models were sent, and why."""
+    """The prompts of a turn's models, and the reasons for their content."""
 
     run_id: str = Field(examples=[RUN_ID])
     thread_id: str | None = Field(default=None, examples=[THREAD_ID])
     recorded_at: str | None = Field(
-        default=None, description="When the record was made, after the end of the run.", examples=[TIMESTAMP]
+        default=None,
+        description="The time at which the record was made, after the end of the run.",
+        examples=[TIMESTAMP],
     )
     budget: int | None = Field(
         description="Tokens for the whole prompt of the agent that began; null if none did.", examples=[16000]
     )
     redacted: bool = Field(description="Whether personal data was removed from the texts.")
-    cut: list[str] = Field(description="What was cut to keep the record within 2 MiB.", examples=[[]])
+    cut: list[str] = Field(description="The parts that were cut to keep the record within 2 MiB.", examples=[[]])
     blocks: list[ContextBlock] = Field(
         description="In the order of the prompt: system, procedure, knowledge, episodes, history, current; for each "
         "agent that spoke or was consulted."
@@ -157,7 +159,7 @@ class Context(Recorded):
 
 
 class RerunRequest(Asked):
-    """What is to be other than it was."""
+    """Changes to apply to the rerun."""
 
     model: Name | None = Field(
         default=None,
@@ -185,7 +187,7 @@ class RerunRequest(Asked):
 class DryCall(Served):
     """A call that a model of a dry run has made."""
 
-    agent_id: str = Field(description="Who called.", examples=["assistant"])
+    agent_id: str = Field(description="The agent that called.", examples=["assistant"])
     tool_name: str = Field(examples=["get_weather"])
     input: dict[str, Any] | str = Field(
         description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
@@ -196,17 +198,17 @@ class DryCall(Served):
         "person or the user's application would have to act.",
         examples=["recorded"],
     )
-    output: str | None = Field(description="What the model was told.", examples=["Sunny, 21 °C"])
+    output: str | None = Field(description="The text that the model got.", examples=["Sunny, 21 °C"])
 
 
 class Rerun(Served):
-    """What came of a dry run."""
+    """The result of a dry run."""
 
     answer: str = Field(examples=["Your cat is called Miso."])
     outcome: Literal["success", "cancelled", "interrupt"] = Field(
         description="`interrupt`: it would wait for a person or for the user's application.", examples=["success"]
     )
-    agent_id: str | None = Field(description="Who spoke last.", examples=["assistant"])
+    agent_id: str | None = Field(description="The agent that spoke last.", examples=["assistant"])
     agent_version: int | None = Field(
         description="The version of the agent that was active; null for one that ships with the deployment.",
         examples=[None],

@@ -34,7 +34,7 @@ ABSENT = {
     InspectorMode.SAMPLE: "only a sample is recorded (BATON_INSPECTOR is sample).",
     InspectorMode.OFF: "none are recorded at present (BATON_INSPECTOR is off).",
 }
-"""What may be the reason that there is no record, by the setting."""
+"""Possible reasons that there is no record, by the setting."""
 
 MAX_AUDITED = 256
 """Characters of a run's id in the audit."""

@@ -1,4 +1,4 @@
-"""Who may call over A2A, and at which address."""
+"""Access over A2A, and the deployment's address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi import Request
 
 @dataclass(frozen=True, slots=True)
 class A2AAccess:
-    """What a deployment's cards say of access to it."""
+    """Access to a deployment, as its cards describe it."""
 
     issuers: tuple[str, ...] = ()
     """The OpenID Connect issuers whose tokens are accepted."""
@@ -22,7 +22,7 @@ class A2AAccess:
     pushes: bool = False
     """Whether clients can be notified of their tasks."""
     has_stage: bool = False
-    """Whether API Gateway serves the API below a path of its own, which the application does not see."""
+    """Whether API Gateway serves the API below a separate path, which the application does not see."""
 
 
 def base_url(request: Request, access: A2AAccess) -> str:

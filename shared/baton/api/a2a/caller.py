@@ -1,4 +1,4 @@
-"""Who calls, and over which address."""
+"""The caller of a request, and the address that was called."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
 from baton.domain.errors import ThreadUnavailable
 
 CANCEL_SECONDS = 10.0
-"""How long a cancellation waits for the run to stop."""
+"""Seconds for which a cancellation waits for the run to stop."""
 POLL_SECONDS = 0.2
 
 
@@ -26,13 +26,13 @@ async def cancel(caller: A2ACaller, task: A2ATask) -> A2ATask:
     if task.user_id != scope.user_id:
         raise TaskNotFoundError
     if task.state is TaskState.CANCELED:
-        await _tell_mark(caller, task)  # an earlier request may have died before it did
+        await _notify_of_mark(caller, task)  # an earlier request may have died before it did
     if task.state.is_terminal:
         raise TaskNotCancelableError(f"The task is {task.state.value} already.")
     mark = TaskMark(root=task.id.root, user_id=scope.user_id, status=MarkStatus.CANCELED, at=app.ports.clock.now())
     # The mark first, so that a message of the task that is still in the queue starts no turn.
     await app.ports.a2a_tasks.mark(scope, task.id.thread_id, mark)
-    await _tell_mark(caller, task)
+    await _notify_of_mark(caller, task)
     stopped = await _stopped(caller, task)
     await app.ports.audit.record(
         scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
@@ -69,7 +69,7 @@ async def _is_running(caller: A2ACaller, thread_id: str, run_id: str) -> bool:
     return thread.run is not None and thread.run.run_id == run_id
 
 
-async def _tell_mark(caller: A2ACaller, task: A2ATask) -> None:
+async def _notify_of_mark(caller: A2ACaller, task: A2ATask) -> None:
     """Let clients be notified that the task was cancelled, if any want to be."""
     if caller.access.pushes and (task.thread is None or task.thread.notifies):
         await caller.app.task_news.marked(caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value)

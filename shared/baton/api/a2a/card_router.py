@@ -29,7 +29,7 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 
 NOBODY = Scope("public", "anonymous")
-"""Who reads a card without a token: a scope without permissions."""
+"""The reader of a card without a token: a scope without permissions."""
 KEYS = "/.well-known/agent-card-keys.json"
 MAX_KEYS_AGE = 300
 """Seconds for which receivers may keep keys."""
@@ -185,8 +185,8 @@ async def _with_signatures(card: dict[str, Any], app: App, base: str | None) -> 
     Signatures differ each time, so the tag of a signed card is that of what is signed, by which key: a weak one.
     """
     body = card_bytes(card)
-    told = await sign(card, app, base) if base is not None else card
+    shown = await sign(card, app, base) if base is not None else card
     signer = app.ports.card_signer
-    if told is card or signer is None:
+    if shown is card or signer is None:
         return body, entity_tag(body)
-    return card_bytes(told), f"W/{entity_tag(body + (await signer.key_id()).encode())}"
+    return card_bytes(shown), f"W/{entity_tag(body + (await signer.key_id()).encode())}"

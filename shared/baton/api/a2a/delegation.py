@@ -1,4 +1,4 @@
-"""What the metadata of a message tells of the agent that sends it: the task that it serves, and a handoff."""
+"""The sender in a message's metadata: an agent, the task that it serves, and its handoff."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ CUT = " [cut]"
 def conversation_in(message: Message) -> dict[str, Any]:
     """Return the metadata of Baton's extension; the plain keys count where it is absent."""
     metadata = plain_json(message.metadata) if message.HasField("metadata") else {}
-    told = metadata.get(EXTENSION_URI, metadata)
-    return told if isinstance(told, dict) else {}
+    extension = metadata.get(EXTENSION_URI, metadata)
+    return extension if isinstance(extension, dict) else {}
 
 
 def delegation_in(message: Message) -> ClientOffer | None:
@@ -39,8 +39,8 @@ def delegation_in(message: Message) -> ClientOffer | None:
     conversation need not know the limits here. Tenant and user of the handoff count for nothing. Raises
     ``InvalidParamsError`` for what is of another shape.
     """
-    told = conversation_in(message)
-    parent, handoff = told.get("parent_task_id", told.get("parentTaskId")), told.get("handoff")
+    extension = conversation_in(message)
+    parent, handoff = extension.get("parent_task_id", extension.get("parentTaskId")), extension.get("handoff")
     if parent is not None and not (isinstance(parent, str) and is_printable(parent, MAX_PARENT)):
         raise InvalidParamsError("metadata: parent_task_id must be the id of a task.")
     if handoff is not None and not isinstance(handoff, dict):
@@ -56,19 +56,19 @@ def time_zone_in(message: Message) -> str | None:
     Agents of other versions have other lists of zones, and a wrong day is better than no answer. Raises
     ``InvalidParamsError`` for what is no name.
     """
-    told = conversation_in(message)
-    zone = told.get("time_zone", told.get("timeZone"))
+    extension = conversation_in(message)
+    zone = extension.get("time_zone", extension.get("timeZone"))
     if zone is not None and not (isinstance(zone, str) and is_printable(zone, MAX_TIME_ZONE)):
         raise InvalidParamsError("metadata: time_zone must be the name of a time zone, such as Europe/Vienna.")
     return zone if zone is not None and is_time_zone(zone) else None
 
 
-def inherit(given: ClientOffer | None, brought: ClientOffer | None) -> ClientOffer | None:
+def inherit(given: ClientOffer | None, first: ClientOffer | None) -> ClientOffer | None:
     """Return what a later message of a task brings: its own parent task, else the task's, and the task's handoff."""
-    if brought is None or (brought.parent_task_id is None and brought.handoff is None):
+    if first is None or (first.parent_task_id is None and first.handoff is None):
         return given
     parent = given.parent_task_id if given is not None else None
-    return ClientOffer(parent_task_id=parent or brought.parent_task_id, handoff=brought.handoff)
+    return ClientOffer(parent_task_id=parent or first.parent_task_id, handoff=first.handoff)
 
 
 def plain_json(value: Any) -> Any:
@@ -79,19 +79,19 @@ def plain_json(value: Any) -> Any:
         raise InvalidParamsError("A number is too large.") from None
 
 
-def _handoff(told: dict[str, Any]) -> IncomingHandoff:
+def _handoff(extension: dict[str, Any]) -> IncomingHandoff:
     return IncomingHandoff(
-        source_agent_id=_text(told, MAX_NAME, "source_agent_id", "sourceAgentId"),
-        reason=_text(told, MAX_REASON, "handoff_reason", "handoffReason", "reason"),
-        summary=_text(told, MAX_SUMMARY, "context_summary", "contextSummary", "summary"),
-        recent=_recent(told.get("recent_messages", told.get("recentMessages"))),
+        source_agent_id=_text(extension, MAX_NAME, "source_agent_id", "sourceAgentId"),
+        reason=_text(extension, MAX_REASON, "handoff_reason", "handoffReason", "reason"),
+        summary=_text(extension, MAX_SUMMARY, "context_summary", "contextSummary", "summary"),
+        recent=_recent(extension.get("recent_messages", extension.get("recentMessages"))),
     )
 
 
-def _text(told: dict[str, Any], longest: int, *names: str) -> str:
+def _text(extension: dict[str, Any], longest: int, *names: str) -> str:
     """Return the first of the fields that is there, cut to ``longest`` characters."""
     for name in names:
-        value = told.get(name)
+        value = extension.get(name)
         if value is None:
             continue
         if not isinstance(value, str):
@@ -100,15 +100,15 @@ def _text(told: dict[str, Any], longest: int, *names: str) -> str:
     return ""
 
 
-def _recent(told: Any) -> tuple[tuple[str, str], ...]:
+def _recent(messages: Any) -> tuple[tuple[str, str], ...]:
     """Return the newest messages that fit."""
-    if told is None:
+    if messages is None:
         return ()
-    if not isinstance(told, list) or not all(isinstance(each, dict) for each in told):
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
         raise InvalidParamsError("metadata: handoff.recent_messages must be a list of objects.")
     kept: list[tuple[str, str]] = []
     room = MAX_RECENT_CHARS
-    for each in reversed(told[-MAX_RECENT:]):
+    for each in reversed(messages[-MAX_RECENT:]):
         role, text = _text(each, MAX_NAME, "role"), _text(each, room, "content")
         room -= len(text)
         if text:

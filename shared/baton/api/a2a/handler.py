@@ -89,12 +89,12 @@ class A2AHandler(RequestHandler):
                     yield update
             return
         updates = Updates(sending.task_id, caller.app.ports.clock)
-        is_told, run_id = False, None
+        has_begun, run_id = False, None
         events = sender.run(sending, until=caller.ends_at)
         async with contextlib.aclosing(events):
             async for event in events:
-                if not is_told:
-                    is_told = True
+                if not has_begun:
+                    has_begun = True
                     state = TaskState.SUBMITTED if event is None else TaskState.WORKING
                     yield await _to_begun(caller, sending, state, history)
                 if event is None:
@@ -107,7 +107,7 @@ class A2AHandler(RequestHandler):
         task = await sender.reader.read(caller.scope, sending.task_id)
         if task is None:
             raise TaskNotFoundError
-        if not is_told:
+        if not has_begun:
             yield await to_task(task, caller.agents.describe, history=history)
         for update in updates.rest(task, run_id):
             yield update
@@ -218,8 +218,8 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
             a2a_task=sending.task_id.root,
         )
         task = replace(task, messages=(*task.messages, asked))
-    if isinstance(request, MessageRequest) and task.brought is None:
-        task = replace(task, brought=request.client)
+    if isinstance(request, MessageRequest) and task.first_offer is None:
+        task = replace(task, first_offer=request.client)
     return await to_task(task, caller.agents.describe, history=history)
 
 

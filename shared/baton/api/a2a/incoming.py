@@ -22,7 +22,7 @@ DATA = "a2aData"
 UNKNOWN_TYPE = "application/octet-stream"
 OFFICE = "application/vnd.openxmlformats-officedocument.*"
 FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE, UNKNOWN_TYPE)
-"""The media types of files that are taken; audio and video are refused with a sentence of their own."""
+"""The media types of files that are taken; audio and video are refused with their own sentence."""
 
 YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
 NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})

@@ -64,7 +64,7 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
     call: Call | None = None
     try:
         call = parse_call(body)
-        is_older_version(version)  # only other versions are refused: the method tells these apart
+        is_older_version(version)  # only other versions are refused: the method distinguishes these
         operation, params = await convert(len(body), _parse_params, call)
         context = caller.context(Line.OLDER if call.is_older else Line.CURRENT)
         if operation in STREAM_METHODS:

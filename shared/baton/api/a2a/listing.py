@@ -40,7 +40,7 @@ def check_status(params: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a page begins: after a task of a conversation on a page of the list of conversations."""
+    """The beginning of a page: after a task of a conversation on a page of the list of conversations."""
 
     cursor: str | None = None
     """Of that page."""
@@ -57,10 +57,10 @@ class _Place:
     def of(cls, token: str) -> _Place:
         """Read a token. Raises ``InvalidParamsError``."""
         try:
-            told = decode(token)
+            place = decode(token)
         except InvalidRequest:
-            told = {}
-        cursor, thread_id, root, shown = (told.get(name) for name in ("c", "t", "r", "n"))
+            place = {}
+        cursor, thread_id, root, shown = (place.get(name) for name in ("c", "t", "r", "n"))
         are_texts = all(each is None or isinstance(each, str) for each in (cursor, thread_id, root))
         if are_texts and isinstance(shown, int) and 0 <= shown < 10**9:
             return cls(cursor, thread_id, root, shown)  # type: ignore[arg-type]
@@ -85,14 +85,14 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int |
             break
         if not _is_wanted(task, params):
             continue
-        told = await to_task(task, caller.agents.describe, history=history or 0)
+        served = await to_task(task, caller.agents.describe, history=history or 0)
         if not params.include_artifacts:
-            del told.artifacts[:]
-        room -= told.ByteSize()
+            del served.artifacts[:]
+        room -= served.ByteSize()
         if tasks and (len(tasks) == size or room < 0):
             next_place = before
             break
-        tasks.append(told)
+        tasks.append(served)
     total = begin.shown + len(tasks) + (1 if next_place is not None else 0)
     token = replace(next_place, shown=begin.shown + len(tasks)).token() if next_place is not None else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)

@@ -26,7 +26,7 @@ from baton.domain.push_config import DEFAULT_ID, Line, PushConfig
 from baton.requests.turn_requests import MessageRequest
 
 BEGUN_SECONDS = 3.0
-"""How long setting a configuration waits for the turn that begins the task's conversation."""
+"""Seconds for which setting a configuration waits for the turn that begins the task's conversation."""
 POLL_SECONDS = 0.1
 
 
@@ -122,11 +122,11 @@ def parse(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId,
 
 def to_wire(config: PushConfig, task_id: TaskId) -> TaskPushNotificationConfig:
     """Return a configuration as its client sees it: with secrets only if ``config``, as just given, has them."""
-    told = TaskPushNotificationConfig(task_id=str(task_id), id=config.id, url=config.url, token=config.token or "")
+    served = TaskPushNotificationConfig(task_id=str(task_id), id=config.id, url=config.url, token=config.token or "")
     if config.scheme is not None or config.credentials is not None:
-        told.authentication.scheme = config.scheme or ""
-        told.authentication.credentials = config.credentials or ""
-    return told
+        served.authentication.scheme = config.scheme or ""
+        served.authentication.credentials = config.credentials or ""
+    return served
 
 
 def _config_id(given: str, task_id: TaskId) -> str:
@@ -148,7 +148,7 @@ async def _own_task(caller: A2ACaller, text: str) -> A2ATask:
 
 
 async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
-    """Let the thread's runs tell of themselves. What has ended while the configuration was written is told here.
+    """Let the thread's runs send notifications. Of what ended while the configuration was written, send one here.
 
     Raises ``StoreUnavailable`` if the task's first message still waits in the queue.
     """

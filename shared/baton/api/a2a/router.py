@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 VERSION_HEADER = "A2A-Version"
 OPEN_SCOPE = Scope("demo", "a2a")
-"""Who calls without a token where that is allowed."""
+"""The caller without a token, where that is allowed."""
 
 EXAMPLE_CALL = {
     "jsonrpc": "2.0",

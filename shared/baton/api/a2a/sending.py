@@ -1,4 +1,4 @@
-"""What a message to a task means: which turn it starts, and how that turn is run or queued."""
+"""Messages to tasks: the turn that each starts, and its run or its place in the queue."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from baton.requests.queue_mapping import queued_answer, queued_message
 from baton.requests.turn_requests import AnswerRequest, MessageRequest
 
 OPENED_SECONDS = 3.0
-"""How long a caller that does not want to wait for the answer waits until its message's turn has begun."""
+"""Seconds for which a caller that does not wait for the answer waits until its turn has begun."""
 POLL_SECONDS = 0.05
 
 
@@ -91,8 +91,8 @@ class Sender:
             raise InvalidParamsError("contextId and taskId do not belong together.")
         request = replace(self._request(message, task.id.thread_id), a2a_task=task.id.root)
         if request.client is None or request.client.handoff is None:
-            # A handoff counts in the whole task: who hands over tells it with the first message only.
-            request = replace(request, client=inherit(request.client, task.brought))
+            # A handoff counts in the whole task: only the first message has it.
+            request = replace(request, client=inherit(request.client, task.first_offer))
         if task.thread is None:
             # The thread's first message waits in the queue, before this one.
             request = replace(request, thread=replace(request.thread, may_create=True))
@@ -142,7 +142,7 @@ class Sender:
     def _in_new_context(self, request: MessageRequest) -> MessageRequest:
         """Return the request with the conversation that it begins, which is the same for every retry.
 
-        A client that gives messages of several conversations one id is understood: what they say tells them apart.
+        A client that gives messages of several conversations one id is understood: their contents distinguish them.
         """
         thread = derived_thread_ref(self._scope, request.message_id, request.digest)
         return replace(request, thread=thread, run_id=derived_run_id(thread.id, request.message_id))
@@ -246,7 +246,7 @@ class Sender:
             if sending.task is None:
                 self._caller.agents.for_new_thread(self._scope, request.agent_id)
             await self._audit_delegation(sending)
-            # The mark first: whoever asks for the task finds it.
+            # The mark first, so that a client that asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)
             waiting = queued_message(sending.owner, request, request_id=caller.request_id)
             await self._app.ports.queue.send(sending.owner, waiting)
@@ -307,7 +307,7 @@ class Sender:
         )
 
     async def _mark_answer(self, sending: Sending) -> None:
-        """Remember the message of an answer: sent again, it must not become a message of its own."""
+        """Remember the message of an answer: sent again, it must not become another message."""
         if isinstance(sending.request, AnswerRequest):
             await self._mark(sending, MarkStatus.ANSWERED)
 

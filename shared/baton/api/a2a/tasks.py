@@ -26,17 +26,17 @@ class A2ATask:
     """The messages of its turns, in order, with the question of the run in progress; the newest if there are many."""
     state: TaskState
     at: datetime
-    """When it came into this state, as far as that is known."""
+    """The time at which it came into this state, as far as that is known."""
     run_id: str | None = None
     """The run in progress, if it is the task's."""
     runs: frozenset[str] = field(default=frozenset())
     """Its runs that have ended."""
-    brought: ClientOffer | None = None
-    """What its first message brought, where that was read."""
+    first_offer: ClientOffer | None = None
+    """The offer of its first message, where that was read."""
 
     @property
     def last_end(self) -> RunEnd | None:
-        """How its last run ended; None while one is in progress."""
+        """The end of its last run; None while one is in progress."""
         if self.run_id is not None:
             return None
         return next((message.end for message in reversed(self.messages) if message.end is not None), None)

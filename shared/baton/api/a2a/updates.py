@@ -41,7 +41,7 @@ class Updates:
         """Name and id of the agent of each message."""
         self._structured: dict[str, list[str]] = {}
         """The pieces of the JSON of structured answers that are not complete."""
-        self._told: set[str] = set()
+        self._sent: set[str] = set()
         """Messages of which text has been sent."""
 
     def of(self, event: Event) -> Iterator[Update]:
@@ -77,8 +77,8 @@ class Updates:
         """Yield the messages of a finished run that were not sent as they came: a repeated message's, for example."""
         for message in task.messages:
             is_due = message.run_id == run_id and message.role is Role.ASSISTANT and message.is_said
-            if is_due and message.id not in self._told:
-                self._told.add(message.id)
+            if is_due and message.id not in self._sent:
+                self._sent.add(message.id)
                 yield self._artifact(artifact_of(message), append=False)
 
     def end(self, task: A2ATask) -> TaskStatusUpdateEvent:
@@ -87,18 +87,18 @@ class Updates:
 
     def _superseded(self) -> Iterator[Update]:
         """Empty what a dead worker's attempt has sent: the run begins again."""
-        for message_id in sorted(self._told):
+        for message_id in sorted(self._sent):
             yield self._artifact(self._piece(message_id, Part(text="")), append=False)
-        self._told.clear()
+        self._sent.clear()
         self._structured.clear()
 
     def _text(self, message_id: str, delta: str) -> Update:
-        append = message_id in self._told
-        self._told.add(message_id)
+        append = message_id in self._sent
+        self._sent.add(message_id)
         return self._artifact(self._piece(message_id, Part(text=delta)), append=append)
 
     def _data(self, message_id: str) -> Update:
-        self._told.add(message_id)
+        self._sent.add(message_id)
         text = "".join(self._structured.pop(message_id))
         try:
             part = data_part(json.loads(text))
@@ -134,11 +134,11 @@ def _agents_in(content: dict[str, Any]) -> dict[str, Any]:
 
 POLL_SECONDS = 0.2
 MAX_POLL_SECONDS = 2.0
-"""How long a stream waits at most before it looks again whether something has happened to its task."""
+"""Seconds after which a stream looks again, at the latest, for a change of its task."""
 
 
 class TaskFollower:
-    """Tells one caller what becomes of a task."""
+    """Follows a task for one caller."""
 
     def __init__(self, caller: A2ACaller, *, across_turns: bool) -> None:
         """``across_turns``: the stream stays while the task waits for input, until it is final."""
@@ -150,7 +150,7 @@ class TaskFollower:
         """Yield the task, then its updates. Raises ``TokenExpired`` when the stream outlives its token.
 
         Ends when the task is final, and unless it is followed across turns when it waits; in any case after
-        ``TURN_SECONDS``. Then nothing tells that it goes on: the client has seen no final state.
+        ``TURN_SECONDS``. Then the client has seen no final state, and knows by this that the task goes on.
         """
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
@@ -170,7 +170,7 @@ class TaskFollower:
             current = await self._reader.read(self._caller.scope, task.id)
             if current is None:
                 return
-            for update in _news(task, current, updates):
+            for update in _changes(task, current, updates):
                 pause = POLL_SECONDS
                 yield update
             task = current
@@ -213,7 +213,7 @@ class TaskFollower:
             raise TokenExpired
 
 
-def _news(before: A2ATask, now: A2ATask, updates: Updates) -> Iterator[Update]:
+def _changes(before: A2ATask, now: A2ATask, updates: Updates) -> Iterator[Update]:
     """Yield what has happened in between: what runs have said that ended meanwhile, and the state if it is another."""
     ended = dict.fromkeys(message.run_id for message in now.messages if message.run_id in now.runs - before.runs)
     for run_id in ended:

@@ -59,14 +59,14 @@ def status_of(task: A2ATask) -> TaskStatus:
 
 def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
     """Return the metadata of Baton's extension: the thread, who answers in it, and where its workflow stands."""
-    told: dict[str, Any] = {"thread_id": task.id.thread_id}
+    metadata: dict[str, Any] = {"thread_id": task.id.thread_id}
     if task.thread is not None:
         state = thread_state(describe, task.thread)
-        told["agent_id"], told["agent_name"] = state.active_agent.id, state.active_agent.name
-        told["workflow"] = state.workflow.wire() if state.workflow is not None else None
-    if task.brought is not None and task.brought.parent_task_id is not None:
-        told["parent_task_id"] = task.brought.parent_task_id
-    return told
+        metadata["agent_id"], metadata["agent_name"] = state.active_agent.id, state.active_agent.name
+        metadata["workflow"] = state.workflow.wire() if state.workflow is not None else None
+    if task.first_offer is not None and task.first_offer.parent_task_id is not None:
+        metadata["parent_task_id"] = task.first_offer.parent_task_id
+    return metadata
 
 
 def message_of(message: StoredMessage, task_id: TaskId) -> Message:

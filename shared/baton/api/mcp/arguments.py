@@ -91,7 +91,7 @@ def _message(
 ) -> Asked:
     if arguments.message is None:
         raise InvalidRequest("message is required.")
-    # A name of its own, so that a key meets no message id that another transport was given.
+    # A separate name, so that a key meets no message id that another transport was given.
     keyed = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
     request = message_request(
         caller.scope,

@@ -40,20 +40,20 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     if end is not None and outcome is OutcomeType.ERROR:
         raise error_from_code(end.error_code or "", end.error_detail)
     said = [message for message in finished.messages if message.role is Role.ASSISTANT and message.is_said]
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "thread_id": finished.thread.id,
         "message": "\n\n".join(message.text for message in said),
         "state": STATES[outcome],
     }
     if outcome is OutcomeType.INTERRUPT:
-        told["questions"] = _questions(interrupts_of(finished), finished.messages)
+        content["questions"] = _questions(interrupts_of(finished), finished.messages)
     sources = [dict(source) for message in said for source in message.sources]
     if sources:
-        told["sources"] = sources
+        content["sources"] = sources
     result = result_of_run(finished.messages)
     if result is not None:
-        told["result"] = result
-    return _complete(told)
+        content["result"] = result
+    return _complete(content)
 
 
 def to_questions(thread: Thread) -> types.CallToolResult:
@@ -84,7 +84,7 @@ def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
         text = "\n".join(line for line in lines if line)
         form = types.ElicitRequestFormParams(message=text, requested_schema=FORM)
         requests[question["interrupt_id"]] = types.ElicitRequest(params=form)
-    # The state is no secret and proves nothing: whoever sends it back is checked like any caller.
+    # The state is no secret and proves nothing: a caller that sends it back is checked like any other.
     return types.InputRequiredResult(input_requests=requests, request_state=finished.thread.id)
 
 
@@ -93,18 +93,18 @@ def to_failure(error: BatonError, thread_id: str | None = None) -> types.CallToo
     detail = error.detail
     if isinstance(error, AgentMismatch):
         detail = "This conversation belongs to another agent. Call that agent's tool, or leave thread_id out."
-    told: dict[str, Any] = {"message": detail, "state": "failed", "code": error.code, "retryable": error.retryable}
+    content: dict[str, Any] = {"message": detail, "state": "failed", "code": error.code, "retryable": error.retryable}
     if thread_id is not None:
-        told["thread_id"] = thread_id
+        content["thread_id"] = thread_id
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=detail)], structured_content=told, is_error=True
+        content=[types.TextContent(type="text", text=detail)], structured_content=content, is_error=True
     )
 
 
-def _complete(told: dict[str, Any]) -> types.CallToolResult:
+def _complete(content: dict[str, Any]) -> types.CallToolResult:
     # The protocol asks for the structured content as text too, for clients that know text only.
-    text = json.dumps(told, ensure_ascii=False)
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=told)
+    text = json.dumps(content, ensure_ascii=False)
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=content)
 
 
 def _questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage]) -> list[dict[str, Any]]:

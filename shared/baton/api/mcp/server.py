@@ -42,7 +42,7 @@ INSTRUCTIONS = (
     "When a result's state is input_required, ask the user, and call the same tool with thread_id and answer."
 )
 LIST_MILLISECONDS = 60_000
-"""How long clients may keep the list of tools. Definitions of agents are cached as long."""
+"""The time for which clients may keep the list of tools. Definitions of agents are cached as long."""
 
 Context = ServerRequestContext[Any, Request]
 
@@ -65,7 +65,7 @@ async def call_tool(
 
 @contextmanager
 def _guarding() -> Iterator[None]:
-    """Raise ``MCPError`` for a fault of ours. The library would tell older clients what is wrong inside."""
+    """Raise ``MCPError`` for a fault of ours. The library would show older clients the fault."""
     try:
         yield
     except MCPError:
@@ -116,7 +116,7 @@ def _fail(error: BatonError, thread_id: str | None = None) -> types.CallToolResu
 
 
 async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
-    """Return the agent that is the tool ``name``. Raises ``MCPError``; it does not tell why there is none."""
+    """Return the agent that is the tool ``name``. Raises ``MCPError``; it does not say why there is none."""
     try:
         agent = await caller.app.agents.get(caller.scope, name)
     except UnknownAgent:
@@ -153,7 +153,7 @@ class Progress:
         self._message = "The agent is working."
 
     async def report(self, event: Event | None) -> None:
-        """Tell of the event if it is a step of the work, and say again what is done when nothing has happened."""
+        """Report the event if it is a step of the work, and the last step again when nothing has happened."""
         message = self._message if event is None else to_progress(event)
         if event is not None and event.type == "RUN_STARTED":
             message = self._message

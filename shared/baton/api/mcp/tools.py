@@ -103,7 +103,7 @@ def output_schema(agent: AgentDefinition) -> dict[str, Any]:
     answer.pop("$schema", None)
     is_recursive = any(part.get("$ref") == "#" for part in subschemas(agent.answer_schema))
     if agent.handoffs or is_recursive:
-        # A specialist answers by a schema of its own, and "#" would be the schema around this one.
+        # A specialist answers by its own schema, and "#" would be the schema around this one.
         answer, definitions = {"type": "object"}, None
     described = {**OUTPUT_SCHEMA, "properties": {**OUTPUT_SCHEMA["properties"], "result": answer}}
     return described if definitions is None else {**described, "$defs": definitions}
