@@ -20,7 +20,7 @@ from baton.api.episode_schemas import (
 )
 from baton.api.problems import responses
 from baton.api.record_schemas import ToolCall
-from baton.api.schemas import Listing
+from baton.api.schemas import Listing, check_query
 from baton.api.threads import MAX_READS, PAGE_CHARACTERS
 from baton.concurrency import gather_all
 from baton.domain.cursors import decode_ordinal, encode_ordinal
@@ -42,8 +42,6 @@ from baton.requests.session_import import imported_session
 router = APIRouter(prefix="/episodes", tags=["episodes"])
 
 EpisodeId = Annotated[UUID, Path(description="The episode's id.", examples=[EPISODE_ID])]
-MAX_QUERY = 20_000
-"""Characters of a query. The search engine takes the first of them."""
 MessageLimit = Annotated[int, Query(ge=1, le=500, description="Messages a page.")]
 
 
@@ -68,7 +66,7 @@ async def get_episode(
 ) -> EpisodeWithMessages:
     """Return one of the caller's episodes with its last messages and the tool calls of their runs.
 
-    It can be read as soon as its session has ended. Its `status` tells whether it is complete.
+    It can be read as soon as its session has ended. Its `status` says whether it is complete.
     """
     before = decode_ordinal(cursor) if cursor else None
     ref = await app.ports.episodes.find(caller, str(episode_id))
@@ -120,10 +118,7 @@ async def search_episodes(caller: Caller, app: UseCases, asked: SearchRequest) -
     until = moment(asked.until, "to") if asked.until is not None else None
     if since is not None and until is not None and since >= until:
         raise InvalidRequest("from must be before to.")
-    if not asked.query.strip():
-        raise InvalidRequest("query must hold words: it is empty or blank.")
-    if len(asked.query) > MAX_QUERY:
-        raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
+    check_query(asked.query)
     found = await app.memory.episode_search.search(caller, asked.query, limit=asked.limit, since=since, until=until)
     return Listing[FoundEpisode](items=[FoundEpisode.of(each) for each in found.episodes], next_cursor=None)
 

@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field
 from baton.api.access import KnowledgeAgentId, agent_of
 from baton.api.dependencies import Caller, UseCases
 from baton.api.problems import responses
-from baton.api.schemas import Asked
-from baton.domain.errors import InvalidRequest, SearchUnavailable, StoreUnavailable
+from baton.api.schemas import Asked, check_query
+from baton.domain.errors import SearchUnavailable, StoreUnavailable
 from baton.domain.extracted import DOCUMENT_SOURCE
 from baton.domain.found_item import FoundItem
 from baton.domain.served import TIMESTAMP, Served, Timestamp
@@ -17,9 +17,6 @@ from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.retrievals import try_knowledge
 
 router = APIRouter(prefix="/agents", tags=["knowledge"])
-
-MAX_QUERY = 20_000
-"""Characters of a query. The first 8,000 are searched."""
 
 
 class KnowledgeRequest(Asked):
@@ -34,7 +31,7 @@ class KnowledgeRequest(Asked):
 
 
 class KnowledgeSource(Served):
-    """Where a text stands."""
+    """The place of a text."""
 
     kind: str = Field(examples=["document"])
     document_id: str = Field(examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"])
@@ -44,7 +41,9 @@ class KnowledgeSource(Served):
     section: str | None = Field(description="The headings above the text.", examples=["Pumps > Starting"])
     page: int | None = Field(description="Of its beginning; null in formats without pages.", examples=[3])
     last_page: int | None = Field(examples=[4])
-    url: str | None = Field(description="Where readers find the document.", examples=["https://example.com/pumps.pdf"])
+    url: str | None = Field(
+        description="The address of the document, for readers.", examples=["https://example.com/pumps.pdf"]
+    )
 
 
 class KnowledgeItem(Served):
@@ -62,10 +61,12 @@ class KnowledgeItem(Served):
         description="Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
         examples=[{"chunk.meaning": 0.61, "chunk.words": 4.2}],
     )
-    date: Timestamp = Field(description="When this version of the document was made.", examples=[TIMESTAMP])
+    date: Timestamp = Field(
+        description="The time at which this version of the document was made.", examples=[TIMESTAMP]
+    )
     included: bool = Field(description="Whether it is relevant enough for a prompt.")
     reason: str | None = Field(
-        description="Why a prompt would not get it.", examples=["below the relevance floor: 0.130 < 0.2"]
+        description="The reason that a prompt would not get it.", examples=["below the relevance floor: 0.130 < 0.2"]
     )
     source: KnowledgeSource
 
@@ -82,11 +83,11 @@ class KnowledgeItem(Served):
 
 
 class FoundKnowledge(Served):
-    """What an agent's documents say about a question."""
+    """The texts of an agent's documents about a question."""
 
     items: list[KnowledgeItem] = Field(description="Best first.")
     next_cursor: str | None = Field(description="Always null: there is one page.", examples=[None])
-    note: str | None = Field(description="Why words decided alone, if they did.", examples=[None])
+    note: str | None = Field(description="The reason that words decided alone, if they did.", examples=[None])
 
 
 @router.post(
@@ -105,10 +106,7 @@ async def search_knowledge(
     The caller must have the agent's permissions, and gets only documents whose permission they hold.
     """
     agent = await agent_of(caller, app, agent_id, action="knowledge.search")
-    if not asked.query.strip():
-        raise InvalidRequest("query must hold words: it is empty or blank.")
-    if len(asked.query) > MAX_QUERY:
-        raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
+    check_query(asked.query)
     found = await try_knowledge(app.knowledge.search, caller, agent, asked.query, limit=asked.limit)
     return FoundKnowledge(
         items=[KnowledgeItem.found(each) for each in found.chunks],

@@ -32,7 +32,7 @@ from baton.api.procedure_schemas import (
     ProcedureWithVersions,
     Rejection,
 )
-from baton.api.schemas import Listing
+from baton.api.schemas import Listing, check_query
 from baton.composition.app import App
 from baton.domain.agent import AgentDefinition
 from baton.domain.context_item import ContextItem
@@ -55,7 +55,6 @@ from baton.procedures.skill_administration import is_private_id
 
 router = APIRouter(tags=["procedures"])
 
-MAX_QUERY = 20_000
 PROCEDURES = "/agents/{agent_id}/procedures"
 PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
@@ -128,10 +127,7 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
 @router.post(f"{PROCEDURES}/match", summary="Try a message")
 async def match_procedures(agent: Agent, scope: Caller, app: UseCases, asked: MatchRequest) -> ProcedureMatches:
     """Return the procedures that a turn would find for a message, and which one it would follow."""
-    if not asked.query.strip():
-        raise InvalidRequest("query must hold words: it is empty or blank.")
-    if len(asked.query) > MAX_QUERY:
-        raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
+    check_query(asked.query)
     block = await app.procedures.administration.match(scope, agent, asked.query)
     items = [ContextItem.found(item) for item in block.items[: asked.limit]]
     return ProcedureMatches(items=items, error=block.error)
@@ -226,8 +222,8 @@ async def change_procedure(
 ) -> Procedure:
     """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
 
-    `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired: whoever approves
-    a version has read just that. Needs `procedure:approve`.
+    `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired, so that a user
+    who approves a version has read just that. Needs `procedure:approve`.
     """
     if is_markdown(request):
         given = request.query_params.get("version")
@@ -297,7 +293,7 @@ async def retire_procedure(
     response: Response,
     version: Annotated[int, Query(ge=1, le=999_999, description="The version that the caller has read.")],
     reason: Annotated[
-        str | None, Query(min_length=1, max_length=MAX_REASON, description="Why; it is stored and audited.")
+        str | None, Query(min_length=1, max_length=MAX_REASON, description="The reason; it is stored and audited.")
     ] = None,
     if_match: IfMatch = None,
 ) -> Procedure:

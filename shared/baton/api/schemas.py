@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from baton.domain.errors import InvalidRequest
 from baton.domain.feedback import Feedback as FeedbackRecord
 from baton.domain.feedback import Rating
 from baton.domain.interrupt import shown_interrupts
@@ -21,12 +22,22 @@ from baton.domain.thread_state import Describe, State, thread_state
 from baton.domain.usage import Prices
 
 T = TypeVar("T")
+MAX_QUERY = 20_000
+"""Characters of a query. A search takes the first of them."""
 
 
 class Asked(BaseModel):
     """Base of what callers send: nothing is converted, so that ``true`` is no number."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, strict=True)
+
+
+def check_query(query: str) -> None:
+    """Raise ``InvalidRequest`` for a query without words, or with more characters than a search takes."""
+    if not query.strip():
+        raise InvalidRequest("query must hold words: it is empty or blank.")
+    if len(query) > MAX_QUERY:
+        raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
 
 
 class Listing(Served, Generic[T]):
@@ -53,7 +64,7 @@ class Usage(Served):
 
 
 COST = Field(
-    description="What it cost, in the currency of the deployment's prices; null without prices, and where a model has "
+    description="The cost, in the currency of the deployment's prices; null without prices, and where a model has "
     "none or is not known.",
     examples=[0.0021],
 )
@@ -86,7 +97,7 @@ class Thread(Served):
     cost: float | None = COST
     run: Run | None
     interrupts: list[dict[str, Any]] = Field(
-        description="What the conversation waits for: approvals, and results of the client's tools, as AG-UI has them.",
+        description="Open interrupts as AG-UI has them: approvals, and results of the client's tools.",
         examples=[[]],
     )
     last_error: str | None = Field(
@@ -113,7 +124,7 @@ class Thread(Served):
 
 
 class Feedback(Served):
-    """What the user thinks of an answer."""
+    """The user's feedback on an answer."""
 
     rating: Rating = Field(examples=["up"])
     comment: str | None = Field(examples=["Just what I needed."])
@@ -157,7 +168,7 @@ class MessageListing(Listing[Message]):
 
 
 class Outcome(Served):
-    """How a run ended."""
+    """The end of a run."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -251,7 +262,7 @@ class UploadRequest(Asked):
 
 
 class UploadTarget(Served):
-    """Where and how to put the file."""
+    """The request that uploads the file."""
 
     url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
     method: str = Field(examples=["PUT"])
@@ -260,7 +271,7 @@ class UploadTarget(Served):
 
 
 class UploadAnswer(Served):
-    """How to upload a file, and the part that refers to it in a message."""
+    """The upload of a file, and the part that refers to it in a message."""
 
     file_id: str = Field(examples=["file_0123456789abcdef0123456789abcdef"])
     upload: UploadTarget
@@ -289,7 +300,7 @@ class RenameRequest(Asked):
 
 
 class FeedbackRequest(Asked):
-    """What the user thinks of an answer. It replaces what was sent before."""
+    """The user's feedback on an answer. It replaces earlier feedback."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -307,43 +318,43 @@ class RatedMessage(Served):
 
 
 class CancelRequest(Asked):
-    """Which run to stop."""
+    """A run to stop."""
 
     run_id: str | None = Field(default=None, description="Absent: the run in progress.", examples=[RUN_ID])
 
 
 class CancelAnswer(Served):
-    """Which run will stop."""
+    """The run that will stop."""
 
     thread_id: str = Field(examples=[THREAD_ID])
     run_id: str | None = Field(examples=[RUN_ID])
 
 
 class ContinueRequest(Asked):
-    """Which workflow to take up."""
+    """A workflow to continue."""
 
     workflow_id: str = Field(description="Of those that `GET /v1/workflows` lists.", examples=[WORKFLOW_ID])
 
 
 class ForkRequest(Asked):
-    """How to branch a conversation."""
+    """A fork to make of a conversation."""
 
     agent_id: str = Field(
         min_length=1, max_length=64, description="The main agent of the new conversation.", examples=["research"]
     )
     include_history_messages: int = Field(
-        default=5, ge=0, le=200, description="How many of the last messages it begins with."
+        default=5, ge=0, le=200, description="The number of last messages that it begins with."
     )
 
 
 class SandboxRequest(Asked):
-    """Up to where a conversation is copied."""
+    """The turn up to which a conversation is copied."""
 
     message_id: str = Field(
         min_length=1, max_length=128, description="The user's message that began the turn.", examples=["m-1"]
     )
     include_turn: bool = Field(
-        default=True, description="Whether the copy ends with this turn, or before its message, to ask it anew."
+        default=True, description="Whether the copy ends with this turn, or before its message, to ask it again."
     )
 
 
@@ -370,11 +381,11 @@ class SelectedBranch(Served):
 
 
 class MergeRequest(Asked):
-    """What to merge: there is nothing to choose."""
+    """An empty object: there is nothing to choose."""
 
 
 class CloseAnswer(Served):
-    """What closing comes to."""
+    """The result of closing a conversation."""
 
     thread_id: str = Field(examples=[THREAD_ID])
     status: Literal[ThreadStatus.CLOSED]
@@ -382,7 +393,7 @@ class CloseAnswer(Served):
 
 
 class Health(Served):
-    """That the service answers."""
+    """The health of the service."""
 
     status: Literal["ok"]
     version: str = Field(examples=["0.1.0"])

@@ -23,7 +23,7 @@ class AbilityCheck(Model):
     """
     remark: str | None = None
     """
-    What is worth knowing, also where it works.
+    A remark, also where it works.
     """
     error: str | None = None
     """
@@ -31,15 +31,15 @@ class AbilityCheck(Model):
     """
     reason: str | None = None
     """
-    What the model's endpoint said.
+    The text of the model's endpoint.
     """
     advice: str | None = None
     """
-    What to change.
+    A change to make.
     """
     dropped: list[str]
     """
-    What the model did not get because it does not take it: settings, `images`, `documents`, or `answer_schema` where that stood in the prompt only.
+    Parts that the model did not get because it does not take them: settings, `images`, `documents`, or `answer_schema` where that stood in the prompt only.
     """
 
 
@@ -97,7 +97,7 @@ class AgentDay(Model):
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
     cost: float | None = None
     """
-    What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
     unpriced: int
     """
@@ -127,7 +127,7 @@ class AgentVersion(Model):
 
 class AuditRecord(Model):
     """
-    That somebody did, or tried to do, something.
+    An audited action.
     """
 
     id: str
@@ -171,7 +171,7 @@ class Branch(Model):
 
 class CancelAnswer(Model):
     """
-    Which run will stop.
+    The run that will stop.
     """
 
     thread_id: str = Field(..., alias="threadId")
@@ -180,7 +180,7 @@ class CancelAnswer(Model):
 
 class CloseAnswer(Model):
     """
-    What closing comes to.
+    The result of closing a conversation.
     """
 
     thread_id: str = Field(..., alias="threadId")
@@ -220,7 +220,7 @@ class ContextCall(Model):
     began_at: AwareDatetime = Field(..., alias="beganAt")
     messages: list[dict[str, Any]]
     """
-    As they were sent: role, content, toolCalls, toolCallId, and providerParts, the origin and tokens of opaque parts that only the model can read. Files stand as references.
+    The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, the origin and tokens of opaque parts that only the model can read. Files stand as references.
     """
     tools: list[str]
     """
@@ -242,7 +242,7 @@ class ContextCall(Model):
     """
     reasoning_tokens: int | None = Field(None, alias="reasoningTokens")
     """
-    Those of the output tokens that the model spent on thinking; left out where it told none.
+    Those of the output tokens that the model spent on thinking; left out where it reported none.
     """
     dropped: list[str] | None = None
     """
@@ -305,7 +305,7 @@ class CostlyThread(Model):
     thread_id: str = Field(..., alias="threadId")
     cost: float | None = None
     """
-    What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
     total_tokens: int = Field(..., alias="totalTokens")
 
@@ -335,13 +335,13 @@ class DeletedSource(Model):
 
 class DocumentError(Model):
     """
-    Why a version could not be taken in.
+    The reason that a version could not be taken in.
     """
 
     code: str
     message: str
     """
-    What the uploader can do.
+    The uploader's remedy.
     """
 
 
@@ -352,7 +352,7 @@ class DryCall(Model):
 
     agent_id: str = Field(..., alias="agentId")
     """
-    Who called.
+    The agent that called.
     """
     tool_name: str = Field(..., alias="toolName")
     input: dict[str, Any] | str
@@ -369,7 +369,7 @@ class DryCall(Model):
     """
     output: str | None = None
     """
-    What the model was told.
+    The text that the model got.
     """
 
 
@@ -436,13 +436,13 @@ class EpisodeMessage(Model):
     """
     redacted_content: str | None = Field(None, alias="redactedContent")
     """
-    The text without personal data, which is what is summarized and indexed; null without any.
+    The text without personal data, which is summarised and indexed; null without any.
     """
 
 
 class ErrorCount(Model):
     """
-    How many turns have ended with an error.
+    The number of turns that ended with an error.
     """
 
     code: str
@@ -451,7 +451,7 @@ class ErrorCount(Model):
 
 class Feedback(Model):
     """
-    What the user thinks of an answer.
+    The user's feedback on an answer.
     """
 
     rating: str
@@ -494,9 +494,12 @@ class ForgetRequest(Model):
 
     request_id: str = Field(..., alias="requestId")
     subject: str
+    """
+    The kind of data that is forgotten.
+    """
     user_id: str = Field(..., alias="userId")
     """
-    Whose data.
+    The owner of the data.
     """
     thread_id: str | None = Field(None, alias="threadId")
     status: str
@@ -516,17 +519,17 @@ class ForgetRequest(Model):
     ended_at: AwareDatetime | None = Field(None, alias="endedAt")
     counts: dict[str, int]
     """
-    How much was removed, by kind.
+    The amount that was removed, by kind.
     """
     residue: dict[str, int]
     """
-    What the last check found, by kind.
+    The amount that the last check found, by kind.
     """
 
 
 class Handoff(Model):
     """
-    That one agent handed the conversation over to another, or was refused to.
+    A handoff of the conversation from one agent to another, or a refused one.
     """
 
     id: str
@@ -534,7 +537,7 @@ class Handoff(Model):
     target_agent_id: str = Field(..., alias="targetAgentId")
     context_mode: str = Field(..., alias="contextMode")
     """
-    What the target was told of the conversation.
+    The part of the conversation that the target got.
     """
     context_summary: str = Field(..., alias="contextSummary")
     conversation_history_count: int = Field(..., alias="conversationHistoryCount")
@@ -549,11 +552,11 @@ class Handoff(Model):
     return_expected: bool = Field(..., alias="returnExpected")
     outcome: str | None = None
     """
-    How it ended; null while it lasts.
+    The end of the handoff; null while it lasts.
     """
     child_thread_id: str | None = Field(None, alias="childThreadId")
     """
-    The conversation that the target works in, if it has one of its own.
+    The conversation that the target works in, if it has a separate one.
     """
     started_at: AwareDatetime = Field(..., alias="startedAt")
     ended_at: AwareDatetime | None = Field(None, alias="endedAt")
@@ -561,7 +564,7 @@ class Handoff(Model):
 
 class Health(Model):
     """
-    That the service answers.
+    The health of the service.
     """
 
     status: Literal["ok"]
@@ -581,13 +584,13 @@ class Identity(Model):
     """
     expires_at: AwareDatetime = Field(..., alias="expiresAt")
     """
-    When the token expires.
+    The expiry of the token.
     """
 
 
 class ImportAnswer(Model):
     """
-    Which episode an imported session becomes.
+    The episode of an imported session.
     """
 
     episode_id: str = Field(..., alias="episodeId")
@@ -596,7 +599,7 @@ class ImportAnswer(Model):
 
 class KnowledgeSource(Model):
     """
-    Where a text stands.
+    The place of a text.
     """
 
     kind: str
@@ -618,7 +621,7 @@ class KnowledgeSource(Model):
     last_page: int | None = Field(None, alias="lastPage")
     url: str | None = None
     """
-    Where readers find the document.
+    The address of the document, for readers.
     """
 
 
@@ -709,17 +712,17 @@ class ModelReport(Model):
     checks: list[AbilityCheck]
     learned: dict[str, Any]
     """
-    What its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.
+    The profile that its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.
     """
     advice: list[str]
     """
-    What to change so that nothing is dropped or has to be learned again.
+    Changes with which nothing is dropped or has to be learned again.
     """
 
 
 class Outcome(Model):
     """
-    How a run ended.
+    The end of a run.
     """
 
     type: str
@@ -730,7 +733,7 @@ class Outcome(Model):
 
 class PageError(Model):
     """
-    Why a page could not be read. The others are.
+    A page that could not be read. The others are.
     """
 
     page: int
@@ -739,7 +742,7 @@ class PageError(Model):
 
 class ProblemField(Model):
     """
-    What is wrong with one field.
+    A problem with one field.
     """
 
     field: str
@@ -755,7 +758,7 @@ class ProblemField(Model):
 
 class ProcedureSource(Model):
     """
-    What a procedure was made of.
+    The source of a procedure.
     """
 
     thread_id: str = Field(..., alias="threadId")
@@ -796,7 +799,7 @@ class ProcedureSourceMessage(Model):
     run_id: str = Field(..., alias="runId")
     agent_id: str | None = Field(None, alias="agentId")
     """
-    Who said it, or called.
+    The agent that said it, or called.
     """
     text: str
     tool_calls: list[ProcedureSourceCall] = Field(..., alias="toolCalls")
@@ -807,7 +810,7 @@ class ProcedureSourceMessage(Model):
     tool_name: str | None = Field(None, alias="toolName")
     outcome: str | None = None
     """
-    How the call ended.
+    The end of the call.
     """
     cut: bool
     """
@@ -836,7 +839,7 @@ class ProcedureSourceTurns(Model):
     """
     missing: int
     """
-    Messages that the version names and that are there no more.
+    Messages that the version names and that no longer exist.
     """
     redacted: bool
     """
@@ -852,7 +855,7 @@ class ProcedureStep(Model):
     text: str
     condition: str | None = None
     """
-    When it is (not) taken.
+    The condition under which it is (not) taken.
     """
 
 
@@ -886,7 +889,7 @@ class RecordedFeedback(Model):
 
 class RefreshCounts(Model):
     """
-    What a refresh did, in pages.
+    The result of a refresh, in pages.
     """
 
     changed: int
@@ -906,7 +909,7 @@ class RefreshCounts(Model):
 
 class Retention(Model):
     """
-    How many days the tenant keeps things; null: for ever.
+    Days for which the tenant keeps things; null: for ever.
     """
 
     threads: int | None = None
@@ -973,7 +976,7 @@ class SlowTurn(Model):
 
 class SourceError(Model):
     """
-    Why a page could not be read. Its document stays as it was.
+    A page that could not be read. Its document stays as it was.
     """
 
     url: str
@@ -993,7 +996,7 @@ class TaskMessage(Model):
 
 class ToolCall(Model):
     """
-    One call of one tool, with what came of it.
+    One call of one tool, with its result.
     """
 
     id: str
@@ -1004,7 +1007,7 @@ class ToolCall(Model):
     """
     agent_id: str = Field(..., alias="agentId")
     """
-    Who called.
+    The agent that called.
     """
     tool_name: str = Field(..., alias="toolName")
     input: dict[str, Any] | str
@@ -1034,7 +1037,7 @@ class TurnFeedback(Model):
 
 class UploadTarget(Model):
     """
-    Where and how to put the file.
+    The request that uploads the file.
     """
 
     url: str
@@ -1080,7 +1083,7 @@ class WholeAgentVersion(Model):
     created_at: AwareDatetime = Field(..., alias="createdAt")
     agent: dict[str, Any] | None = None
     """
-    As `GET /v1/agents/{id}` has it, or as it was stored if today's rules do not allow it; null for a deletion.
+    The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow it; null for a deletion.
     """
 
 
@@ -1166,7 +1169,7 @@ class AgentChange(Model):
     changes: list[FieldChange]
     warnings: list[str]
     """
-    What is allowed, but may surprise.
+    Remarks on what is allowed, but may surprise.
     """
 
 
@@ -1222,7 +1225,7 @@ class ContextItem(Model):
 
 class CurrentLimits(Model):
     """
-    What the tenant may have.
+    The limits that hold for the tenant.
     """
 
     limits: Limits
@@ -1263,7 +1266,7 @@ class Document(Model):
     """
     step: str | None = None
     """
-    What is being done.
+    The step in progress.
     """
     pages: int | None = None
     """
@@ -1280,7 +1283,7 @@ class Document(Model):
     page_error_count: int = Field(..., alias="pageErrorCount")
     error: DocumentError | None = None
     """
-    Why the newest version failed.
+    The failure of the newest version.
     """
     active_version: int | None = Field(None, alias="activeVersion")
     """
@@ -1288,7 +1291,7 @@ class Document(Model):
     """
     url: str | None = None
     """
-    Where readers find the original.
+    The address of the original, for readers.
     """
     required_permission: str | None = Field(None, alias="requiredPermission")
     """
@@ -1300,7 +1303,7 @@ class Document(Model):
     """
     created_by: str = Field(..., alias="createdBy")
     """
-    Who uploaded the newest version.
+    The user who uploaded the newest version.
     """
     created_at: AwareDatetime = Field(..., alias="createdAt")
     updated_at: AwareDatetime = Field(..., alias="updatedAt")
@@ -1337,11 +1340,11 @@ class Episode(Model):
     """
     status: str
     """
-    `complete` once it has been summarized and indexed as far as that is possible and wanted.
+    `complete` once it has been summarised and indexed as far as that is possible and wanted.
     """
     missing: list[str]
     """
-    What could not be made yet; a later attempt makes it.
+    The parts that could not be made yet; a later attempt makes them.
     """
     started_at: AwareDatetime | None = Field(None, alias="startedAt")
     """
@@ -1375,11 +1378,11 @@ class EpisodeWithMessages(Model):
     """
     status: str
     """
-    `complete` once it has been summarized and indexed as far as that is possible and wanted.
+    `complete` once it has been summarised and indexed as far as that is possible and wanted.
     """
     missing: list[str]
     """
-    What could not be made yet; a later attempt makes it.
+    The parts that could not be made yet; a later attempt makes them.
     """
     started_at: AwareDatetime | None = Field(None, alias="startedAt")
     """
@@ -1417,7 +1420,7 @@ class FoundEpisode(Model):
     ended_at: AwareDatetime = Field(..., alias="endedAt")
     summary: str | None = None
     """
-    If it matches.
+    The summary, if it matches.
     """
     facts: list[MatchedFact]
     """
@@ -1460,7 +1463,7 @@ class KnowledgeItem(Model):
     """
     date: AwareDatetime
     """
-    When this version of the document was made.
+    The time at which this version of the document was made.
     """
     included: bool
     """
@@ -1468,7 +1471,7 @@ class KnowledgeItem(Model):
     """
     reason: str | None = None
     """
-    Why a prompt would not get it.
+    The reason that a prompt would not get it.
     """
     source: KnowledgeSource
 
@@ -1548,7 +1551,7 @@ class Problem(Model):
     status: int
     detail: str
     """
-    What the caller can do.
+    The remedy for the caller.
     """
     code: str
     """
@@ -1606,12 +1609,12 @@ class Procedure(Model):
     created_at: AwareDatetime = Field(..., alias="createdAt")
     decided_by: str | None = Field(None, alias="decidedBy")
     """
-    Who approved, rejected or retired it last.
+    The user who approved, rejected or retired it last.
     """
     decided_at: AwareDatetime | None = Field(None, alias="decidedAt")
     reason: str | None = None
     """
-    Why it was rejected or retired.
+    The reason of its rejection or retirement.
     """
     used: int
     """
@@ -1625,17 +1628,17 @@ class Procedure(Model):
 
 class ProcedureMatches(Model):
     """
-    What a turn would find for a message, best first.
+    The procedures that a turn would find for a message, best first.
     """
 
     items: list[ContextItem]
     """
-    As in the record of a turn: `included` is the one that would be followed; `signals` are `trigger` (1) and `meaning` (cosine similarity).
+    The items of a turn's record: `included` is the one that would be followed; `signals` are `trigger` (1) and `meaning` (cosine similarity).
     """
     next_cursor: None = Field(None, alias="nextCursor")
     error: str | None = None
     """
-    Why meaning was not compared.
+    The reason that meaning was not compared.
     """
 
 
@@ -1680,12 +1683,12 @@ class ProcedureWithVersions(Model):
     created_at: AwareDatetime = Field(..., alias="createdAt")
     decided_by: str | None = Field(None, alias="decidedBy")
     """
-    Who approved, rejected or retired it last.
+    The user who approved, rejected or retired it last.
     """
     decided_at: AwareDatetime | None = Field(None, alias="decidedAt")
     reason: str | None = None
     """
-    Why it was rejected or retired.
+    The reason of its rejection or retirement.
     """
     used: int
     """
@@ -1740,11 +1743,11 @@ class Source(Model):
     """
     error: str | None = None
     """
-    Why its list of pages could not be read.
+    The reason that its list of pages could not be read.
     """
     refreshed_at: AwareDatetime | None = Field(None, alias="refreshedAt")
     """
-    When the last refresh ended.
+    The end of the last refresh.
     """
     next_refresh_at: AwareDatetime | None = Field(None, alias="nextRefreshAt")
     """
@@ -1771,7 +1774,7 @@ class State(Model):
 
 class Task(Model):
     """
-    What one agent asked another to do, and what came of it.
+    A task that one agent gave to another, with its result.
     """
 
     task_id: str = Field(..., alias="taskId")
@@ -1783,7 +1786,7 @@ class Task(Model):
     tool_call_id: str = Field(..., alias="toolCallId")
     agent_id: str = Field(..., alias="agentId")
     """
-    Who was asked.
+    The agent that was asked.
     """
     status: str
     message: str
@@ -1812,7 +1815,7 @@ class TaskWithMessages(Model):
     tool_call_id: str = Field(..., alias="toolCallId")
     agent_id: str = Field(..., alias="agentId")
     """
-    Who was asked.
+    The agent that was asked.
     """
     status: str
     message: str
@@ -1850,12 +1853,12 @@ class Thread(Model):
     usage: Usage
     cost: float | None = None
     """
-    What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
     run: Run | None = None
     interrupts: list[dict[str, Any]]
     """
-    What the conversation waits for: approvals, and results of the client's tools, as AG-UI has them.
+    Open interrupts as AG-UI has them: approvals, and results of the client's tools.
     """
     last_error: str | None = Field(None, alias="lastError")
     """
@@ -1886,7 +1889,7 @@ class Turn(Model):
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
-    Who spoke last.
+    The agent that spoke last.
     """
     started_at: AwareDatetime | None = Field(None, alias="startedAt")
     """
@@ -1907,7 +1910,7 @@ class Turn(Model):
     """
     cost: float | None = None
     """
-    What it cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
     """
     error_code: str | None = Field(None, alias="errorCode")
     """
@@ -1921,7 +1924,7 @@ class Turn(Model):
 
 class UploadAnswer(Model):
     """
-    How to upload a file, and the part that refers to it in a message.
+    The upload of a file, and the part that refers to it in a message.
     """
 
     file_id: str = Field(..., alias="fileId")
@@ -1937,7 +1940,7 @@ class ContextBlock(Model):
     kind: str
     agent_id: str = Field(..., alias="agentId")
     """
-    Whose prompt.
+    The agent whose prompt it is.
     """
     task_id: str | None = Field(None, alias="taskId")
     """
@@ -1946,7 +1949,7 @@ class ContextBlock(Model):
     tokens: int
     budget: int | None = None
     """
-    Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left for the history; null where there is no limit of its own, and in older records.
+    Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left for the history; null where it has no limit, and in older records.
     """
     duration_ms: int | None = Field(None, alias="durationMs")
     """
@@ -1954,14 +1957,14 @@ class ContextBlock(Model):
     """
     error: str | None = None
     """
-    Why it found nothing, or only by words.
+    The reason that it found nothing, or only by words.
     """
     items: list[ContextItem]
 
 
 class FoundKnowledge(Model):
     """
-    What an agent's documents say about a question.
+    The texts of an agent's documents about a question.
     """
 
     items: list[KnowledgeItem]
@@ -1974,7 +1977,7 @@ class FoundKnowledge(Model):
     """
     note: str | None = None
     """
-    Why words decided alone, if they did.
+    The reason that words decided alone, if they did.
     """
 
 
@@ -1997,14 +2000,14 @@ class MessageAnswer(Answered):
 
 class Context(Model):
     """
-    What a turn's models were sent, and why.
+    The prompts of a turn's models, and the reasons for their content.
     """
 
     run_id: str = Field(..., alias="runId")
     thread_id: str | None = Field(None, alias="threadId")
     recorded_at: AwareDatetime | None = Field(None, alias="recordedAt")
     """
-    When the record was made, after the end of the run.
+    The time at which the record was made, after the end of the run.
     """
     budget: int | None = None
     """
@@ -2016,7 +2019,7 @@ class Context(Model):
     """
     cut: list[str]
     """
-    What was cut to keep the record within 2 MiB.
+    The parts that were cut to keep the record within 2 MiB.
     """
     blocks: list[ContextBlock]
     """
@@ -2029,7 +2032,7 @@ class Context(Model):
 
 class Rerun(Model):
     """
-    What came of a dry run.
+    The result of a dry run.
     """
 
     answer: str
@@ -2039,7 +2042,7 @@ class Rerun(Model):
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
-    Who spoke last.
+    The agent that spoke last.
     """
     agent_version: int | None = Field(None, alias="agentVersion")
     """

@@ -1,4 +1,4 @@
-"""Push notifications: who is told of a change of a thread, and the requests that tell it."""
+"""Push notifications: the receivers of a thread's change, and the requests to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from a2a.compat.v0_3 import conversions
 from a2a.types import StreamResponse, Task
@@ -16,10 +16,11 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from pydantic import Field, TypeAdapter
 
 from baton.api.a2a.json_text import with_whole_numbers
-from baton.api.a2a.task_reader import TaskReader, TaskStores
+from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask, as_of
 from baton.api.a2a.wire import message_of, task_of
 from baton.composition.app import App
+from baton.composition.ports import Ports
 from baton.domain.a2a_task import TaskId
 from baton.domain.errors import BatonError, InternalError, ThreadUnavailable
 from baton.domain.metrics import Metric, count
@@ -34,8 +35,7 @@ from baton.domain.push_config import (
 )
 from baton.domain.thread import Thread
 from baton.handoffs.agent_registry import AgentRegistry
-from baton.ports.a2a import PushConfigs, PushQueue, SigningKey, WebhookRefused, Webhooks, WebhookUnreachable
-from baton.ports.clock import Clock
+from baton.ports.a2a import WebhookRefused, WebhookUnreachable
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
 SIGNATURE_HEADER = "X-A2A-Notification-Signature"
@@ -56,23 +56,6 @@ class NotYet(Exception):
     """The record must be delivered again later. The message is for the log."""
 
 
-class PushPorts(TaskStores, Protocol):
-    """The ports that notifications need."""
-
-    @property
-    def push_configs(self) -> PushConfigs: ...
-    @property
-    def push_queue(self) -> PushQueue: ...
-    @property
-    def webhooks(self) -> Webhooks: ...
-    @property
-    def signing_key(self) -> SigningKey: ...
-    @property
-    def push_issuer(self) -> str: ...
-    @property
-    def clock(self) -> Clock: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Notifications:
     """Works off the queue: a change becomes a notification for each configuration, and each is sent by itself.
@@ -80,7 +63,7 @@ class Notifications:
     So a receiver that does not answer delays no other one.
     """
 
-    ports: PushPorts
+    ports: Ports
     agents: AgentRegistry
 
     @classmethod
@@ -89,7 +72,7 @@ class Notifications:
         return cls(app.ports, app.agents)
 
     async def run(self, body: str, receipt_handle: str, receives: int) -> None:
-        """Carry out one record. Raises if the queue must deliver it again; when, is told to the queue."""
+        """Carry out one record. Raises if the queue must deliver it again, after a pause that the queue gets."""
         try:
             record = _RECORD.validate_json(body)
             logger.append_keys(tenant=record.tenant_id, thread_id=record.thread_id)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from baton.api.a2a.tasks import A2ATask, assemble, to_queued, with_state
+from baton.composition.ports import Ports
 from baton.concurrency import gather_all
 from baton.domain.a2a_task import MarkStatus, TaskId
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
-from baton.ports.a2a import A2ATasks
-from baton.ports.audit import AuditLog
-from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import audit_read
 
 MAX_HISTORY = 200
@@ -28,22 +25,11 @@ MAX_PAGES = 3
 """Pages in which they are read. A page of long messages ends after a megabyte (``ThreadStore.read_messages``)."""
 
 
-class TaskStores(Protocol):
-    """The ports that tasks are read from."""
-
-    @property
-    def store(self) -> ThreadStore: ...
-    @property
-    def a2a_tasks(self) -> A2ATasks: ...
-    @property
-    def audit(self) -> AuditLog: ...
-
-
 class TaskReader:
     """Reads tasks within a caller's scope."""
 
-    def __init__(self, services: TaskStores) -> None:
-        self._services = services
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
 
     async def find(self, scope: Scope, text: str) -> A2ATask | None:
         """Return the task with the id ``text``; None if the caller knows no such task. Refusals are audited."""
@@ -52,39 +38,39 @@ class TaskReader:
 
     async def read(self, scope: Scope, task_id: TaskId, *, audited: bool = False) -> A2ATask | None:
         """Return the task; None if there is none in the scope. ``audited``: the id is a client's."""
-        services, thread_id = self._services, task_id.thread_id
+        ports, thread_id = self._ports, task_id.thread_id
         try:
-            thread = await services.store.get_thread(scope, thread_id)
+            thread = await ports.store.get_thread(scope, thread_id)
         except ThreadUnavailable as refusal:
-            mark = await services.a2a_tasks.get(scope, thread_id, task_id.root)
+            mark = await ports.a2a_tasks.get(scope, thread_id, task_id.root)
             if refusal.is_unused and mark is not None and _may_read(scope, mark.user_id):
                 return to_queued(task_id, mark)
             if audited:
                 detail = {"taskId": str(task_id)}
-                await services.audit.record(
+                await ports.audit.record(
                     scope, "task.read", thread_id=thread_id, outcome=refusal.audited_as, detail=detail
                 )
             return None
         turn, mark = await gather_all(
-            services.store.get_turn(scope, thread_id, task_id.root),
-            services.a2a_tasks.get(scope, thread_id, task_id.root),
+            ports.store.get_turn(scope, thread_id, task_id.root),
+            ports.a2a_tasks.get(scope, thread_id, task_id.root),
         )
         if mark is not None and mark.user_id != thread.user_id:
             mark = None
         if turn is not None and turn.first_ordinal >= thread.next_ordinal:
-            thread = await services.store.get_thread(scope, thread_id)  # the turn may have been opened in between
+            thread = await ports.store.get_thread(scope, thread_id)  # the turn may have been opened in between
         if turn is None and mark is None:
             return None
         if audited:
-            await audit_read(services.audit, scope, thread_id, thread.user_id, "task.read")
+            await audit_read(ports.audit, scope, thread_id, thread.user_id, "task.read")
         messages = await self._messages(scope, thread, turn.first_ordinal) if turn is not None else []
         question = await self._question(scope, thread)
         task = assemble(task_id, thread, mark, messages, question)
         if turn is not None and mark is None and not task.messages and task.run_id is None:
             return None  # a message of the conversation that began no task
         is_waiting = await self._is_waiting(scope, task)
-        brought = turn.client if turn is not None else None
-        return replace(with_state(task, is_waiting=is_waiting), brought=brought)
+        first_offer = turn.client if turn is not None else None
+        return replace(with_state(task, is_waiting=is_waiting), first_offer=first_offer)
 
     async def of_thread(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
         """Return the tasks that the newest messages of the thread belong to, the latest state first."""
@@ -117,24 +103,24 @@ class TaskReader:
     ) -> A2ATask:
         """Return a task of a thread whose messages are read already."""
         mark, turn = await gather_all(
-            self._services.a2a_tasks.get(scope, thread.id, task_id.root),
-            self._services.store.get_turn(scope, thread.id, task_id.root),
+            self._ports.a2a_tasks.get(scope, thread.id, task_id.root),
+            self._ports.store.get_turn(scope, thread.id, task_id.root),
         )
         task = assemble(task_id, thread, mark, messages, question)
         task = with_state(task, is_waiting=await self._is_waiting(scope, task))
-        return replace(task, brought=turn.client if turn is not None else None)
+        return replace(task, first_offer=turn.client if turn is not None else None)
 
     async def has_changed(self, scope: Scope, task: A2ATask) -> bool:
         """Return whether something has happened since ``task`` was read, while no run of it was in progress.
 
-        It reads two items. True may also mean that only reading the task again tells.
+        It reads two items. True may also mean that the task has to be read again to know.
         """
         if task.thread is None:
             return True
         try:
             thread, mark = await gather_all(
-                self._services.store.get_thread(scope, task.id.thread_id),
-                self._services.a2a_tasks.get(scope, task.id.thread_id, task.id.root),
+                self._ports.store.get_thread(scope, task.id.thread_id),
+                self._ports.a2a_tasks.get(scope, task.id.thread_id, task.id.root),
             )
         except ThreadUnavailable:  # it was deleted meanwhile
             return True
@@ -143,18 +129,18 @@ class TaskReader:
     async def is_queued(self, scope: Scope, task_id: TaskId, message_id: str) -> bool:
         """Return whether a message to a task of an existing thread is the newest that waits in the queue."""
         turn, mark = await gather_all(
-            self._services.store.get_turn(scope, task_id.thread_id, message_id),
-            self._services.a2a_tasks.get(scope, task_id.thread_id, task_id.root),
+            self._ports.store.get_turn(scope, task_id.thread_id, message_id),
+            self._ports.a2a_tasks.get(scope, task_id.thread_id, task_id.root),
         )
         is_newest = mark is not None and mark.status is MarkStatus.QUEUED and mark.message_id == message_id
         return turn is None and is_newest
 
     async def task_of(self, scope: Scope, thread_id: str, message_id: str) -> TaskId | None:
         """Return the task that a stored message was sent to. The caller has checked who owns the thread."""
-        turn = await self._services.store.get_turn(scope, thread_id, message_id)
+        turn = await self._ports.store.get_turn(scope, thread_id, message_id)
         if turn is None:
             return None
-        stored = await self._services.store.run_messages(
+        stored = await self._ports.store.run_messages(
             scope, thread_id, first_ordinal=turn.first_ordinal, below=turn.first_ordinal + 1
         )
         if not stored or stored[0].id != message_id or stored[0].a2a_task is None:
@@ -163,7 +149,7 @@ class TaskReader:
 
     async def _messages(self, scope: Scope, thread: Thread, first_ordinal: int) -> list[StoredMessage]:
         """Return the committed messages from ``first_ordinal`` on; of many, the first run's and the newest."""
-        store = self._services.store
+        store = self._ports.store
         found: list[StoredMessage] = []
         before: int | None = None
         for _ in range(MAX_PAGES):
@@ -184,7 +170,7 @@ class TaskReader:
         """Return the question of the run in progress, if it is stored."""
         if thread.run is None:
             return None
-        stored = await self._services.store.run_messages(
+        stored = await self._ports.store.run_messages(
             scope, thread.id, first_ordinal=thread.next_ordinal, below=thread.next_ordinal + 1
         )
         return stored[0] if stored and stored[0].id == thread.run.message_id else None
@@ -196,7 +182,7 @@ class TaskReader:
             return False
         if task.has_message(mark.message_id):
             return False
-        return await self._services.store.get_turn(scope, task.id.thread_id, mark.message_id) is None
+        return await self._ports.store.get_turn(scope, task.id.thread_id, mark.message_id) is None
 
 
 def _may_read(scope: Scope, user_id: str) -> bool:
