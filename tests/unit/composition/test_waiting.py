@@ -31,7 +31,7 @@ SLEEPS = {
     "adapters/web_pages.py: _paced": PACE,
     "agents/progress.py: _beat": "a notice for the user, while the run waits for agents",
     "api/a2a/cancelling.py: _stopped": CALLER,
-    "api/a2a/following.py: follow": STREAM,
+    "api/a2a/updates.py: follow": STREAM,
     "api/a2a/push.py: _let_thread_notify": CALLER,
     "api/a2a/sending.py: _until_begun": CALLER,
     "catalog/agent_editing.py: _pause": AGAIN,

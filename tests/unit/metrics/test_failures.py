@@ -320,8 +320,8 @@ async def a_notification_of_a_conversation_that_does_not_end(monkeypatch: pytest
 
 @failure(Metric.RUNS_NOT_STOPPED)
 async def a_cancellation_over_mcp_whose_run_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    services = SimpleNamespace(mcp_calls=Failing(StoreUnavailable()))
-    caller = McpCaller(ADA, cast("Any", services), cast("Any", None), ends_at=0.0, session_id="s-1")
+    app = SimpleNamespace(ports=SimpleNamespace(mcp_calls=Failing(StoreUnavailable())))
+    caller = McpCaller(ADA, cast("Any", app), cast("Any", None), ends_at=0.0, session_id="s-1")
     await cancel_named(caller, {"method": "notifications/cancelled", "params": {"requestId": 1}})
 
 
