@@ -96,7 +96,7 @@ async def _remote_agents() -> list[str]:
 
 
 async def _issuers() -> list[str]:
-    unreadable = await asyncio.to_thread(deployed_ports().verifier.unreadable_issuers)
+    unreadable = await asyncio.to_thread(deployed_ports().jwt_verifier.unreadable_issuers)
     return [
         f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason}. Its tokens are refused until they can be."
         for issuer, reason in unreadable.items()

@@ -60,7 +60,7 @@ class Conversation:
         ``time_zone`` is the user's; None: it is not known.
         """
         self._ports = ports
-        self._app = build(ports.all)
+        self._app = build(ports)
         self._scope = scope
         self.thread_id = thread_ref(scope, name).id
         self._name = name

@@ -5,30 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from baton.adapters.token_counter import TiktokenCounter
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.ports.agents import AgentCatalog
 from baton.ports.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
+from baton.ports.clock import Clock
 from baton.ports.files import ThreadFiles
 from baton.ports.leases import Lease
 from baton.ports.tools import Tools
 from baton_local.root import TOKENIZER
-from baton_testing.fakes.audit import FakeAuditLog
-from baton_testing.fakes.episodes import FakeClosings, FakeEpisodes
-from baton_testing.fakes.files import FakeFiles
-from baton_testing.fakes.handoffs import FakeHandoffs
-from baton_testing.fakes.idle_threads import FakeIdleThreads
-from baton_testing.fakes.live import FakeLiveRegistry
-from baton_testing.fakes.ports import FakePorts
-from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.push import FakePushConfigs
-from baton_testing.fakes.run_records import FakeRunRecords
-from baton_testing.fakes.stream_log import FakeStreamLog
-from baton_testing.fakes.thread_store import FakeThreadStore
-from baton_testing.fakes.turn_queue import FakeTurnQueue
+from baton_testing.fakes.ports import MemoryPorts
 from baton_testing.fakes.workflows import FakeWorkflows
 from baton_testing.virtual_time import LoopClock
 
@@ -67,7 +56,7 @@ class CountedModel:
 class SeenWorkflows(FakeWorkflows):
     """Workflows in memory that note every state."""
 
-    def __init__(self, clock: LoopClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.states: list[str] = []
 
@@ -76,8 +65,8 @@ class SeenWorkflows(FakeWorkflows):
         self.states.append(workflow.state)
 
 
-class ConversationPorts:
-    """``composition.ports.Ports`` of one conversation (``all``), and those of them that tests look into."""
+class ConversationPorts(MemoryPorts):
+    """The ports of one conversation test."""
 
     def __init__(
         self,
@@ -90,39 +79,13 @@ class ConversationPorts:
         counter: TokenCounter,
     ) -> None:
         self.clock = clock
-        self.model = CountedModel(model)
-        self.store = FakeThreadStore(clock)
-        self.records = FakeRunRecords()
-        self.workflows = SeenWorkflows(clock)
-        self.queue = FakeTurnQueue()
-        self.closings = FakeClosings()
-        self.files = FakeFiles()
-        audit = FakeAuditLog()
-        self.handoffs = FakeHandoffs(audit)
-        self.all = FakePorts(
-            clock=clock,
-            store=self.store,
-            log=FakeStreamLog(clock),
-            live=FakeLiveRegistry(clock),
-            records=self.records,
-            handoffs=self.handoffs,
-            workflows=self.workflows,
-            procedures=FakeProcedures(),
-            episodes=FakeEpisodes(),
-            idle=FakeIdleThreads(self.store, clock),
-            audit=audit,
-            push_configs=FakePushConfigs(clock),
-            files=self.files,
-            queue=self.queue,
-            closings=self.closings,
-            catalog=catalog,
-            model=self.model,
-            default_model=names.default,
-            light_model=names.light,
-            counter=counter,
-            tools=tools,
-            with_learning=False,
-        )
+        self.catalog, self.tools, self.counter = catalog, tools, counter
+        self.model: CountedModel = CountedModel(model)
+        self.default_model, self.light_model = names.default, names.light
+
+    @cached_property
+    def workflows(self) -> SeenWorkflows:
+        return SeenWorkflows(self.clock)
 
 
 @cache

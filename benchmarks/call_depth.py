@@ -28,24 +28,15 @@ import httpx2 as httpx
 from baton import composition
 from baton.adapters.models.provider_models import ProviderModels
 from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.token_counter import TiktokenCounter
 from baton.composition import event_loop
-from baton.composition.app import build
+from baton.composition.app import App, build
 from baton.domain.agent import AgentDefinition
-from baton.ports.chat_model import ChatModel
-from baton_local.root import ROOT
+from baton.ports.clock import SystemClock
+from baton_local.root import ROOT, TOKENIZER
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
-from baton_testing.fakes.audit import FakeAuditLog
-from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.episodes import FakeEpisodes
-from baton_testing.fakes.handoffs import FakeHandoffs
-from baton_testing.fakes.idle_threads import FakeIdleThreads
-from baton_testing.fakes.live import FakeLiveRegistry
-from baton_testing.fakes.ports import FakePorts
-from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.run_records import FakeRunRecords
-from baton_testing.fakes.stream_log import FakeStreamLog
-from baton_testing.fakes.thread_store import FakeThreadStore
-from baton_testing.fakes.workflows import FakeWorkflows
+from baton_testing.fakes.ports import MemoryPorts
+from baton_testing.fakes.tools import FakeTools
 
 OWN = (str(ROOT / "shared/baton"), str(ROOT / "functions"))
 HANDLER = "functions/turns/app.py"
@@ -152,11 +143,19 @@ def measure() -> CallDepth:
     callers = _Callers()
     endpoint = _Endpoint(callers)
     model = OpenAIChatModel(api_key="none", base_url=MODEL, transport=endpoint)
-    ports = _ports(ProviderModels({"default": lambda: model}))
+    ports = MemoryPorts(
+        clock=SystemClock(),
+        catalog=FakeAgentCatalog(AGENT),
+        model=ProviderModels({"default": lambda: model}),
+        default_model="model",
+        light_model="model",
+        counter=TiktokenCounter(TOKENIZER),
+        tools=FakeTools(),
+    )
     # The handler's loop: the factory is set in the loop's own thread, before the first task of the turn.
     event_loop.run(_set_task_factory(callers))
     try:
-        with _handler(build(ports).queued_turns) as handler:
+        with _handler(build(ports)) as handler:
             answer = handler(_record(), _Context())
     finally:
         event_loop.run(_set_task_factory(None))
@@ -165,31 +164,11 @@ def measure() -> CallDepth:
     return endpoint.depth
 
 
-def _ports(model: ChatModel) -> FakePorts:
-    clock, audit = FakeClock(), FakeAuditLog()
-    store = FakeThreadStore(clock)
-    return FakePorts(
-        clock=clock,
-        store=store,
-        log=FakeStreamLog(clock),
-        live=FakeLiveRegistry(clock),
-        records=FakeRunRecords(),
-        handoffs=FakeHandoffs(audit),
-        workflows=FakeWorkflows(clock),
-        procedures=FakeProcedures(),
-        episodes=FakeEpisodes(),
-        idle=FakeIdleThreads(store, clock),
-        audit=audit,
-        catalog=FakeAgentCatalog(AGENT),
-        model=model,
-    )
-
-
 @contextlib.contextmanager
-def _handler(queued_turns: object) -> Iterator[Any]:
-    """Load the worker's handler over ``queued_turns``."""
+def _handler(app: App) -> Iterator[Any]:
+    """Load the worker's handler over ``app``."""
     with (
-        patch.object(composition, "queued_turns", lambda: queued_turns),
+        patch.object(composition, "deployed", lambda: app),
         patch.object(composition, "prepare_turns", lambda: None),
     ):
         yield runpy.run_path(str(ROOT / HANDLER))["handler"]

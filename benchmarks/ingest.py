@@ -22,7 +22,7 @@ from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_documents import S3Documents
 from baton.composition.app import App, build
-from baton.composition.aws import AwsPorts
+from baton.composition.ports import Ports
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentFormat, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.search import Vector
@@ -82,7 +82,7 @@ class NoStarts:
         return
 
 
-class _Ports(AwsPorts):
+class _Ports(Ports):
     """A deployment's ports, but for those that are given."""
 
     def __init__(self, **given: Any) -> None:

@@ -26,7 +26,7 @@ import yaml
 from baton.adapters.extraction import markdown
 from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
-from baton.composition.aws import AwsPorts
+from baton.composition.ports import Ports
 from baton.domain.agent import MemorySettings
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import ExtractedText
@@ -98,7 +98,7 @@ class _Records:
         return {each: self.documents[each] for each in document_ids}
 
 
-class _Ports(AwsPorts):
+class _Ports(Ports):
     """A deployment's ports. A search needs only these three."""
 
     def __init__(self, search: SearchIndex, documents: DocumentStore, embedder: Embedder) -> None:
@@ -182,7 +182,7 @@ async def search_index(engine: str | None, folder: str) -> SearchIndex:
     """Return the index of an OpenSearch, made if it is missing, or without its URL an embedded one in a folder."""
     os.environ["BATON_SEARCH_URL"] = engine or f"sqlite:///{folder}"
     os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
-    ports = AwsPorts()
+    ports = Ports()
     if ports.search_administration is not None:
         await ports.search_administration.migrate(LocalEmbedder())
     return ports.search

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from baton.composition.app import build
-from baton.composition.aws import AwsPorts
+from baton.composition.ports import Ports
 from baton.domain.episode import EpisodeMessage
 from baton.domain.errors import SearchUnavailable
 from baton.domain.identity import Scope
@@ -107,7 +107,7 @@ async def _import(index: SearchIndex, scope: Scope, made: History, embedder: Loc
         await index.put(scope, IndexName.EPISODES, await embedded(documents, embedder))
 
 
-class _Ports(AwsPorts):
+class _Ports(Ports):
     """A deployment's ports. A search needs only these two."""
 
     def __init__(self, search: SearchIndex, embedder: Embedder) -> None:
@@ -276,7 +276,7 @@ async def _run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="baton-recall-") as folder:
         os.environ["BATON_SEARCH_URL"] = options.engine or f"sqlite:///{folder}"
         os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
-        ports = AwsPorts()
+        ports = Ports()
         if ports.search_administration is not None:
             await ports.search_administration.migrate(LocalEmbedder())
         index = ports.search

@@ -24,7 +24,7 @@ from baton.adapters.dynamodb.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.composition.app import build
-from baton.composition.aws import AwsPorts
+from baton.composition.ports import Ports
 from baton.domain.episode import EndReason, Episode, EpisodePart, EpisodeStatus, ended_session
 from baton.domain.identity import Scope
 from baton.domain.times import to_millis
@@ -59,7 +59,7 @@ class Swept:
         return 60 * self.threads / self.seconds
 
 
-class _Ports(AwsPorts):
+class _Ports(Ports):
     """A deployment's ports. A check needs only the table."""
 
     def __init__(self, table: Table, store: ThreadStore) -> None:

@@ -28,7 +28,7 @@ from baton.adapters.s3_files import S3Files
 from baton.adapters.s3_records import S3Bodies
 from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
-from baton.composition.aws import AwsPorts
+from baton.composition.ports import Ports
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
@@ -136,7 +136,7 @@ class Conversation:
             raise RuntimeError(f"turn {self._turn} ended with {events[-1].json()}")
 
 
-class MeteredPorts(AwsPorts):
+class MeteredPorts(Ports):
     """A deployment's ports on local engines. The model, connections, tools and remote agents are fakes."""
 
     def __init__(
@@ -193,7 +193,7 @@ class Baton:
         ports.model = model
         if agents:
             ports.catalog = AgentsInMemory(*agents)
-        ports.counter.load()  # load the vocabulary now, not in the first turn
+        ports.tiktoken.load()  # load the vocabulary now, not in the first turn
         shapes.load()  # likewise the shapes of stored bodies
         return build(ports).turns
 

@@ -11,7 +11,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton.composition import authorizer
+from baton import composition
 from baton.composition.metrics import counted
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import SUBPROTOCOL, Scope
@@ -22,7 +22,7 @@ MAX_SUBJECT = 6_500
 """Characters of a sealed token and of the permissions. API Gateway takes 8 KB of context, with names and ids."""
 
 logger = Logger()
-verifier = authorizer()  # built once per execution environment
+verifier = composition.deployed_ports().verifier  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True, log_event=False)  # the event holds the token

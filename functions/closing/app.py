@@ -15,9 +15,10 @@ from baton.domain.pipelines import Pipeline
 from baton.memory.episodes.session_closing import ClosingStep
 
 logger = Logger()
-closing = composition.closing()  # built once per execution environment
-learning = composition.session_learning()
-admission = composition.admission()
+app = composition.deployed()  # built once per execution environment
+closing = app.memory.session_closing
+learning = app.procedures.session_learning
+admission = app.ports.admission
 
 
 @logger.inject_lambda_context(clear_state=True)

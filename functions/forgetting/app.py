@@ -17,7 +17,7 @@ MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to finish the request in progress and store the counts."""
 
 logger = Logger()
-forgetting = composition.forgetting()  # built once per execution environment
+forgetting = composition.deployed().privacy.forgetting  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True)

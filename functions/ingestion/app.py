@@ -19,8 +19,9 @@ MARGIN_SECONDS = 240
 """Reserved at the end of the function's time limit, to finish the pages and slices in progress."""
 
 logger = Logger()
-ingestion = composition.ingestion()  # built once per execution environment
-sources = composition.source_refreshes()
+knowledge = composition.deployed().knowledge  # built once per execution environment
+ingestion = knowledge.ingestion_events
+sources = knowledge.source_refreshes
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -15,8 +15,9 @@ from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline
 
 logger = Logger()
-learning = composition.learning()  # built once per execution environment
-admission = composition.admission()
+app = composition.deployed()  # built once per execution environment
+learning = app.procedures.capture
+admission = app.ports.admission
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -15,7 +15,7 @@ from baton.domain.identity import SUBPROTOCOL, Scope
 from baton.entry.actions import Caller
 
 logger = Logger()
-actions = composition.sockets()  # built once per execution environment
+actions = composition.deployed().actions  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True, log_event=False)

@@ -24,10 +24,11 @@ JOB_SECONDS = 15
 """Of the margin, the most that beginning the runs of pipelines may take."""
 
 logger = Logger()
-sweeper = composition.sweeper()  # built once per execution environment
-retention = composition.retention_runs()
-ingestions = composition.ingestion_starts()
-admission = composition.admission()
+app = composition.deployed()  # built once per execution environment
+sweeper = app.sweeper
+retention = app.privacy.retention_runs
+ingestions = app.knowledge.ingestion_starts
+admission = app.ports.admission
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -21,7 +21,7 @@ MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to commit the answer of a turn that takes too long."""
 
 logger = Logger()
-turns = composition.queued_turns()  # built once per execution environment
+turns = composition.deployed().queued_turns  # built once per execution environment
 composition.prepare_turns()
 
 

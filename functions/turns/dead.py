@@ -16,7 +16,7 @@ from baton.domain.metrics import Metric
 from baton.domain.times import from_millis
 
 logger = Logger()
-dead_turns = composition.dead_turns()  # built once per execution environment
+dead_turns = composition.deployed().dead_turns  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -24,49 +24,49 @@ class CaptureContract:
 
     async def test_a_record_comes_back_whole(self, stores: Stores) -> None:
         begun = capture(stores, new_thread_id())
-        assert await stores.captures.get(stores.ada, begun.ref) is None
-        assert await stores.captures.save(stores.ada, begun) == begun
+        assert await stores.capture_records.get(stores.ada, begun.ref) is None
+        assert await stores.capture_records.save(stores.ada, begun) == begun
         drafted = replace(begun, done=CaptureStep.DRAFT, draft=DRAFT)
-        assert await stores.captures.save(stores.ada, drafted) == drafted
-        assert await stores.captures.get(stores.ada, begun.ref) == drafted
-        assert await stores.captures.get(stores.stranger, begun.ref) is None
-        assert await stores.captures.get(stores.ada, replace(begun.ref, end_ordinal=7)) is None
+        assert await stores.capture_records.save(stores.ada, drafted) == drafted
+        assert await stores.capture_records.get(stores.ada, begun.ref) == drafted
+        assert await stores.capture_records.get(stores.stranger, begun.ref) is None
+        assert await stores.capture_records.get(stores.ada, replace(begun.ref, end_ordinal=7)) is None
 
     async def test_the_first_result_of_a_step_counts(self, stores: Stores) -> None:
         begun = capture(stores, new_thread_id())
         kept = await asyncio.gather(
-            *(stores.captures.save(stores.ada, replace(begun, name=f"Name {number}")) for number in range(3))
+            *(stores.capture_records.save(stores.ada, replace(begun, name=f"Name {number}")) for number in range(3))
         )
         assert len({each.name for each in kept}) == 1
-        assert await stores.captures.get(stores.ada, begun.ref) == kept[0]
+        assert await stores.capture_records.get(stores.ada, begun.ref) == kept[0]
 
     async def test_a_late_result_of_an_earlier_step_changes_nothing(self, stores: Stores) -> None:
         begun = capture(stores, new_thread_id())
         drafted = replace(begun, done=CaptureStep.DRAFT, draft=DRAFT)
-        await stores.captures.save(stores.ada, drafted)
-        assert await stores.captures.save(stores.ada, replace(begun, name="Late")) == drafted
+        await stores.capture_records.save(stores.ada, drafted)
+        assert await stores.capture_records.save(stores.ada, replace(begun, name="Late")) == drafted
 
     async def test_a_settled_record_stays_as_it_is(self, stores: Stores) -> None:
         begun = capture(stores, new_thread_id())
         ended = replace(begun, status=CaptureStatus.NO_TASK, reason="none")
-        await stores.captures.save(stores.ada, ended)
+        await stores.capture_records.save(stores.ada, ended)
         for late in (replace(begun, done=CaptureStep.STORE), replace(begun, status=CaptureStatus.FAILED)):
-            assert await stores.captures.save(stores.ada, late) == ended
+            assert await stores.capture_records.save(stores.ada, late) == ended
 
     async def test_a_failed_record_is_begun_anew(self, stores: Stores) -> None:
         begun = capture(stores, new_thread_id())
-        await stores.captures.save(stores.ada, replace(begun, done=CaptureStep.COMPARE))
+        await stores.capture_records.save(stores.ada, replace(begun, done=CaptureStep.COMPARE))
         failed = replace(begun, status=CaptureStatus.FAILED)
-        assert await stores.captures.save(stores.ada, failed) == failed
-        assert await stores.captures.save(stores.ada, begun) == begun
+        assert await stores.capture_records.save(stores.ada, failed) == failed
+        assert await stores.capture_records.save(stores.ada, begun) == begun
 
     async def test_a_day_has_an_allowance_for_each_agent(self, stores: Stores) -> None:
         async def take(agent_id: str = "assistant", day: date = DAY, *, limit: int = 2) -> bool:
-            return await stores.captures.take_allowance(stores.ada, agent_id, day, limit)
+            return await stores.capture_records.take_allowance(stores.ada, agent_id, day, limit)
 
         assert sorted([await each for each in (take(), take(), take())]) == [False, True, True]
         assert await take("librarian")
         assert await take(day=date(2026, 3, 15))
-        assert await stores.captures.take_allowance(stores.stranger, "assistant", DAY, 2)
+        assert await stores.capture_records.take_allowance(stores.stranger, "assistant", DAY, 2)
         assert await take(limit=3)
         assert not await take("research", limit=0)

@@ -24,9 +24,8 @@ from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.ports.search import SearchIndex
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.ports import FakePorts
-from tests.contracts.fake_stores import in_memory
 from tests.contracts.search import EMBEDDER
+from tests.fakes.ports import FakePorts
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 TENANTS, AGENTS, PERMISSIONS = ("red", "blue", "green"), ("knowledge", "research"), (None, "pump:read", "mine:read")
@@ -155,7 +154,7 @@ class KnowledgeContract:
         vectors = [embedder.vector(text) for text in chunk_texts(manual, chunks)]
         made = chunk_documents(manual, version, chunks, vectors, embedder.name)
         await index.put(reader, IndexName.KNOWLEDGE, made)
-        ports = FakePorts.over(in_memory(), search=index, documents=records, embedder=embedder)
+        ports = FakePorts(search=index, documents=records, embedder=embedder)
         search = build(ports).knowledge.search
         places = {code: f"manual@1#{number}" for number, code in enumerate(FACTS)}
         late = {}
@@ -182,7 +181,7 @@ class KnowledgeContract:
             await _shelve(index, records, Scope(f"{each.tenant}-{mark}", "librarian"), each, number)
         reader = Scope(f"{tenant}-{mark}", "ada", permissions)
         query = "green paint"
-        ports = FakePorts.over(in_memory(), search=index, documents=records, embedder=EMBEDDER)
+        ports = FakePorts(search=index, documents=records, embedder=EMBEDDER)
         search = build(ports).knowledge.search
         found = await search.find(reader, agent, query, EMBEDDER.vector(query) if with_vector else None)
         cited = [each.source.citation for each in found if each.source.citation is not None]

@@ -3,67 +3,43 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
+from baton.composition.ports import Ports
 from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.queued import RecordDelivery
 from baton.domain.thread import LeaseMark
 from baton.domain.usage import ModelUsage, Usage
-from baton.ports.a2a import A2ATasks, PushConfigs
-from baton.ports.agents import AgentDefinitions
-from baton.ports.audit import AuditLog
-from baton.ports.clock import TimeZones
-from baton.ports.connections import LiveRegistry
-from baton.ports.episodes import Episodes
-from baton.ports.handoffs import HandoffStore, WorkflowStore
 from baton.ports.leases import Commit, Lease, LeaseRequest
-from baton.ports.messages import FeedbackStore, TurnRecord
-from baton.ports.procedures import CaptureStore, PrivateSkills, ProcedureStore
-from baton.ports.run_records import McpCalls, RunRecords
-from baton.ports.stream_log import StreamLog
-from baton.ports.threads import IdleThreads, ThreadStore
+from baton.ports.messages import TurnRecord
 from baton_testing.fakes.clock import FakeClock
 
 HELLO = "a" * 64
 """A digest."""
 
 
-@dataclass
-class Stores:
-    """Stores that share a clock. Every stores has a separate tenant, so that stores can share an engine."""
+class Stores(Ports):
+    """Stores that share a clock. Every one has a separate tenant, so that several can share an engine."""
 
-    store: ThreadStore
-    log: StreamLog
-    live: LiveRegistry
-    audit: AuditLog
-    episodes: Episodes
-    idle: IdleThreads
-    records: RunRecords
-    handoffs: HandoffStore
-    workflows: WorkflowStore
-    a2a_tasks: A2ATasks
-    push_configs: PushConfigs
-    feedback: FeedbackStore
-    mcp_calls: McpCalls
-    time_zones: TimeZones
-    procedures: ProcedureStore
-    private_skills: PrivateSkills
-    captures: CaptureStore
-    agent_definitions: AgentDefinitions
-    clock: FakeClock
-    audit_records: Callable[[Scope], Awaitable[list[dict[str, Any]]]]
-    """The audit records of a tenant, oldest first: action, outcome, user_id, thread_id and detail."""
-    tenant: str = field(default_factory=lambda: f"t{uuid.uuid4().hex}")
-
-    def __post_init__(self) -> None:
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.tenant = f"t{uuid.uuid4().hex}"
         self.ada = Scope(self.tenant, "ada")
         self.bob = Scope(self.tenant, "bob")
         self.auditor = Scope(self.tenant, "auditor", frozenset({"thread:read_all"}))
         self.stranger = Scope(f"{self.tenant}-2", "ada")
         """The same user id in another tenant."""
+
+    @cached_property
+    def clock(self) -> FakeClock:
+        return FakeClock()
+
+    async def audit_records(self, scope: Scope) -> list[dict[str, Any]]:
+        """Return a tenant's audit records, oldest first: action, outcome, user_id, thread_id and detail."""
+        raise NotImplementedError
 
     async def acquire(
         self,

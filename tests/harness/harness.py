@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from baton.composition.app import build
@@ -13,41 +14,20 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
-from baton.ports.procedures import CaptureStore
+from baton.entry.controls import Controls
+from baton.entry.sweep import Sweeper
+from baton.handoffs.agent_registry import AgentRegistry
+from baton.handoffs.forks import Forks
+from baton.outbox.replay import Replays
 from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest
+from baton.turns.closing import Closer
 from baton.turns.committing import FinishedRun
-from baton_testing.fakes.a2a_tasks import FakeA2ATasks
+from baton.turns.turns import Turns
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
-from baton_testing.fakes.agent_client import ScriptedAgentClient
-from baton_testing.fakes.audit import FakeAuditLog
-from baton_testing.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
 from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
-from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.connections import FakeConnections
-from baton_testing.fakes.context_records import FakeContextRecords
-from baton_testing.fakes.documents import FakeDocuments
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.episodes import FakeClosings, FakeEpisodes
-from baton_testing.fakes.feedback import FakeFeedback
-from baton_testing.fakes.files import FakeFiles
-from baton_testing.fakes.handoffs import FakeHandoffs
-from baton_testing.fakes.idle_threads import FakeIdleThreads
-from baton_testing.fakes.live import FakeLiveRegistry
-from baton_testing.fakes.mcp_calls import FakeMcpCalls
-from baton_testing.fakes.ports import FakePorts
-from baton_testing.fakes.private_skills import FakePrivateSkills
-from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.push import FakePushConfigs, FakePushQueue, FakeWebhooks
-from baton_testing.fakes.run_records import FakeRunRecords
-from baton_testing.fakes.search_index import FakeSearchIndex
-from baton_testing.fakes.stream_log import FakeStreamLog
-from baton_testing.fakes.thread_store import FakeThreadStore
-from baton_testing.fakes.time_zones import FakeTimeZones
-from baton_testing.fakes.tools import FakeTools
-from baton_testing.fakes.turn_queue import FakeTurnQueue
-from baton_testing.fakes.workflows import FakeWorkflows
 from tests.contracts.stores import Stores
+from tests.fakes.ports import STORES, FakePorts
 
 ASSISTANT = AgentDefinition(
     id="assistant",
@@ -70,117 +50,63 @@ TODAY = ("system", "Today is Thursday, 1 March 2040 (UTC).")
 """The note right before the message in every prompt, at the noon of a clock that nobody has moved."""
 
 
-@dataclass
-class Harness:
-    """Turns over fakes, or over real ``stores``; ``ada`` talks."""
+class Harness(FakePorts):
+    """Turns over fakes; ``ada`` talks. Its ports can be given, scripted and looked into by their names."""
 
-    clock: FakeClock = field(default_factory=FakeClock)
-    model: ScriptedChatModel = field(default_factory=lambda: ScriptedChatModel(otherwise=Answer(("Hello there.",))))
-    connections: FakeConnections = field(default_factory=FakeConnections)
-    audit: FakeAuditLog = field(default_factory=FakeAuditLog)
-    assistant: AgentDefinition = ASSISTANT
-    others: tuple[AgentDefinition, ...] = ()
-    stores: Stores | None = None
-    recalls: bool = False
-    """Whether agents retrieve as their definitions say; otherwise not at all, and their prompts stay as short."""
+    def __init__(
+        self,
+        *,
+        assistant: AgentDefinition = ASSISTANT,
+        others: tuple[AgentDefinition, ...] = (),
+        stores: Stores | None = None,
+        recalls: bool = False,
+        **given: Any,
+    ) -> None:
+        """``stores`` replace the fakes of stores, with a separate tenant and at their clock.
 
-    def __post_init__(self) -> None:
-        self.store = FakeThreadStore(self.clock)
-        self.log = FakeStreamLog(self.clock)
-        self.live = FakeLiveRegistry(self.clock)
-        self.queue = FakeTurnQueue()
-        self.records = FakeRunRecords()
-        self.episodes = FakeEpisodes()
-        self.handoffs = FakeHandoffs(self.audit)
-        self.workflows = FakeWorkflows(self.clock)
-        self.a2a_tasks = FakeA2ATasks()
-        self.push_configs = FakePushConfigs(self.clock)
-        self.feedback = FakeFeedback(self.store)
-        self.push_queue, self.webhooks = FakePushQueue(), FakeWebhooks()
-        self.mcp_calls = FakeMcpCalls(self.clock)
-        self.time_zones = FakeTimeZones(self.clock)
-        self.procedures = FakeProcedures()
-        self.private_skills = FakePrivateSkills(self.procedures, self.clock)
-        self.capture_records: CaptureStore = FakeCaptureStore()
-        self.idle = FakeIdleThreads(self.store, self.clock)
-        self.ada = Scope("acme", "ada")
-        if self.stores is not None:
-            self._move_into(self.stores)
-        self.agent_client = ScriptedAgentClient()
-        self.tools = FakeTools()
-        self.closings = FakeClosings()
-        self.captures, self.announcements = FakeCaptures(), FakeAnnouncements()
-        self.files = FakeFiles()
-        definitions = (self.assistant, LIBRARIAN, *self.others)
-        self.catalog = FakeAgentCatalog(*(definitions if self.recalls else map(without_retrieval, definitions)))
-        self.search, self.embedder = FakeSearchIndex(), FakeEmbedder()
-        self.documents = FakeDocuments()
-        self.contexts = FakeContextRecords()
-        self.ports = FakePorts(
-            clock=self.clock,
-            store=self.store,
-            log=self.log,
-            live=self.live,
-            records=self.records,
-            handoffs=self.handoffs,
-            workflows=self.workflows,
-            a2a_tasks=self.a2a_tasks,
-            push_configs=self.push_configs,
-            feedback=self.feedback,
-            push_queue=self.push_queue,
-            webhooks=self.webhooks,
-            mcp_calls=self.mcp_calls,
-            time_zones=self.time_zones,
-            procedures=self.procedures,
-            private_skills=self.private_skills,
-            episodes=self.episodes,
-            idle=self.idle,
-            audit=self.audit,
-            files=self.files,
-            documents=self.documents,
-            search=self.search,
-            embedder=self.embedder,
-            context_records=self.contexts,
-            queue=self.queue,
-            closings=self.closings,
-            capture_records=self.capture_records,
-            captures=self.captures,
-            announcements=self.announcements,
-            connections=self.connections,
-            catalog=self.catalog,
-            model=self.model,
-            tools=self.tools,
-            agent_client=self.agent_client,
-        )
-        self.app = build(self.ports)
-        self.agents, self.forks = self.app.agents, self.app.forks
-        self.turns, self.closer, self.controls = self.app.turns, self.app.closer, self.app.controls
-        self.sweeper, self.replays = self.app.sweeper, self.app.replays
+        Agents retrieve as their definitions say if it ``recalls``; otherwise not at all, and their prompts stay short.
+        """
+        if stores is not None:
+            given = {name: getattr(stores, name) for name in (*STORES, "push_configs")} | given
+        super().__init__(**given)
+        self.assistant = assistant
+        definitions = (assistant, LIBRARIAN, *others)
+        self.catalog = FakeAgentCatalog(*(definitions if recalls else map(without_retrieval, definitions)))
+        self.ada = Scope("acme", "ada") if stores is None else stores.ada
         self.thread_id = str(uuid.uuid4())
+        self.app = build(self)
 
-    def _move_into(self, stores: Stores) -> None:
-        """Keep everything there, in a separate tenant and at its clock."""
-        names = (
-            "store",
-            "log",
-            "live",
-            "records",
-            "episodes",
-            "handoffs",
-            "workflows",
-            "procedures",
-            "private_skills",
-            "idle",
-            "a2a_tasks",
-            "push_configs",
-            "feedback",
-            "mcp_calls",
-            "time_zones",
-        )
-        for name in (*names, "audit", "clock"):
-            setattr(self, name, getattr(stores, name))
-        self.capture_records = stores.captures
-        self.ada = stores.ada
+    @cached_property
+    def model(self) -> ScriptedChatModel:
+        return ScriptedChatModel(otherwise=Answer(("Hello there.",)))
+
+    @cached_property
+    def agents(self) -> AgentRegistry:
+        return self.app.agents
+
+    @cached_property
+    def forks(self) -> Forks:
+        return self.app.forks
+
+    @cached_property
+    def turns(self) -> Turns:
+        return self.app.turns
+
+    @cached_property
+    def closer(self) -> Closer:
+        return self.app.closer
+
+    @cached_property
+    def controls(self) -> Controls:
+        return self.app.controls
+
+    @cached_property
+    def sweeper(self) -> Sweeper:
+        return self.app.sweeper
+
+    @cached_property
+    def replays(self) -> Replays:
+        return self.app.replays
 
     async def model_is_asked(self, times: int = 1) -> None:
         """Wait until the model has been asked so often."""

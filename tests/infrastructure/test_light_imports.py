@@ -31,8 +31,9 @@ LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 ADAPTERS = "import baton.adapters.secrets, baton.adapters.tokens, baton.ports.identity"
 FUNCTION = """
 import runpy
+import types
 import baton.composition
-baton.composition.authorizer = lambda: None
+baton.composition.deployed_ports = lambda: types.SimpleNamespace(verifier=None)
 runpy.run_path("functions/authorizer/app.py")
 """
 
@@ -45,9 +46,10 @@ def test_checking_tokens_loads_no_framework_and_no_sdk(script: str) -> None:
 
 
 BUILT = """
+import operator
 import sys
 from baton import composition
-getattr(composition, sys.argv[1])()
+operator.attrgetter(sys.argv[1])(composition.deployed())
 """
 SETTINGS = {
     "BATON_TABLE": "table",
@@ -63,7 +65,7 @@ SETTINGS = {
 MODEL = {"OPENAI_BASE_URL": "https://model.test/v1", "BATON_CHAT_MODEL": "gpt", "TIKTOKEN_CACHE_DIR": "tokenizer"}
 
 
-@pytest.mark.parametrize(("use_case", "more"), [("sockets", {}), ("sweeper", {}), ("closing", MODEL)])
+@pytest.mark.parametrize(("use_case", "more"), [("actions", {}), ("sweeper", {}), ("memory.session_closing", MODEL)])
 def test_what_asks_no_model_at_its_start_needs_no_settings_of_one_and_loads_no_client(
     use_case: str, more: dict[str, str]
 ) -> None:

@@ -1,12 +1,21 @@
-"""The ports to agents, and to who calls them. ``composition.aws_agents`` has those of a deployment."""
+"""The agents, models, tools and identities of a deployment."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from baton.composition.store_ports import StorePorts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from baton.adapters.agent_files import AgentFiles
+    from baton.adapters.models.provider_models import ProviderModels
+    from baton.adapters.secrets import SecretsManager
+    from baton.adapters.token_counter import TiktokenCounter
+    from baton.adapters.tokens import JwtVerifier
+    from baton.adapters.tokens.subject_tokens import SubjectTokens
+    from baton.composition.outside import Outside
     from baton.domain.model_providers import Provider
     from baton.ports.a2a import CardSigner
     from baton.ports.agent_client import AgentClient
@@ -14,61 +23,173 @@ if TYPE_CHECKING:
     from baton.ports.chat_model import ChatModel, TokenCounter
     from baton.ports.identity import TokenVerifier
     from baton.ports.tools import Tools
+    from baton.settings.models import ModelSettings
 
 
-class AgentPorts(Protocol):
+class AgentPorts(StorePorts):
     """The ports to agents, their models and tools, and to callers' identities. See ``Ports``."""
 
-    @property
+    @cached_property
+    def agent_files(self) -> AgentFiles:
+        """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
+        from baton.adapters.agent_files import AgentFiles
+        from baton.settings.resources import AgentSettings
+
+        settings = AgentSettings()
+        return AgentFiles.load(settings.agents_dir, settings.default_agent)
+
+    @cached_property
     def catalog(self) -> AgentCatalog:
         """Definitions of agents."""
-        ...
+        return self.agent_files
+
+    @cached_property
+    def provider_models(self) -> ProviderModels:
+        """The clients of all providers. Their libraries are loaded by the first calls, or by ``load``."""
+        from baton.composition.models import deployed_models
+
+        return deployed_models(self.model_settings, self.secrets)
+
+    @cached_property
+    def model_settings(self) -> ModelSettings:
+        """The settings of the model endpoints."""
+        from baton.settings.models import ModelSettings
+
+        return ModelSettings()
+
+    @cached_property
+    def model_providers(self) -> Mapping[str, Provider]:
+        """The providers of models, by name."""
+        return self.model_settings.providers
 
     @property
+    def model_key(self) -> str | Callable[[], Awaitable[str]]:
+        """The key of the default provider, or a function that reads it from the secret."""
+        from baton.composition.models import key_of
+        from baton.domain.model_providers import DEFAULT_PROVIDER, Provider
+
+        return key_of(self.model_providers.get(DEFAULT_PROVIDER, Provider()), self.secrets)
+
+    @cached_property
     def model(self) -> ChatModel:
         """The model endpoint."""
-        ...
+        return self.provider_models
 
-    @property
+    @cached_property
     def default_model(self) -> str:
         """The name of the model for agents that name none."""
-        ...
+        return self.model_settings.chat_model
 
     def context_tokens(self, model: str) -> int | None:
         """Return how many tokens of a prompt a model is declared to read; None if nothing is declared."""
-        ...
+        return self._context_lengths(model)
 
-    @property
+    @cached_property
+    def model_profiles(self) -> Mapping[str, Mapping[str, Any]]:
+        """The facts about models that the operator declares."""
+        from baton.adapters.models.profile_overrides import profile_overrides
+
+        return profile_overrides(self.model_settings.profiles)
+
+    @cached_property
+    def _context_lengths(self) -> Callable[[str], int | None]:
+        from baton.adapters.models.context_lengths import context_lengths
+
+        lengths = context_lengths(self.model_providers, self.model_profiles)
+        return lru_cache(maxsize=1_000)(lengths)  # tenants name models, so their number has no other bound
+
+    @cached_property
     def light_model(self) -> str:
         """The name of the model for tasks that need speed more than quality."""
-        ...
+        return self.model_settings.light_model or self.default_model
 
-    @property
-    def model_providers(self) -> Mapping[str, Provider]:
-        """The providers of models, by name."""
-        ...
-
-    @property
+    @cached_property
     def counter(self) -> TokenCounter:
         """The counter of tokens."""
-        ...
+        return self.tiktoken
 
-    @property
+    @cached_property
+    def tiktoken(self) -> TiktokenCounter:
+        """The counter with OpenAI's vocabulary. Its vocabulary is loaded with the first text, or by ``load``."""
+        from baton.adapters.token_counter import TiktokenCounter
+
+        return TiktokenCounter(self.model_settings.tokenizer_dir)
+
+    @cached_property
+    def outside(self) -> Outside:
+        """Tools and remote agents, called through guarded HTTP clients."""
+        from baton.composition.outside import Outside
+
+        return Outside(self.agent_files, self.secrets, self.subject_tokens)
+
+    @cached_property
     def tools(self) -> Tools:
         """Tools outside Baton."""
-        ...
+        return self.outside.toolbox
 
-    @property
+    @cached_property
     def agent_client(self) -> AgentClient:
         """Agents outside Baton."""
-        ...
+        from baton.adapters.deferred import DeferredAgentClient
 
-    @property
+        return DeferredAgentClient(lambda: self.outside.remote_agents)
+
+    # Identity
+
+    @cached_property
+    def secrets(self) -> SecretsManager:
+        """Secrets Manager. Its client is built when the first secret is read."""
+        from baton.adapters.secrets import SecretsManager
+
+        return SecretsManager()
+
+    @cached_property
     def verifier(self) -> TokenVerifier:
         """The verifier of tokens."""
-        ...
+        return self.jwt_verifier
 
-    @property
+    @cached_property
+    def jwt_verifier(self) -> JwtVerifier:
+        """The verifier of signed tokens."""
+        from baton.adapters.tokens import EmbedKeys, JwtVerifier
+        from baton.composition.preloading import preload
+        from baton.settings.identity import IdentitySettings
+
+        settings = IdentitySettings()
+        keys = None
+        if settings.embed_keys_secret is not None:
+            preload("baton.adapters.aws")  # the secret is read with the first token
+            keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
+        return JwtVerifier(
+            settings.token_issuers, keys, allow_http=settings.is_local, subject_tokens=self.subject_tokens
+        )
+
+    @cached_property
+    def subject_tokens(self) -> SubjectTokens | None:
+        """The sealing of users' tokens, in deployments with keys for it."""
+        from baton.settings.identity import DelegationSettings
+
+        settings = DelegationSettings()
+        read: Callable[[], str]
+        if settings.keys is not None:
+            read = settings.keys.get_secret_value
+        elif settings.keys_secret is not None:
+            read = partial(self.secrets.get, settings.keys_secret)
+        else:
+            return None
+        from baton.adapters.tokens.subject_tokens import SubjectTokens
+
+        return SubjectTokens(read)
+
+    @cached_property
     def card_signer(self) -> CardSigner | None:
-        """The signer of agent cards; None where they are not signed."""
-        ...
+        """The signer of agent cards, in deployments with keys for it."""
+        from baton.adapters.signing import JwkCardSigner
+        from baton.settings.identity import CardSettings
+
+        settings = CardSettings()
+        if settings.keys is not None:
+            return JwkCardSigner(settings.keys.get_secret_value)
+        if settings.keys_secret is not None:
+            return JwkCardSigner(partial(self.secrets.get, settings.keys_secret))
+        return None

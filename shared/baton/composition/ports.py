@@ -1,221 +1,274 @@
-"""All ports of Baton. ``composition.aws`` builds those of a deployment; tests pass their own."""
+"""All ports of Baton, each with the adapter of a deployment, configured by the function's environment variables.
+
+Each adapter is built on first use, and reads only the settings that it needs. The methods contain their imports,
+because the authorizer and the sockets must not load the libraries of the model or the API.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from baton.composition.agent_ports import AgentPorts
-from baton.composition.store_ports import StorePorts
+from baton.composition.pipeline_ports import PipelinePorts
+from baton.composition.search_ports import SearchPorts
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
     from baton.domain.context_item import InspectionPolicy
     from baton.domain.source import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.thread_title import TitleSource
     from baton.domain.usage import Prices
-    from baton.pipelines.admission import Admission
-    from baton.ports.a2a import PushQueue, SigningKey, Webhooks
+    from baton.ports.a2a import PushConfigs, PushQueue, SigningKey, Webhooks
     from baton.ports.connections import Connections
-    from baton.ports.documents import Ingestions, TextExtractor
-    from baton.ports.episodes import Closings
-    from baton.ports.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
-    from baton.ports.procedures import Announcements, Captures, CaptureStore
+    from baton.ports.documents import DocumentFiles, TextExtractor
+    from baton.ports.files import Files
+    from baton.ports.privacy import Forgettings, ObjectErasure, PiiDetector
+    from baton.ports.procedures import Announcements
     from baton.ports.run_records import ContextRecords
-    from baton.ports.search import Embedder, SearchIndex
-    from baton.ports.sources import WebPages
-    from baton.ports.tenants import Retentions, TenantLimitStore
+    from baton.ports.sources import SourceObjects, WebPages
     from baton.ports.turn_queue import QueueRecords, TurnQueue
 
 
-class Ports(StorePorts, AgentPorts, Protocol):
-    """The ports that ``composition.app.build`` makes an ``App`` from.
+class Ports(SearchPorts, PipelinePorts):
+    """The ports that ``composition.app.build`` makes an ``App`` from, for one execution environment.
 
     The first use case that needs a port reads it, so that a function neither loads nor configures unused ports.
+    Fakes are a subclass that overrides them.
     """
+
+    # Objects in buckets
+
+    @cached_property
+    def context_records(self) -> ContextRecords:
+        """The Context Inspector's records."""
+        from baton.adapters.s3_records import S3ContextRecords
+
+        return S3ContextRecords(self.bodies.client, self.bodies.bucket)
+
+    @cached_property
+    def files(self) -> Files:
+        """Uploads."""
+        from baton.adapters.s3_files import S3Files, s3_client
+        from baton.settings.resources import StoreSettings
+
+        return S3Files(s3_client(), StoreSettings().bucket, self.clock)
+
+    @cached_property
+    def source_objects(self) -> SourceObjects:
+        """Objects in the buckets that sources may read."""
+        from baton.adapters.aws import client
+        from baton.adapters.s3_documents import S3SourceObjects
+
+        return S3SourceObjects(client("s3"))
+
+    @cached_property
+    def document_files(self) -> DocumentFiles:
+        """The content of documents."""
+        from baton.adapters.s3_documents import S3Documents
+        from baton.adapters.s3_files import s3_client
+        from baton.settings.resources import StoreSettings
+
+        return S3Documents(s3_client(), StoreSettings().bucket, self.clock)
+
+    @cached_property
+    def objects(self) -> ObjectErasure:
+        """Removal of objects from the bucket."""
+        from baton.adapters.aws import client
+        from baton.adapters.s3_erasure import S3Erasure
+        from baton.settings.resources import StoreSettings
+
+        return S3Erasure(client("s3"), StoreSettings().bucket)
 
     # Memory
 
-    @property
-    def context_records(self) -> ContextRecords:
-        """The Context Inspector's records."""
-        ...
-
-    @property
+    @cached_property
     def inspection_policy(self) -> InspectionPolicy:
-        """Which turns the Context Inspector records."""
-        ...
+        """The turns that the Context Inspector records."""
+        from baton.settings.conversations import InspectorSettings
 
-    @property
-    def search(self) -> SearchIndex:
-        """The search indices."""
-        ...
+        return InspectorSettings().policy
 
-    @property
-    def embedder(self) -> Embedder:
-        """The embedding model."""
-        ...
-
-    @property
+    @cached_property
     def pii_detector(self) -> PiiDetector:
         """The detector of personal data."""
-        ...
+        from baton.adapters.pii.in_process import InProcessPiiDetector
+        from baton.settings.conversations import PrivacySettings
 
-    @property
+        return InProcessPiiDetector(PrivacySettings().regions)
+
+    @cached_property
     def with_episode_facts(self) -> bool:
-        """Whether the light model writes summaries and facts of episodes."""
-        ...
+        """True if the light model writes summaries and facts of episodes."""
+        from baton.settings.conversations import EpisodeSettings
 
-    @property
+        return EpisodeSettings().facts
+
+    @cached_property
     def title_source(self) -> TitleSource:
-        """What titles of threads are made of."""
-        ...
+        """The source of threads' titles."""
+        from baton.settings.conversations import TitleSettings
 
-    @property
-    def tenant_limits(self) -> TenantLimitStore:
-        """Limits that tenants have chosen."""
-        ...
+        return TitleSettings().source
 
-    @property
+    @cached_property
     def deployment_limits(self) -> DeploymentLimits:
-        """What every tenant may have."""
-        ...
+        """The limits of every tenant."""
+        from baton.settings.conversations import LimitSettings
 
-    @property
+        return LimitSettings().tenants
+
+    @cached_property
     def prices(self) -> Prices:
-        """What models cost."""
-        ...
+        """The prices of models."""
+        from baton.settings.models import PriceSettings
 
-    @property
+        return PriceSettings().prices
+
+    @cached_property
     def recall_deadline(self) -> timedelta:
-        """How long a turn waits for what it recalls."""
-        ...
+        """The longest that a turn waits for what it recalls."""
+        from baton.settings.conversations import RecallSettings
+
+        return RecallSettings().deadline
 
     # Learning
 
-    @property
-    def capture_records(self) -> CaptureStore:
-        """Records of captures."""
-        ...
-
-    @property
-    def captures(self) -> Captures:
-        """The pipeline that captures procedures."""
-        ...
-
-    @property
+    @cached_property
     def announcements(self) -> Announcements:
         """Events for other systems."""
-        ...
+        from baton.adapters.aws import client
+        from baton.adapters.event_bridge import EventBridgeAnnouncements
+        from baton.settings.resources import AnnouncementSettings
 
-    @property
+        return EventBridgeAnnouncements(client("events"), AnnouncementSettings().event_bus)
+
+    @cached_property
     def with_learning(self) -> bool:
-        """Whether procedures are captured."""
-        ...
+        """True if procedures are captured."""
+        from baton.settings.conversations import LearningSettings
+
+        return LearningSettings().learning
 
     # Forgetting
 
-    @property
-    def erasure(self) -> Erasure:
-        """Removal of threads and users from the table."""
-        ...
-
-    @property
-    def objects(self) -> ObjectErasure:
-        """Removal of objects from the bucket."""
-        ...
-
-    @property
-    def forget_requests(self) -> ForgetRequests:
-        """Requests to forget."""
-        ...
-
-    @property
-    def retentions(self) -> Retentions:
-        """How long tenants keep things."""
-        ...
-
-    @property
+    @cached_property
     def forgettings(self) -> Forgettings:
         """The pipeline that forgets."""
-        ...
+        from baton.adapters.aws import client
+        from baton.adapters.step_functions import StepFunctionsForgettings
+        from baton.settings.resources import ForgettingSettings
 
-    @property
+        return StepFunctionsForgettings(client("stepfunctions"), ForgettingSettings().forget_user_arn)
+
+    @cached_property
     def forget_wait_seconds(self) -> float:
         """The wait before the second sweep."""
-        ...
+        from baton.settings.resources import ForgettingWaitSettings
+
+        return ForgettingWaitSettings().wait_seconds
 
     # Ingestion
 
-    @property
-    def pipelines_since(self) -> datetime | None:
-        """When the engine of the pipelines began, if what ran in it before has ended."""
-        ...
-
-    @property
-    def admission(self) -> Admission:
-        """Admission of the pipelines' runs."""
-        ...
-
-    @property
-    def ingestions(self) -> Ingestions:
-        """The pipeline that ingests documents."""
-        ...
-
-    @property
+    @cached_property
     def source_rules(self) -> SourceRules:
-        """What sources may read."""
-        ...
+        """The places that sources may read."""
+        from baton.domain.source import SourceRules
+        from baton.settings.resources import OutsideSettings, SourceSettings
 
-    @property
+        return SourceRules(OutsideSettings().egress, SourceSettings().allowed_prefixes)
+
+    @cached_property
     def web_pages(self) -> WebPages:
         """Pages of the web, for sources."""
-        ...
+        from baton.adapters.egress import http_client
+        from baton.adapters.web_pages import HttpPages
+        from baton.settings.resources import OutsideSettings
 
-    @property
+        policy = OutsideSettings().egress
+        return HttpPages(
+            lambda seconds, limit: http_client(policy, timeout_seconds=seconds, max_response_bytes=limit),
+            pause_seconds=0.0 if policy.allow_local else 1.0,
+        )
+
+    @cached_property
     def extractor(self) -> TextExtractor:
         """The extractor of text from documents. Only functions with its libraries can use it."""
-        ...
+        from baton.adapters.document_reader import ChildProcessExtractor
+
+        return ChildProcessExtractor()
 
     # Queues and connections
 
-    @property
+    @cached_property
     def queue(self) -> TurnQueue:
         """The queue of turns."""
-        ...
+        from baton.adapters.aws import QUICK, client
+        from baton.adapters.sqs import SqsTurnQueue
+        from baton.settings.resources import QueueSettings
 
-    @property
+        return SqsTurnQueue(client("sqs", config=QUICK), QueueSettings().turns_queue_url)
+
+    @cached_property
     def queue_records(self) -> QueueRecords | None:
         """Records of that queue while a worker holds them; None if no other worker could receive them."""
-        ...
+        from baton.adapters.aws import client
+        from baton.adapters.sqs import SqsRecords
+        from baton.settings.resources import QueueSettings
 
-    @property
+        return SqsRecords(client("sqs"), QueueSettings().turns_queue_url, self.lease_times)
+
+    @cached_property
     def push_queue(self) -> PushQueue:
         """The queue of push notifications."""
-        ...
+        from baton.adapters.aws import QUICK, client
+        from baton.adapters.sqs import SqsPushQueue
+        from baton.settings.resources import PushQueueSettings
 
-    @property
+        return SqsPushQueue(client("sqs", config=QUICK), PushQueueSettings().push_queue_url)
+
+    @cached_property
     def webhooks(self) -> Webhooks:
-        """What posts push notifications."""
-        ...
+        """The poster of push notifications."""
+        from baton.adapters.egress import http_client
+        from baton.adapters.webhooks import HttpWebhooks
+        from baton.settings.resources import PushSettings
 
-    @property
+        policy = PushSettings().egress
+        return HttpWebhooks(policy, lambda seconds: http_client(policy, timeout_seconds=seconds))
+
+    @cached_property
+    def push_configs(self) -> PushConfigs:
+        """The addresses at which clients want to be notified of A2A tasks."""
+        from baton.adapters.dynamodb.a2a_tasks import DynamoPushConfigs
+        from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
+        from baton.settings.resources import PushKeySettings
+
+        secrets = ReceiverSecrets(lambda: self.secrets.get(PushKeySettings().secret))
+        return DynamoPushConfigs(self.table, self.clock, secrets)
+
+    @cached_property
     def signing_key(self) -> SigningKey:
         """The key that signs them."""
-        ...
+        from baton.adapters.signing import DerivedSigningKey
+        from baton.settings.resources import PushKeySettings
 
-    @property
+        settings = PushKeySettings()
+        return DerivedSigningKey(self.secrets, settings.secret, accepts_short=settings.is_local)
+
+    @cached_property
     def push_issuer(self) -> str:
         """The address of the deployment, below which receivers find the public key."""
-        ...
+        from baton.settings.resources import PushIssuerSettings
 
-    @property
-    def closings(self) -> Closings:
-        """The pipeline that makes episodes."""
-        ...
+        return PushIssuerSettings().issuer.rstrip("/")
 
-    @property
+    @cached_property
     def connections(self) -> Connections:
         """WebSocket connections."""
-        ...
+        from baton.adapters.api_gateway import ApiGatewayConnections
+        from baton.adapters.aws import client
+        from baton.settings.resources import SocketSettings
+
+        return ApiGatewayConnections(client("apigatewaymanagementapi", SocketSettings().connections_url))

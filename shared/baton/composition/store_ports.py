@@ -1,147 +1,236 @@
-"""The ports to what Baton keeps. ``composition.aws_stores`` has those of a deployment."""
+"""The stores of a deployment, on its table."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from baton.ports.clock import SystemClock
 
 if TYPE_CHECKING:
+    from baton.adapters.dynamodb.table import Table
+    from baton.adapters.s3_records import S3Bodies
     from baton.domain.thread import LeaseTimes
-    from baton.ports.a2a import A2ATasks, PushConfigs
+    from baton.ports.a2a import A2ATasks
     from baton.ports.agents import AgentDefinitions
     from baton.ports.audit import AuditLog
     from baton.ports.clock import Clock, TimeZones
     from baton.ports.connections import LiveRegistry
-    from baton.ports.documents import DocumentFiles, DocumentStore
+    from baton.ports.documents import DocumentStore
     from baton.ports.episodes import Episodes
-    from baton.ports.files import Files
     from baton.ports.handoffs import HandoffStore, WorkflowStore
     from baton.ports.messages import FeedbackStore
-    from baton.ports.procedures import PrivateSkills, ProcedureStore
+    from baton.ports.privacy import Erasure, ForgetRequests
+    from baton.ports.procedures import CaptureStore, PrivateSkills, ProcedureStore
     from baton.ports.run_records import McpCalls, RunRecords
-    from baton.ports.sources import SourceObjects, SourceStore
+    from baton.ports.sources import SourceStore
     from baton.ports.stream_log import StreamLog
+    from baton.ports.tenants import Retentions, TenantLimitStore
     from baton.ports.threads import IdleThreads, ThreadStore
 
 
-class StorePorts(Protocol):
-    """The ports on the table and the bucket, and the clock and leases of those who write there. See ``Ports``."""
+class StorePorts:
+    """The ports on the table, and the clock and leases of its writers. See ``Ports``."""
 
-    @property
+    def __init__(self, **given: Any) -> None:
+        """Use ``given`` ports instead of the deployment's. The other ports are built on them, for example on a table.
+
+        Raises ``TypeError`` for a name that no port has.
+        """
+        for name, port in given.items():
+            if not hasattr(type(self), name):
+                raise TypeError(f"There is no port {name!r}.")
+            setattr(self, name, port)
+
+    @cached_property
     def clock(self) -> Clock:
-        """The current time and new ids."""
-        ...
+        """The system clock."""
+        return SystemClock()
 
-    @property
+    @cached_property
     def lease_times(self) -> LeaseTimes:
-        """How long a worker keeps a lease without a sign of life, and how often it renews the lease."""
-        ...
+        """The lease times of the settings."""
+        from baton.settings.conversations import LeaseSettings
 
-    @property
+        return LeaseSettings().times
+
+    # Stores
+
+    @cached_property
+    def table(self) -> Table:
+        """The DynamoDB table of the deployment."""
+        from baton.adapters.aws import QUICK, client
+        from baton.adapters.dynamodb.table import Table
+        from baton.settings.resources import StoreSettings
+
+        return Table.of(client("dynamodb", config=QUICK), StoreSettings().table)
+
+    @cached_property
+    def bodies(self) -> S3Bodies:
+        """Bodies in S3 that are too large for the table."""
+        from baton.adapters.aws import client
+        from baton.adapters.s3_records import S3Bodies
+        from baton.settings.resources import StoreSettings
+
+        return S3Bodies(client("s3"), StoreSettings().bucket)
+
+    @cached_property
     def store(self) -> ThreadStore:
         """Threads and their messages."""
-        ...
+        from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 
-    @property
+        return DynamoThreadStore(self.table, self.bodies, self.clock, self.lease_times.lease)
+
+    @cached_property
     def log(self) -> StreamLog:
         """The events of recent runs."""
-        ...
+        from baton.adapters.dynamodb.live import DynamoStreamLog
 
-    @property
+        return DynamoStreamLog(self.table, self.clock)
+
+    @cached_property
     def live(self) -> LiveRegistry:
         """Connections, cancellations and heartbeats."""
-        ...
+        from baton.adapters.dynamodb.live import DynamoLiveRegistry
 
-    @property
+        return DynamoLiveRegistry(self.table, self.clock)
+
+    @cached_property
     def records(self) -> RunRecords:
         """Tool calls and sub-tasks."""
-        ...
+        from baton.adapters.dynamodb.run_records import DynamoRunRecords
 
-    @property
+        return DynamoRunRecords(self.table, self.bodies)
+
+    @cached_property
     def handoffs(self) -> HandoffStore:
         """Handoffs."""
-        ...
+        from baton.adapters.dynamodb.handoffs import DynamoHandoffs
 
-    @property
+        return DynamoHandoffs(self.table, self.bodies)
+
+    @cached_property
     def workflows(self) -> WorkflowStore:
         """Guided workflows."""
-        ...
+        from baton.adapters.dynamodb.handoffs import DynamoWorkflows
 
-    @property
+        return DynamoWorkflows(self.table, self.clock)
+
+    @cached_property
     def a2a_tasks(self) -> A2ATasks:
         """Marks of A2A tasks."""
-        ...
+        from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
 
-    @property
-    def push_configs(self) -> PushConfigs:
-        """Where clients want to be notified of A2A tasks."""
-        ...
+        return DynamoA2ATasks(self.table)
 
-    @property
+    @cached_property
     def feedback(self) -> FeedbackStore:
         """Feedback on answers."""
-        ...
+        from baton.adapters.dynamodb.user_records import DynamoFeedback
 
-    @property
+        return DynamoFeedback(self.table)
+
+    @cached_property
     def mcp_calls(self) -> McpCalls:
         """Calls over MCP in progress."""
-        ...
+        from baton.adapters.dynamodb.run_records import DynamoMcpCalls
 
-    @property
+        return DynamoMcpCalls(self.table, self.clock)
+
+    @cached_property
     def time_zones(self) -> TimeZones:
         """The time zones that users were in last."""
-        ...
+        from baton.adapters.dynamodb.user_records import DynamoTimeZones
 
-    @property
+        return DynamoTimeZones(self.table, self.clock)
+
+    @cached_property
     def procedures(self) -> ProcedureStore:
         """Procedures of agents and tenants."""
-        ...
+        from baton.adapters.dynamodb.procedures import DynamoProcedures
 
-    @property
+        return DynamoProcedures(self.table, self.clock)
+
+    @cached_property
     def private_skills(self) -> PrivateSkills:
         """Skills that users have made for themselves."""
-        ...
+        from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
 
-    @property
+        return DynamoPrivateSkills(self.table, self.clock)
+
+    @cached_property
     def agent_definitions(self) -> AgentDefinitions:
         """Agents that tenants have made."""
-        ...
+        from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 
-    @property
+        return DynamoAgentDefinitions(self.table)
+
+    @cached_property
     def episodes(self) -> Episodes:
         """Episodes of ended sessions."""
-        ...
+        from baton.adapters.dynamodb.episodes import DynamoEpisodes
 
-    @property
+        return DynamoEpisodes(self.table, self.bodies)
+
+    @cached_property
     def idle(self) -> IdleThreads:
         """The index of threads that are due for a check."""
-        ...
+        from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 
-    @property
+        return DynamoIdleThreads(self.table, self.clock)
+
+    @cached_property
     def audit(self) -> AuditLog:
         """The audit log."""
-        ...
+        from baton.adapters.dynamodb.audit import DynamoAuditLog
 
-    @property
-    def files(self) -> Files:
-        """Uploads."""
-        ...
+        return DynamoAuditLog(self.table, self.clock)
 
-    @property
+    @cached_property
     def documents(self) -> DocumentStore:
         """Records of documents."""
-        ...
+        from baton.adapters.dynamodb.documents import DynamoDocuments
 
-    @property
+        return DynamoDocuments(self.table)
+
+    @cached_property
     def sources(self) -> SourceStore:
         """Records of the sources of documents."""
-        ...
+        from baton.adapters.dynamodb.documents import DynamoSources
 
-    @property
-    def source_objects(self) -> SourceObjects:
-        """Objects in the buckets that sources may read."""
-        ...
+        return DynamoSources(self.table)
 
-    @property
-    def document_files(self) -> DocumentFiles:
-        """The content of documents."""
-        ...
+    @cached_property
+    def capture_records(self) -> CaptureStore:
+        """Records of captures."""
+        from baton.adapters.dynamodb.captures import DynamoCaptures
+
+        return DynamoCaptures(self.table, self.clock)
+
+    @cached_property
+    def tenant_limits(self) -> TenantLimitStore:
+        """Limits that tenants have chosen."""
+        from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
+
+        return DynamoTenantLimits(self.table)
+
+    @cached_property
+    def erasure(self) -> Erasure:
+        """Removal of threads and users from the table."""
+        from baton.adapters.dynamodb.erasure import DynamoErasure
+
+        return DynamoErasure(self.table, self.clock)
+
+    @cached_property
+    def forget_requests(self) -> ForgetRequests:
+        """Requests to forget."""
+        from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
+
+        return DynamoForgetRequests(self.table, self.clock)
+
+    @cached_property
+    def retentions(self) -> Retentions:
+        """The retention of tenants."""
+        from baton.adapters.dynamodb.forget_requests import DynamoRetentions
+
+        return DynamoRetentions(self.table, self.clock)

@@ -19,7 +19,7 @@ from baton.adapters.switched_off import NoEmbedder, NoSearch
 from baton.adapters.token_counter import TiktokenCounter
 from baton.api.application import create_app
 from baton.composition.app import build
-from baton.composition.aws import AwsPorts
+from baton.composition.ports import Ports
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
@@ -54,7 +54,7 @@ ASSISTANT = AgentDefinition.model_validate(
 )
 
 
-class _Ports(AwsPorts):
+class _Ports(Ports):
     """The product's own, but for what lies beyond the tables."""
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:

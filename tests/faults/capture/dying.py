@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any
 
 from baton.composition.app import App, build
 from baton.domain.capture import Capture, CaptureStatus, CaptureStep
@@ -63,20 +63,8 @@ async def harness_with_task(stores: Stores | None = None) -> Harness:
 
 def over(harness: Harness, dying: Dying) -> App:
     """The use cases over ports that die."""
-    ports = harness.ports
-    return build(
-        cast(
-            "Any",
-            replace(
-                ports,
-                store=dying.around(ports.store),
-                capture_records=dying.around(ports.capture_records),
-                procedures=dying.around(ports.procedures),
-                embedder=dying.around(ports.embedder),
-                announcements=dying.around(ports.announcements),
-            ),
-        )
-    )
+    names = ("store", "capture_records", "procedures", "embedder", "announcements")
+    return build(harness.but(**{name: dying.around(getattr(harness, name)) for name in names}))
 
 
 async def carried_out(app: App, harness: Harness, steps: Iterable[CaptureStep] = CaptureStep) -> None:

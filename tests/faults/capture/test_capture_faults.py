@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -76,7 +75,7 @@ READS_UNTIL_STORED = 5
 @pytest.mark.parametrize("at", range(1, READS_UNTIL_STORED + 1))
 async def test_a_conversation_that_is_deleted_meanwhile_leaves_no_procedure(at: int) -> None:
     harness = await harness_with_task()
-    app = build(cast("Any", replace(harness.ports, store=Deleted(harness.ports.store, at))))
+    app = build(harness.but(store=Deleted(harness.store, at)))
     await carried_out(app, harness)
     assert await pending(harness) == []
     assert harness.announcements.pending == []

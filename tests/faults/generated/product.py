@@ -17,8 +17,8 @@ from baton.entry import queued_turns
 from baton.ports.chat_model import ChatModel
 from baton_local.root import ROOT, TOKENIZER
 from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
+from tests.fakes.ports import FakePorts
 from tests.faults.generated.monitor import Watched
 
 if TYPE_CHECKING:

@@ -58,12 +58,12 @@ class MemoryMachine(RuleBasedStateMachine):
         self.world = make_world()
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self.trouble = Trouble()
-        ports = replace(self.world.ports, model=RepeatingModel())
+        ports = self.world.ports.but(model=RepeatingModel())
         troubled = {name: Troubled(getattr(ports, name), self.trouble.met) for name in STORES}
         search: Any = Troubled(ports.search, self.trouble.searching)
         embedder: Any = Troubled(ports.embedder, self.trouble.embedding)
         self.steady = build(ports)
-        self.shaky = build(replace(ports, **troubled, search=search, embedder=embedder))
+        self.shaky = build(ports.but(**troubled, search=search, embedder=embedder))
         for app in (self.steady, self.shaky):
             forgetting = app.privacy.forgetting
             app.privacy.forgetting = replace(forgetting, waits=replace(forgetting.waits, cancel=0.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,8 +27,7 @@ class MemoryWorld(World):
         super().__post_init__()
         self.ada, self.bob = self.stores.ada, self.stores.bob
         self.name = self.ada.tenant_id[-8:]
-        self.ports = replace(
-            self.ports,
+        self.ports = self.ports.but(
             catalog=FakeAgentCatalog(ASSISTANT),
             recall_deadline=timedelta(seconds=self.recall_seconds),
         )

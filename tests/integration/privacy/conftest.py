@@ -9,34 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
-from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
-from baton.adapters.dynamodb.audit import DynamoAuditLog
-from baton.adapters.dynamodb.captures import DynamoCaptures
-from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.erasure import DynamoErasure
-from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests, DynamoRetentions
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs, DynamoWorkflows
-from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
-from baton.adapters.dynamodb.live import DynamoLiveRegistry, DynamoStreamLog
-from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
-from baton.adapters.dynamodb.procedures import DynamoProcedures
-from baton.adapters.dynamodb.run_records import DynamoMcpCalls, DynamoRunRecords
 from baton.adapters.dynamodb.table import Table, deserialize
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.dynamodb.user_records import DynamoFeedback, DynamoTimeZones
-from baton.adapters.s3_erasure import S3Erasure
-from baton.adapters.s3_records import S3Bodies
-from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
-from baton.composition.app import App, build
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.erasure import FakeForgettings
 from baton_testing.fakes.search_index import FakeSearchIndex
-from tests.contracts.stores import Stores
+from tests.contracts.table_stores import TableStores
 from tests.engines import TableAt
+from tests.fakes.ports import FakePorts
 from tests.harness.harness import Harness
 
 if TYPE_CHECKING:
@@ -57,46 +38,11 @@ class World:
 
     def __post_init__(self) -> None:
         self.table = Table(self.dynamodb, self.table_name)
-        self.bodies = S3Bodies(self.s3, self.bucket)
-        table, clock, bodies = self.table, self.clock, self.bodies
-
-        async def no_records(scope: Scope) -> list[dict[str, Any]]:
-            raise NotImplementedError
-
-        self.stores = Stores(
-            DynamoThreadStore(table, bodies, clock),
-            DynamoStreamLog(table, clock),
-            DynamoLiveRegistry(table, clock),
-            DynamoAuditLog(table, clock),
-            DynamoEpisodes(table, bodies),
-            DynamoIdleThreads(table, clock),
-            DynamoRunRecords(table, bodies),
-            DynamoHandoffs(table, bodies),
-            DynamoWorkflows(table, clock),
-            DynamoA2ATasks(table),
-            DynamoPushConfigs(table, clock, ReceiverSecrets(lambda: "a secret")),
-            DynamoFeedback(table),
-            DynamoMcpCalls(table, clock),
-            DynamoTimeZones(table, clock),
-            DynamoProcedures(table, clock),
-            DynamoPrivateSkills(table, clock),
-            DynamoCaptures(table, clock),
-            DynamoAgentDefinitions(table),
-            clock,
-            no_records,
-        )
-        self.harness = Harness(stores=self.stores)
-        self.forgettings = FakeForgettings()
-        self.ports = replace(
-            self.harness.ports,
-            erasure=DynamoErasure(table, clock),
-            objects=S3Erasure(self.s3, self.bucket),
-            forget_requests=DynamoForgetRequests(table, clock),
-            retentions=DynamoRetentions(table, clock),
-            forgettings=self.forgettings,
-            search=self.search,
-        )
-        self.app: App = build(self.ports)
+        self.stores = TableStores(self.table, self.s3, self.bucket, self.clock)
+        self.bodies = self.stores.bodies
+        self.harness = Harness(stores=self.stores, objects=self.stores.objects, search=self.search)
+        self.ports: FakePorts = self.harness
+        self.forgettings, self.app = self.harness.forgettings, self.harness.app
         forgetting = self.app.privacy.forgetting
         self.app.privacy.forgetting = replace(forgetting, waits=replace(forgetting.waits, cancel=0.0))
 

@@ -29,7 +29,9 @@ async def captured(
     """A procedure of a separate conversation, decided on or not; the thread's id and the procedure's."""
     thread_id = new_thread_id()
     await world.say(scope, thread_id, "Do it.")
-    await world.stores.captures.save(scope, Capture(CaptureRef(thread_id, "assistant", 0, 2), done=CaptureStep.STORE))
+    await world.stores.capture_records.save(
+        scope, Capture(CaptureRef(thread_id, "assistant", 0, 2), done=CaptureStep.STORE)
+    )
     source = ProcedureSource(thread_id, run_id=f"r-{thread_id}", message_ids=("m-secret",))
     draft = DRAFT.__class__(name, DRAFT.description, DRAFT.triggers, DRAFT.steps)
     made = await world.stores.procedures.put(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,31 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.aws_http import send_directly
-from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
-from baton.adapters.dynamodb.agent_definitions import DynamoAgentDefinitions
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.audit import DynamoAuditLog
-from baton.adapters.dynamodb.captures import DynamoCaptures
-from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs, DynamoWorkflows
-from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
-from baton.adapters.dynamodb.live import DynamoLiveRegistry, DynamoStreamLog
-from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
-from baton.adapters.dynamodb.procedures import DynamoProcedures
-from baton.adapters.dynamodb.run_records import DynamoMcpCalls, DynamoRunRecords
-from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.dynamodb.user_records import DynamoFeedback, DynamoTimeZones
-from baton.adapters.s3_records import S3Bodies
-from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
-from baton.domain.identity import Scope
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores
+from tests.contracts.table_stores import TableStores
 from tests.engines import TableAt
 
 if TYPE_CHECKING:
@@ -55,35 +37,7 @@ class Engine:
 
     def stores(self, clock: FakeClock | None = None) -> Stores:
         """A separate tenant on this engine."""
-        clock = clock or FakeClock()
-
-        async def audit_records(scope: Scope) -> list[dict[str, Any]]:
-            entries = newest_first(self.table, keys.audit_listings(scope), before=None, limit=10)
-            found = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) async for item in entries]
-            return [_audit_record(item) for item in found[::-1] if item is not None]
-
-        return Stores(
-            DynamoThreadStore(self.table, S3Bodies(self.s3, BUCKET), clock),
-            DynamoStreamLog(self.table, clock),
-            DynamoLiveRegistry(self.table, clock),
-            DynamoAuditLog(self.table, clock),
-            DynamoEpisodes(self.table, S3Bodies(self.s3, BUCKET)),
-            DynamoIdleThreads(self.table, clock),
-            DynamoRunRecords(self.table, S3Bodies(self.s3, BUCKET)),
-            DynamoHandoffs(self.table, S3Bodies(self.s3, BUCKET)),
-            DynamoWorkflows(self.table, clock),
-            DynamoA2ATasks(self.table),
-            DynamoPushConfigs(self.table, clock, ReceiverSecrets(lambda: "a secret")),
-            DynamoFeedback(self.table),
-            DynamoMcpCalls(self.table, clock),
-            DynamoTimeZones(self.table, clock),
-            DynamoProcedures(self.table, clock),
-            DynamoPrivateSkills(self.table, clock),
-            DynamoCaptures(self.table, clock),
-            DynamoAgentDefinitions(self.table),
-            clock,
-            audit_records,
-        )
+        return TableStores(self.table, self.s3, BUCKET, clock)
 
 
 @dataclass(frozen=True)
@@ -132,8 +86,3 @@ def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:
     send_directly(dynamodb)
     yield Engine(Table.of(dynamodb, at.name), s3)
     dynamodb.close()
-
-
-def _audit_record(item: dict[str, Any]) -> dict[str, Any]:
-    record = {name: item[name] for name in ("user_id", "action", "outcome")}
-    return record | {"thread_id": item["PK"].partition("#")[2], "detail": json.loads(item["detail"])}

@@ -16,10 +16,10 @@ from baton.adapters.dynamodb.table import Table
 from baton.composition.app import build
 from baton.domain.episode import EpisodePart
 from baton.ports.threads import DueThread
-from baton_testing.fakes.ports import FakePorts
 from tests.contracts.endings import session
 from tests.contracts.episodes import episode_of
 from tests.contracts.stores import Stores, new_thread_id
+from tests.fakes.ports import FakePorts
 from tests.integration.store.conftest import Engine
 
 LONG_AGO = datetime(1980, 1, 1, tzinfo=UTC)

@@ -11,7 +11,6 @@ import pytest
 
 from baton.adapters.models.profile import ModelProfile, SystemPlace
 from baton.adapters.models.prompt_layout import Layout, lay_out, plain_text
-from baton.composition.app import build
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.message import Role
@@ -65,7 +64,7 @@ async def private_skill() -> Harness:
     harness = recalling()
     draft = ProcedureDraft(f"Cats {MARK}", MARK, (ABOUT,), (ProcedureStep(MARK, f"if {MARK}"),))
     made = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
-    await harness.ports.private_skills.save(harness.ada, made, made_of="w-1")
+    await harness.private_skills.save(harness.ada, made, made_of="w-1")
     await harness.say("m1", QUESTION)
     return harness
 
@@ -208,10 +207,7 @@ async def results_of_tools() -> Harness:
 
 
 async def title() -> Harness:
-    harness = Harness()
-    harness.ports.title_source = TitleSource.MODEL
-    harness.app = build(harness.ports)
-    harness.turns = harness.app.turns
+    harness = Harness(title_source=TitleSource.MODEL)
     await harness.say("m1", f"Tell me of {MARK}")
     [queued] = [message for _, message in harness.queue.sent if isinstance(message, QueuedTitle)]
     body = queued.model_dump_json(by_alias=True)

@@ -93,7 +93,7 @@ async def test_parts_count_in_the_budget_of_the_prompt() -> None:
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.stored_tokens > large.tokens > 9_000
     prompt = Prompt(Role.ASSISTANT, "One.", provider_parts=large)
-    assert prompt_tokens(prompt, harness.ports.counter) > large.tokens
+    assert prompt_tokens(prompt, harness.counter) > large.tokens
 
 
 # The order of prompts within a turn
@@ -216,12 +216,10 @@ async def test_a_message_that_is_too_long_by_itself_is_told_so_and_ends_nothing(
 
 async def test_a_declared_context_length_bounds_prompts_from_the_first_one_on() -> None:
     harness = Harness()
-    harness.ports.context_lengths["test-model"] = 600
+    harness.context_lengths["test-model"] = 600
     for number in range(10):
         await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
-    lengths = [
-        sum(prompt_tokens(prompt, harness.ports.counter) for prompt in asked.prompts) for asked in harness.model.asked
-    ]
+    lengths = [sum(prompt_tokens(prompt, harness.counter) for prompt in asked.prompts) for asked in harness.model.asked]
     assert max(lengths) <= 600
     assert lengths[-1] > 200
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import httpx2 as httpx
@@ -40,8 +39,7 @@ SERVERS = {"own": Provider(base_url="http://model.test/v1")}
 
 
 def checks_of(model: ChatModel, *agents: AgentDefinition, embedder: FakeEmbedder | None = None) -> ModelChecks:
-    ports = replace(
-        Harness().ports,
+    ports = Harness().but(
         model=model,
         embedder=embedder or FakeEmbedder(),
         catalog=FakeAgentCatalog(*agents),

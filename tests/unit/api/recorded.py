@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -83,13 +83,10 @@ MAIN = AgentDefinition.model_validate(
 class RecordedHarness(HandoffHarness):
     """Scenes, each in a separate conversation; ``threads`` names them."""
 
-    stores: Stores | None = None
-    threads: dict[str, str] = field(default_factory=dict)
-
     def __init__(self, stores: Stores | None = None) -> None:
         others = (MAKER, HELPER, LOCKED, EXPERT, SLOW, ELSEWHERE, BRANCHED)
         Harness.__init__(self, model=ScriptedChatModel(), assistant=MAIN, others=others, stores=stores)
-        self.threads = {}
+        self.threads: dict[str, str] = {}
         self.documents_made: list[str] = []
         self.sources_made: list[str] = []
         self.procedures_made: list[str] = []
@@ -135,7 +132,7 @@ class RecordedHarness(HandoffHarness):
             document_id = f"doc_{number:032x}"
             at = NOON + timedelta(seconds=number)
             record = replace(new, id=document_id, created_at=at, active=active, next=newest, check_at=None)
-            await self.ports.documents.create(self.ada, record)
+            await self.documents.create(self.ada, record)
             self.documents_made.append(document_id)
         source_errors = (SourceError("https://example.com/a", "HTTP 503"),)
         counts = RefreshCounts(1, 2, 3, 4)
@@ -148,7 +145,7 @@ class RecordedHarness(HandoffHarness):
             )
         ):
             source = replace(new_source(agent_id="assistant", number=number), **change)  # type: ignore[arg-type]
-            await self.ports.sources.create(self.ada, source)
+            await self.sources.create(self.ada, source)
             self.sources_made.append(source.id)
 
     async def procedures_added(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -29,7 +29,7 @@ class Served:
 
     def __post_init__(self) -> None:
         verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)
-        app = build(replace(self.harness.ports, verifier=verifier), poll_seconds=0.01)
+        app = build(self.harness.but(verifier=verifier), poll_seconds=0.01)
         self.refreshes = app.knowledge.source_refreshes
         self.app = create_app(lambda: app, timing=self.timing, a2a=self.a2a or A2AAccess())
 

@@ -226,7 +226,7 @@ KEY = private_jwk()
 def signing(**access: Any) -> A2AServed:
     """The API of a deployment that signs its cards."""
     harness = Harness()
-    harness.ports.card_signer = JwkCardSigner(lambda: key_set(KEY))
+    harness.card_signer = JwkCardSigner(lambda: key_set(KEY))
     served = A2AServed(harness)
     served.app.state.a2a = A2AAccess(**access)
     return served
@@ -264,7 +264,7 @@ async def test_the_tag_of_a_signed_card_stays_and_differs_from_another_keys() ->
     assert tag == second.headers["ETag"]
     assert tag.startswith('W/"')
     assert (await read(served, **{"If-None-Match": tag})).status_code == 304
-    served.harness.ports.card_signer = JwkCardSigner(lambda: key_set(private_jwk(kid="key-2")))
+    served.harness.card_signer = JwkCardSigner(lambda: key_set(private_jwk(kid="key-2")))
     other = A2AServed(served.harness)
     other.app.state.a2a = served.app.state.a2a
     assert (await read(other)).headers["ETag"] != tag
@@ -272,7 +272,7 @@ async def test_the_tag_of_a_signed_card_stays_and_differs_from_another_keys() ->
 
 async def test_without_readable_keys_cards_are_served_unsigned() -> None:
     served = signing(public_url="https://api.example.com")
-    served.harness.ports.card_signer = JwkCardSigner(lambda: "no keys")
+    served.harness.card_signer = JwkCardSigner(lambda: "no keys")
     broken = A2AServed(served.harness)
     broken.app.state.a2a = served.app.state.a2a
     assert "signatures" not in await card(broken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -49,7 +48,6 @@ class World:
     """The API over fakes, with what should be there by now."""
 
     def __init__(self) -> None:
-        harness = Harness(others=(ASSISTANT.model_copy(update={"id": "assistant2"}),))
         rules = SourceRules(EgressPolicy.of(["*"]), ("manuals/{tenant}/",))
         self.documents, self.files = FakeDocuments(), FakeDocumentFiles()
         self.sources, self.objects, self.web = FakeSources(), FakeSourceObjects(), FakeWebPages()
@@ -57,8 +55,8 @@ class World:
             for number in range(3):
                 content = PageContent(f"{tenant} {number}".encode(), "text/plain", f"{number}")
                 self.objects.contents["manuals", f"{tenant}/{number}/a.txt"] = content
-        harness.ports = replace(
-            harness.ports,
+        harness = Harness(
+            others=(ASSISTANT.model_copy(update={"id": "assistant2"}),),
             source_rules=rules,
             documents=self.documents,
             document_files=self.files,

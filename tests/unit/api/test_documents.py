@@ -28,7 +28,7 @@ def served() -> Served:
 
 
 def records(served: Served) -> FakeDocuments:
-    store = served.harness.ports.documents
+    store = served.harness.documents
     assert isinstance(store, FakeDocuments)
     return store
 
@@ -156,7 +156,7 @@ async def test_a_deleted_document_is_gone_at_once_and_the_pipeline_removes_the_r
     assert (answer.status_code, answer.json()["id"]) == (202, ID)
     assert code(await served.get(path, WRITE)) == (404, "unknown_document")
     assert await served.items("/agents/assistant/documents", WRITE) == ([], None)
-    ingestions = served.harness.ports.ingestions
+    ingestions = served.harness.ingestions
     assert isinstance(ingestions, FakeIngestions)
     assert [ref for ref, _ in ingestions.started] == [DocumentRef("acme", "assistant", ID, 1)]
     # Repeated, it answers the same and starts nothing twice.
@@ -168,7 +168,7 @@ async def test_a_deleted_document_is_gone_at_once_and_the_pipeline_removes_the_r
 
 async def test_a_deletion_whose_pipeline_did_not_start_is_repeated(served: Served) -> None:
     await added(served, documentId=ID)
-    ingestions = served.harness.ports.ingestions
+    ingestions = served.harness.ingestions
     assert isinstance(ingestions, FakeIngestions)
     ingestions.failure = StoreUnavailable()
     path = f"/agents/assistant/documents/{ID}"

@@ -9,13 +9,14 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
 
 from baton.domain.identity import Permission, Scope, thread_ref
+from tests.fakes.ports import FAKED
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import A2AServed, blocking, message
@@ -66,14 +67,14 @@ class Noted:
 def noted(served: Served) -> Counter[str]:
     """Have the calls of the ports counted, of those that stand for a store or a service."""
     calls: Counter[str] = Counter()
-    ports = served.harness.ports
+    ports = served.harness
     wrapped = {
-        each.name: Noted(each.name, value, calls)
-        for each in fields(ports)
-        if type(value := getattr(ports, each.name)).__module__.startswith("baton_testing.fakes")
-        and each.name not in ("clock", "catalog")
+        name: Noted(name, value, calls)
+        for name in FAKED
+        if "fakes" in type(value := getattr(ports, name)).__module__ and name not in ("clock", "catalog")
     }
-    served.harness.ports = replace(ports, **wrapped)
+    for name, value in wrapped.items():
+        setattr(served.harness, name, value)
     served.__post_init__()
     return calls
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from baton.composition.app import build
 from baton.domain.context_item import InspectionPolicy, InspectorMode
 from baton.domain.errors import StoreUnavailable
 from baton.domain.provider_parts import ProviderParts, Replay
@@ -199,7 +198,7 @@ async def test_turns_can_be_paged(served: Served) -> None:
 
 async def test_a_record_that_cannot_be_kept_does_not_fail_the_turn() -> None:
     harness = Harness(recalls=True)
-    harness.contexts.failure = StoreUnavailable()
+    harness.context_records.failure = StoreUnavailable()
     assert (await harness.say()).types[-1] == "RUN_FINISHED"
 
 
@@ -213,12 +212,10 @@ async def test_a_record_that_cannot_be_kept_does_not_fail_the_turn() -> None:
     ],
 )
 async def test_the_setting_decides_which_turns_are_recorded(policy: InspectionPolicy, recorded: int) -> None:
-    harness = Harness()
-    harness.ports.inspection_policy = policy
-    harness.turns = build(harness.ports).turns
+    harness = Harness(inspection_policy=policy)
     for number in range(20):
         await harness.say(f"m{number}")
-    assert len(harness.contexts.records) == recorded
+    assert len(harness.context_records.records) == recorded
 
 
 def test_a_sample_is_about_its_share_and_the_same_for_every_attempt() -> None:
@@ -231,10 +228,7 @@ def test_a_sample_is_about_its_share_and_the_same_for_every_attempt() -> None:
 @pytest.mark.parametrize("redacts", [False, True])
 async def test_a_turn_is_shown_with_the_feedback_on_its_answers(redacts: bool) -> None:
     policy = InspectionPolicy(redacts=redacts)
-    served = Served(Harness())
-    served.harness.ports.inspection_policy = policy
-    served.harness.app = build(served.harness.ports)
-    served.harness.turns = served.harness.app.turns
+    served = Served(Harness(inspection_policy=policy))
     for number in (1, 2):
         await served.harness.say(f"m{number}", "Hello")
     thread = f"/threads/{served.harness.thread_id}"
@@ -252,12 +246,10 @@ async def test_a_turn_is_shown_with_the_feedback_on_its_answers(redacts: bool) -
 
 
 async def test_redaction_covers_every_text_of_a_record() -> None:
-    harness = Harness(recalls=True)
+    harness = Harness(recalls=True, inspection_policy=InspectionPolicy(redacts=True))
     await remember(harness.search, harness.embedder, harness.ada, "Mail about my cat goes to miso@example.com.")
-    harness.ports.inspection_policy = InspectionPolicy(redacts=True)
-    harness.turns = build(harness.ports).turns
     await harness.say(content="Where does mail about my cat go? To ada@example.com?")
-    [body] = harness.contexts.records.values()
+    [body] = harness.context_records.records.values()
     assert b"example.com" not in body
     assert b"mail about my cat" in body.lower()
     assert b"[email]" in body

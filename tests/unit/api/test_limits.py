@@ -22,14 +22,14 @@ ANOTHER = "5c2f3a7e-6d55-4b62-9f0e-3a1c2f7f9f10"
 
 def with_deployment(**limits: Any) -> Served:
     harness = Harness()
-    harness.ports.deployment_limits = DeploymentLimits(**limits)
+    harness.deployment_limits = DeploymentLimits(**limits)
     return Served(harness)
 
 
 def harness_with(**limits: Any) -> Harness:
     """Turns in a tenant that has chosen these limits."""
     harness = Harness()
-    kept = harness.ports.tenant_limits
+    kept = harness.tenant_limits
     assert isinstance(kept, FakeTenantLimits)
     kept.limits["acme"] = TenantLimits(**limits, revision=1)
     return harness
@@ -119,7 +119,7 @@ async def test_a_conversation_that_has_used_its_tokens_is_refused_and_loses_noth
 
 async def test_a_tenants_limit_holds_within_a_minute_without_a_read_a_turn() -> None:
     harness = Harness()
-    limits = harness.ports.tenant_limits
+    limits = harness.tenant_limits
     assert isinstance(limits, FakeTenantLimits)
     for number in range(3):
         await harness.say(f"m{number}")
@@ -133,7 +133,7 @@ async def test_a_tenants_limit_holds_within_a_minute_without_a_read_a_turn() -> 
 
 async def test_limits_that_are_read_slowly_are_not_waited_for_while_the_copy_is_young() -> None:
     harness, answers = Harness(), asyncio.Event()
-    limits, store, ada = harness.app.current_limits, harness.ports.tenant_limits, harness.ada
+    limits, store, ada = harness.app.current_limits, harness.tenant_limits, harness.ada
     assert (await limits.of(ada)).thread_tokens is None
     await store.put(ada, TenantLimits(thread_tokens=1, revision=1))
     harness.clock.advance(60)
@@ -155,5 +155,5 @@ async def test_limits_that_cannot_be_read_stop_no_turn(monkeypatch: pytest.Monke
     async def fails(scope: Scope) -> TenantLimits:
         raise StoreUnavailable
 
-    monkeypatch.setattr(harness.ports.tenant_limits, "get", fails)
+    monkeypatch.setattr(harness.tenant_limits, "get", fails)
     await harness.say("m1")

@@ -16,9 +16,7 @@ MANAGE = "tenant:manage"
 
 
 def served_with(model: AbleModel) -> Served:
-    harness = Harness()
-    harness.ports.model = model
-    return Served(harness)
+    return Served(Harness(model=model))
 
 
 async def test_all_models_are_listed_with_their_uses() -> None:

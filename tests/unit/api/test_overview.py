@@ -22,7 +22,7 @@ READ_ALL = "thread:read_all"
 @pytest.fixture
 def served() -> Served:
     harness = Harness()
-    harness.ports.prices = Prices({"test-model": Price(input=1_000, output=1_000)})
+    harness.prices = Prices({"test-model": Price(input=1_000, output=1_000)})
     return Served(harness)
 
 

@@ -419,23 +419,23 @@ async def test_an_agent_that_others_refer_to_is_not_deleted(authors: Authors) ->
 async def test_an_agent_is_not_deleted_before_what_belongs_to_it(authors: Authors, kept: str) -> None:
     await authors.put("tutor", TUTOR)
     harness = authors.served.harness
-    ada, ports = harness.ada, harness.ports
+    ada = harness.ada
     fields = {"name": "Sums", "description": "Adds.", "triggers": ["add"], "steps": [{"text": "Add."}]}
     made = Procedure(draft_from(fields), ada.tenant_id, "tutor", "ada", harness.clock.now())
-    await ports.procedures.put(ada, replace(made, scope=ProcedureScope.TENANT))
+    await harness.procedures.put(ada, replace(made, scope=ProcedureScope.TENANT))
     if kept == "sources":
-        await ports.sources.create(ada, new_source(agent_id="tutor"))
+        await harness.sources.create(ada, new_source(agent_id="tutor"))
     elif kept == "documents":
-        await ports.documents.create(ada, new_document(agent_id="tutor"))
+        await harness.documents.create(ada, new_document(agent_id="tutor"))
     else:
-        await ports.procedures.put(ada, made)
+        await harness.procedures.put(ada, made)
     refused = await authors.call("DELETE", "/agents/tutor")
     assert (refused.status_code, refused.json()["code"]) == (409, "agent_in_use")
     assert refused.json()["detail"].endswith(f"its {kept}.")
     assert (await authors.call("GET", "/agents/tutor")).status_code == 200
     if kept == "procedures":
         retired = ProcedureDecision(ProcedureAction.RETIRE, "ada", harness.clock.now())
-        await ports.procedures.decide(ada, "tutor", made.id, 1, retired)
+        await harness.procedures.decide(ada, "tutor", made.id, 1, retired)
         assert (await authors.call("DELETE", "/agents/tutor")).status_code == 204
 
 
@@ -451,7 +451,7 @@ async def test_the_author_is_warned_of_what_others_refer_to(authors: Authors) ->
 
 async def test_a_tenant_has_so_many_agents_and_so_much_text(authors: Authors, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = authors.served.harness
-    await harness.ports.tenant_limits.put(harness.ada, TenantLimits(agents=2, revision=1))
+    await harness.tenant_limits.put(harness.ada, TenantLimits(agents=2, revision=1))
     assert [(await authors.put(f"tutor-{n}", TUTOR)).status_code for n in range(3)] == [201, 201, 409]
     assert (await authors.put("tutor-1", TUTOR | {"name": "Other"})).status_code == 200
     monkeypatch.setattr(tenant_agents, "MAX_DEFINITIONS", 1_000)

@@ -35,7 +35,7 @@ async def test_a_user_is_forgotten_by_themselves(served: Served) -> None:
     assert (said["subject"], said["userId"], said["status"], said["counts"]) == ("user", "ada", "running", {})
     assert (await served.get(f"/forget-requests/{said['requestId']}")).json() == said
     assert (await served.request("DELETE", "/users/ada/memory")).json() == said
-    assert served.harness.ports.forgettings.started == [said["requestId"]]  # type: ignore[attr-defined]
+    assert served.harness.forgettings.started == [said["requestId"]]  # type: ignore[attr-defined]
 
 
 async def test_another_user_is_forgotten_by_who_manages_users(served: Served) -> None:
@@ -68,7 +68,7 @@ async def test_a_thread_is_forgotten_by_its_owner_only(served: Served) -> None:
 async def test_a_request_that_cannot_be_started_is_an_error_and_can_be_repeated(served: Served) -> None:
     from baton.domain.errors import StoreUnavailable
 
-    forgettings: Any = served.harness.ports.forgettings
+    forgettings: Any = served.harness.forgettings
     forgettings.failure = StoreUnavailable()
     assert code(await served.request("DELETE", "/users/me/memory")) == (503, "store_unavailable")
     forgettings.failure = None
@@ -261,7 +261,7 @@ async def test_a_retention_shows_when_it_is_enforced_next_and_by_which_request_i
     async with served._client("boss", MANAGER) as client:
         first = (await client.put("/retention", json={"threads": 365})).json()
         assert (first["nextRunAt"], first["lastRequestId"]) == (now, None)
-        await build(served.harness.ports).privacy.retention_runs.start_due()
+        await build(served.harness).privacy.retention_runs.start_due()
         enforced = (await client.get("/retention")).json()
         assert enforced["nextRunAt"] == iso(served.harness.clock.now() + timedelta(days=1))
         request = await client.get(f"/forget-requests/{enforced['lastRequestId']}")
@@ -274,7 +274,7 @@ async def test_a_request_says_until_when_about_what_is_said_is_forgotten(served:
     said = (await served.request("DELETE", "/users/me/memory")).json()
     in_16_minutes = served.harness.clock.now() + timedelta(minutes=16)
     assert (said["cutoffAt"], said["expectedCutoffAt"]) == (None, iso(in_16_minutes))
-    forgetting = build(served.harness.ports).privacy.forgetting
+    forgetting = build(served.harness).privacy.forgetting
     for _ in range(2):
         await forgetting.sweep(served.harness.ada, said["requestId"], seconds=60)
     shown = (await served.get(f"/forget-requests/{said['requestId']}")).json()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,12 +33,12 @@ class EveryText:
 async def sweep() -> Sweep:
     harness = RecordedHarness()
     await harness.everything()
-    await harness.ports.time_zones.put(harness.ada, "Europe/Vienna")
+    await harness.time_zones.put(harness.ada, "Europe/Vienna")
     steps = [{"text": "Post it there."}]
     skill = draft_from({"name": "Post", "description": "Posts it for me", "triggers": ["post it"], "steps": steps})
     made = Procedure(skill, "acme", "assistant", "ada", harness.clock.now(), scope=ProcedureScope.USER)
-    await harness.ports.private_skills.save(harness.ada, made, made_of="w-1")
-    harness.ports = replace(harness.ports, pii_detector=EveryText())
+    await harness.private_skills.save(harness.ada, made, made_of="w-1")
+    harness = harness.but(pii_detector=EveryText())
     served = Served(harness, AT_ONCE)
     message = next(each for each in await messages(served) if each["role"] == "assistant" and "content" in each)
     path = f"/threads/{message['threadId']}/messages/{message['id']}/feedback"

@@ -19,6 +19,7 @@ from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall
 from baton_testing.fakes.chat_model import Answer
 from tests.examples import examples
+from tests.fakes.ports import FAKED
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember
@@ -49,8 +50,8 @@ class Rerunning(Served):
 
     def stored(self) -> str:
         """Everything that the ports hold, as text."""
-        ports = vars(self.harness.ports)
-        return "\n".join(f"{name}: {_told(port)}" for name, port in ports.items() if name not in UNWATCHED)
+        ports = {name: value for name, value in vars(self.harness).items() if name in {*FAKED} - UNWATCHED}
+        return "\n".join(f"{name}: {_told(port)}" for name, port in ports.items())
 
 
 def _told(value: Any, depth: int = 0) -> str:
@@ -300,12 +301,11 @@ async def test_no_fallback_stands_in_for_a_model_that_is_tried() -> None:
 async def test_an_older_version_of_a_tenants_agent_answers() -> None:
     harness = Harness()
     served = Rerunning(harness)
-    ports = harness.ports
     for number, prompt in enumerate(("Ask.", "Explain."), 1):
         values = {"id": "tutor", "name": "Tutor", "description": "Helps.", "system_prompt": prompt, "main": True}
-        listed: AgentList = await ports.agent_definitions.list(harness.ada)
+        listed: AgentList = await harness.agent_definitions.list(harness.ada)
         version = AgentVersion("tutor", number, values, "ada", harness.clock.now())
-        await ports.agent_definitions.append(harness.ada, version, len(str(values)), after=listed)
+        await harness.agent_definitions.append(harness.ada, version, len(str(values)), after=listed)
     await harness.say("m1", "Hello", agent_id="tutor")
 
     assert (await served.ran())["agentVersion"] == 2

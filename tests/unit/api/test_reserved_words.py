@@ -77,7 +77,7 @@ async def test_an_encoded_me_is_nobody(written: str) -> None:
         refused = await served.request(method, f"/users/{written}/{path}", MANAGER, user="boss")
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
     assert (await served.get(f"/users/{written}", user="boss")).status_code == 404
-    assert served.harness.ports.forgettings.started == []  # type: ignore[attr-defined]
+    assert served.harness.forgettings.started == []  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("user", ["ME", "Me", "me ", " me", "%6d%65", "me/", "me/memory", "\uff4d\uff45", "me#", "me?"])
@@ -93,4 +93,4 @@ async def test_dots_name_no_user(written: str) -> None:
     served = Served()
     refused = await served.request("DELETE", f"/users/{written}/memory", MANAGER, user="boss")
     assert refused.status_code in (404, 422)
-    assert served.harness.ports.forgettings.started == []  # type: ignore[attr-defined]
+    assert served.harness.forgettings.started == []  # type: ignore[attr-defined]

@@ -24,12 +24,12 @@ RULES = SourceRules(EgressPolicy.of(["docs.example.com"]), ("manuals/{tenant}/",
 @pytest.fixture
 def served() -> Served:
     harness = Harness()
-    harness.ports = replace(harness.ports, source_rules=RULES)
+    harness = harness.but(source_rules=RULES)
     return Served(harness)
 
 
 def records(served: Served) -> FakeSources:
-    store = served.harness.ports.sources
+    store = served.harness.sources
     assert isinstance(store, FakeSources)
     return store
 

@@ -17,7 +17,7 @@ PRICES = Prices({"test-model": Price(input=1_000, output=2_000)})
 
 def priced(prices: Prices = PRICES) -> Served:
     harness = Harness()
-    harness.ports.prices = prices
+    harness.prices = prices
     return Served(harness)
 
 

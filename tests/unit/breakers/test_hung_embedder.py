@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import httpx2 as httpx
 import pytest
@@ -64,7 +64,7 @@ async def turns() -> Turns:
         breakers=CircuitBreakers(failures=FAILURES, monotonic=asyncio.get_running_loop().time),
         transport=endpoint,
     )
-    memory = build(replace(Harness().ports, embedder=embedder)).memory.agent_memory
+    memory = build(Harness().but(embedder=embedder)).memory.agent_memory
     return Turns(endpoint, embedder, memory)
 
 

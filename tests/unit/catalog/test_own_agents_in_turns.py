@@ -20,9 +20,8 @@ from baton.tenant_copies import FRESH, GRACE
 from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.ports import FakePorts
-from tests.contracts.fake_stores import in_memory
 from tests.examples import examples
+from tests.fakes.ports import FakePorts
 from tests.harness.harness import Harness
 
 ADA = Scope("acme", "ada")
@@ -49,7 +48,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.store, self.clock = FakeAgentDefinitions(), FakeClock()
-        ports = FakePorts.over(in_memory(self.clock), agent_definitions=self.store, light_model="small")
+        ports = FakePorts(clock=self.clock, agent_definitions=self.store, light_model="small")
         self.own = build(ports).own_agents
         self.tenant = Tenant(self.store, self.clock)
 
@@ -194,7 +193,7 @@ def harness() -> Harness:
 
 
 def tenant_of(harness: Harness, scope: Scope | None = None) -> Tenant:
-    store: Any = harness.ports.agent_definitions
+    store: Any = harness.agent_definitions
     return Tenant(store, harness.clock, scope or harness.ada)
 
 

@@ -9,8 +9,8 @@ import pytest
 from baton.adapters.bedrock.embedder import BedrockEmbedder
 from baton.adapters.bedrock.request import Guardrail
 from baton.adapters.bedrock.signing import NoCredentials
-from baton.composition.aws import AwsPorts
 from baton.composition.bedrock import aws_session, connection, guardrail, region_of
+from baton.composition.ports import Ports
 from baton.domain.model_providers import Provider, ProviderKind
 
 BEDROCK = Provider(kind=ProviderKind.BEDROCK)
@@ -102,7 +102,7 @@ def test_no_provider_in_another_region_escapes_the_guardrail(monkeypatch: pytest
 def test_embeddings_come_from_the_provider_that_the_models_name_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_EMBEDDING_MODEL", "bedrock/amazon.titan-embed-text-v2:0")
     monkeypatch.setenv("BATON_EMBEDDING_DIMENSIONS", "1024")
-    deferred = AwsPorts().deferred_embedder
+    deferred = Ports().deferred_embedder
     assert deferred is not None
     embedder = deferred.load()
     assert isinstance(embedder, BedrockEmbedder)
@@ -113,6 +113,6 @@ def test_the_family_of_a_profile_may_be_named_for_embeddings_too(monkeypatch: py
     arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12"
     monkeypatch.setenv("BATON_EMBEDDING_MODEL", f"bedrock/{arn}")
     monkeypatch.setenv("BATON_MODEL_PROFILES", '{"ab12": {"family": "amazon.titan-embed-text-v2:0"}}')
-    deferred = AwsPorts().deferred_embedder
+    deferred = Ports().deferred_embedder
     assert deferred is not None
     assert isinstance(deferred.load(), BedrockEmbedder)

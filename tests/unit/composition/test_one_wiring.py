@@ -13,8 +13,7 @@ import pytest
 
 from baton.composition import app, knowledge, memory, privacy, procedures, sessions
 from baton.composition.app import App, build
-from baton_testing.fakes.ports import FakePorts
-from tests.contracts.fake_stores import in_memory
+from tests.fakes.ports import FAKED, FakePorts
 
 ROOT = Path(__file__).parents[3]
 WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, procedures, sessions)]
@@ -24,7 +23,7 @@ PROGRAMS = ("shared", "functions", "baton_local", "baton_project", "baton_testin
 def use_cases() -> Iterator[str]:
     """The path of each one from an ``App``, such as ``turns`` and ``knowledge.documents``."""
     yield from properties(App)
-    for group, made in vars(build(FakePorts.over(in_memory()))).items():
+    for group, made in vars(build(FakePorts())).items():
         if type(made).__module__.startswith("baton.composition."):
             yield from (f"{group}.{name}" for name in properties(type(made)))
 
@@ -83,8 +82,17 @@ def test_the_programs_are_where_they_are_looked_for() -> None:
     assert all(any((ROOT / program).rglob("*.py")) for program in PROGRAMS)
 
 
+def test_the_fakes_replace_every_port_that_a_use_case_needs() -> None:
+    """Otherwise a test would reach for a deployment's."""
+    ports = FakePorts()
+    built = build(ports)
+    for path in use_cases():
+        attrgetter(path)(built)
+    assert set(vars(ports)) <= {*FAKED, "context_lengths"}
+
+
 @pytest.mark.parametrize("path", list(use_cases()))
 def test_a_use_case_needs_nothing_but_ports_and_is_built_once(path: str) -> None:
-    built = build(FakePorts.over(in_memory()))
+    built = build(FakePorts())
     of = attrgetter(path)
     assert of(built) is of(built)

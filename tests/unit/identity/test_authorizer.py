@@ -17,6 +17,7 @@ from baton import composition
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.identity import Scope
+from tests.fakes.ports import FakePorts
 from tests.unit.identity.signing import SECRET, OneSecret, seconds_from_now, token
 
 APP = Path(__file__).parents[3] / "functions" / "authorizer" / "app.py"
@@ -35,7 +36,8 @@ class Context:
 def app(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The function's module, with a verifier that trusts one host of acme."""
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
-    monkeypatch.setattr(composition, "authorizer", lambda: JwtVerifier([], EmbedKeys(secret, "embed-keys")))
+    ports = FakePorts(verifier=JwtVerifier([], EmbedKeys(secret, "embed-keys")))
+    monkeypatch.setattr(composition, "deployed_ports", lambda: ports)
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "baton")
     monkeypatch.setenv("POWERTOOLS_LOGGER_LOG_EVENT", "true")
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "DEBUG")

@@ -16,10 +16,9 @@ from baton.ports.documents import TextExtractor
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
 from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
 from baton_testing.fakes.text_extractor import PlainTextExtractor
-from tests.contracts.fake_stores import in_memory
+from tests.fakes.ports import FakePorts
 
 AGENT = "knowledge"
 WAIT = timedelta(seconds=960)
@@ -87,8 +86,8 @@ class Pipeline:
         """Work with these stores, and with an engine of executions that began ``since``."""
         self.documents, self.files, self.index = documents, files, index
         self.app: App = build(
-            FakePorts.over(
-                in_memory(self.clock),
+            FakePorts(
+                clock=self.clock,
                 documents=documents,
                 document_files=files,
                 search=index,

@@ -16,10 +16,9 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
-from tests.contracts.fake_stores import in_memory
 from tests.contracts.knowledge import KnowledgeContract
+from tests.fakes.ports import FakePorts
 from tests.harness.remembered import MARCH, learn
 
 ADA = Scope("acme", "ada")
@@ -54,7 +53,7 @@ class Library:
 
     def __init__(self) -> None:
         self.search, self.embedder, self.documents = FakeSearchIndex(), FakeEmbedder(), CountedDocuments()
-        ports = FakePorts.over(in_memory(), search=self.search, documents=self.documents, embedder=self.embedder)
+        ports = FakePorts(search=self.search, documents=self.documents, embedder=self.embedder)
         self.knowledge = build(ports).knowledge.search
 
     async def texts(self, query: str = QUESTION, *, limit: int = 10) -> list[str]:

@@ -55,8 +55,7 @@ class World:
     def allowing(self, rules: SourceRules) -> App:
         """The application, with other rules."""
         return build(
-            replace(
-                self.harness.ports,
+            self.harness.but(
                 sources=self.store,
                 web_pages=self.web,
                 source_objects=self.objects,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from baton.agents.model_checks import ModelChecks
@@ -23,8 +22,7 @@ WAIT_SECONDS = 10.0
 
 
 def checks_of(model: AbleModel, address: str = "http://model.test/v1") -> ModelChecks:
-    ports = replace(
-        Harness().ports,
+    ports = Harness().but(
         model=model,
         embedder=FakeEmbedder(),
         catalog=FakeAgentCatalog(agent(model={"fallback": ["bedrock/nova"]})),

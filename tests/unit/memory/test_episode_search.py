@@ -15,9 +15,8 @@ from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS
 from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
 from baton.ports.search import Embedder
 from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
-from tests.contracts.fake_stores import in_memory
+from tests.fakes.ports import FakePorts
 from tests.unit.memory.episodes import ADA, MARCH, episode, fact, store
 
 BIKE = ["My bicycle is green", "Nice colour", "I bought it in Ghent", "A fine town for cycling"]
@@ -31,7 +30,7 @@ def index() -> FakeSearchIndex:
 
 def searching(index: FakeSearchIndex, embedder: Embedder) -> EpisodeSearch:
     """The search of a deployment with this index and this model."""
-    return build(FakePorts.over(in_memory(), search=index, embedder=embedder)).memory.episode_search
+    return build(FakePorts(search=index, embedder=embedder)).memory.episode_search
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ async def test_short_sessions_are_not_summarized(harness: Harness) -> None:
 
 
 async def test_facts_can_be_switched_off(harness: Harness) -> None:
-    harness.ports.with_episode_facts = False
+    harness.with_episode_facts = False
     await session(harness, *MOVED)
     episode = await run(harness)
     assert (episode.summary, episode.facts, episode.missing) == (None, (), ())

@@ -146,7 +146,7 @@ async def a_summary_that_cannot_be_queued(monkeypatch: pytest.MonkeyPatch) -> No
 @failure(Metric.CONNECTIONS_REFUSED)
 async def a_token_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = EmbedKeys(OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}}), "embed-keys")
-    app = function(monkeypatch, "authorizer/app.py", authorizer=JwtVerifier([], keys))
+    app = function(monkeypatch, "authorizer/app.py", {"ports.verifier": JwtVerifier([], keys)})
     event = {"methodArn": "arn", "headers": {"Sec-WebSocket-Protocol": "baton.v1, nonsense"}}
     with pytest.raises(Exception, match=r"^Unauthorized$"):
         app.handler(event, Context())
@@ -165,13 +165,13 @@ async def a_secret_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @failure(Metric.QUEUED_TURNS_FAILED)
 async def a_turn_that_goes_back_to_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = function(monkeypatch, "turns/app.py", queued_turns=Failing(StoreUnavailable()))
+    app = function(monkeypatch, "turns/app.py", {"queued_turns": Failing(StoreUnavailable())})
     assert len(app.handler(RECORD, Context())["batchItemFailures"]) == 1
 
 
 @failure(Metric.DEAD_TURNS_FAILED)
 async def a_dead_turn_that_cannot_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = function(monkeypatch, "turns/dead.py", dead_turns=Failing(StoreUnavailable()))
+    app = function(monkeypatch, "turns/dead.py", {"dead_turns": Failing(StoreUnavailable())})
     assert len(app.handler(RECORD, Context())["batchItemFailures"]) == 1
 
 
@@ -282,7 +282,7 @@ async def a_search_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None
 @failure(Metric.CONTEXTS_NOT_KEPT)
 async def a_record_of_the_inspector_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-    harness.contexts.failure = StoreUnavailable()
+    harness.context_records.failure = StoreUnavailable()
     await harness.say()
 
 
@@ -312,7 +312,7 @@ async def a_queue_of_notifications_that_is_down(monkeypatch: pytest.MonkeyPatch)
 async def a_notification_of_a_conversation_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     queue = Failing(StoreUnavailable())
-    ports = replace(harness.ports, push_configs=cast("Any", queue))
+    ports = harness.but(push_configs=cast("Any", queue))
     change = TaskChange(tenant_id="acme", user_id="ada", thread_id=harness.thread_id, kind=ChangeKind.BEGAN)
     with pytest.raises(StoreUnavailable):
         await Notifications(ports, harness.agents).run(change.model_dump_json(), "handle", MAX_RECEIVES)
@@ -443,8 +443,8 @@ async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.RUNS_NOT_ADMITTED)
 async def an_end_of_a_run_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-    monkeypatch.setattr(harness.app.ports.admission.queue, "running", Failing(StoreUnavailable()).running)
-    await harness.app.ports.admission.ended(pipelines.Pipeline.CLOSING, "a session")
+    monkeypatch.setattr(harness.admission.queue, "running", Failing(StoreUnavailable()).running)
+    await harness.admission.ended(pipelines.Pipeline.CLOSING, "a session")
 
 
 class Sweeping:
@@ -468,7 +468,9 @@ class Sweeping:
         jobs["ingestion_starts"].resume = lambda seconds: work("ingestion_starts")
         jobs["admission"].admit_all = lambda: work("admission")
         jobs["retention_runs"].start_due = lambda: work("retention_runs")
-        return function(monkeypatch, "sweeper/app.py", **jobs).handler
+        places = ("", "knowledge.", "ports.", "privacy.")
+        built = {place + name: jobs[name] for place, name in zip(places, self.JOBS, strict=True)}
+        return function(monkeypatch, "sweeper/app.py", built).handler
 
     async def fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Sweep: the other jobs are done, and the invocation fails."""
@@ -538,7 +540,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.TITLES_FAILED)
 async def a_title_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-    harness.ports.title_source = TitleSource.MODEL
+    harness.title_source = TitleSource.MODEL
     await harness.say()
     harness.model.script(ModelRateLimited())
     await harness.app.sessions.made_titles.make(ADA, harness.thread_id)
@@ -579,7 +581,7 @@ async def test_a_turn_that_goes_well_writes_nothing_down(capsys: pytest.CaptureF
 async def test_a_thread_that_is_busy_is_no_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    app = function(monkeypatch, "turns/app.py", queued_turns=Failing(ThreadBusy()))
+    app = function(monkeypatch, "turns/app.py", {"queued_turns": Failing(ThreadBusy())})
     assert len(app.handler(RECORD, Context())["batchItemFailures"]) == 1
     assert counts(capsys.readouterr().out) == {}
 

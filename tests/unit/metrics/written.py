@@ -7,12 +7,17 @@ import json
 import sys
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from baton.composition.app import build
+from tests.fakes.ports import FakePorts
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,13 +35,17 @@ class Context:
         return 60_000
 
 
-def function(monkeypatch: pytest.MonkeyPatch, path: str, **built: Any) -> ModuleType:
-    """The module of a function, over what its composition root is to build."""
+def function(monkeypatch: pytest.MonkeyPatch, path: str, built: Mapping[str, Any]) -> ModuleType:
+    """Return the module of a function. What ``built`` has by its path in ``App`` replaces the own."""
     from baton import composition
 
+    app = build(FakePorts())
+    for place, value in built.items():
+        owner, _, name = place.rpartition(".")
+        setattr(attrgetter(owner)(app) if owner else app, name, value)
     monkeypatch.setattr(composition, "prepare_turns", lambda: None)
-    for name, use_case in built.items():
-        monkeypatch.setattr(composition, name, lambda use_case=use_case: use_case)
+    monkeypatch.setattr(composition, "deployed", lambda: app)
+    monkeypatch.setattr(composition, "deployed_ports", lambda: app.ports)
     name = f"function_{uuid.uuid4().hex}"
     spec = importlib.util.spec_from_file_location(name, ROOT / "functions" / path)
     assert spec is not None

@@ -44,8 +44,7 @@ class Steps:
         self.retentions = FakeRetentions()
         self.harness = Harness(clock=self.clock)
         self.app = build(
-            replace(
-                self.harness.ports,
+            self.harness.but(
                 erasure=self.erasure,
                 objects=self.objects,
                 forget_requests=self.requests,

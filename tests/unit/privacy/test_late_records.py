@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -23,7 +22,7 @@ class Late:
     def __init__(self) -> None:
         self.harness = Harness()
         self.requests = FakeForgetRequests()
-        self.app = build(replace(self.harness.ports, forget_requests=self.requests))
+        self.app = build(self.harness.but(forget_requests=self.requests))
         self.noon = self.harness.clock.now()
 
     async def forget(self, *, thread_id: str | None) -> None:

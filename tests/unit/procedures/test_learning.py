@@ -86,8 +86,8 @@ async def test_an_agents_file_decides_what_is_looked_at(settings: dict[str, Any]
 
 async def test_a_deployment_can_switch_it_off() -> None:
     harness = Harness(assistant=OPERATOR)
-    harness.ports.with_learning = False
-    app = build(harness.ports)
+    harness.with_learning = False
+    app = build(harness)
     harness.turns, harness.closer = app.turns, app.closer
     await complete_task(equip(harness))
     await close(harness)

@@ -90,7 +90,6 @@ async def test_a_pending_procedure_is_used_by_no_turn(harness: Harness) -> None:
     await captured(harness, IS_TASK, drafted())
     other = Harness(assistant=OPERATOR, recalls=True)
     other.procedures = harness.procedures
-    other.ports.procedures = harness.procedures
     await other.say("m1", "Please report an outage.")
     assert "crm_find" not in str(other.model.asked[-1].prompts)
 
@@ -312,7 +311,7 @@ async def test_long_conversations_are_cut(harness: Harness) -> None:
 
 async def test_a_tenant_that_has_captured_its_number_of_a_day_waits_for_the_next(harness: Harness) -> None:
     limits = TenantLimits(captures_per_day=1, revision=1)
-    assert await harness.ports.tenant_limits.put(harness.ada, limits)
+    assert await harness.tenant_limits.put(harness.ada, limits)
     harness.app.current_limits.forget(harness.ada)
     await captured(harness, IS_TASK, drafted())
     asked = len(harness.model.asked)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from baton.adapters.deferred import DeferredEmbedder
 from baton.adapters.switched_off import NoEmbedder, NoSearch
-from baton.composition.aws import AwsPorts
+from baton.composition.ports import Ports
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import SearchFilter
 from baton.ports.search import EmbeddingPurpose
@@ -27,7 +27,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_without_a_url_search_is_off_and_nothing_fails() -> None:
-    search, ada = AwsPorts().search, new_scope()
+    search, ada = Ports().search, new_scope()
     assert isinstance(search, NoSearch)
     await search.put(ada, EPISODES, [document("a", "green")])
     result = await search.search(ada, EPISODES, query("green"))
@@ -40,7 +40,7 @@ async def test_without_a_url_search_is_off_and_nothing_fails() -> None:
 async def test_a_folder_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BATON_SEARCH_URL", f"sqlite:///{tmp_path / 'search'}")
     monkeypatch.setenv("BATON_EMBEDDING_DIMENSIONS", str(DIMENSIONS))
-    search, ada = AwsPorts().search, new_scope()
+    search, ada = Ports().search, new_scope()
     assert isinstance(search, SqliteIndex)
     await search.put(ada, EPISODES, [document("a", "green")])
     assert found(await search.search(ada, EPISODES, query("green"))) == {"a"}
@@ -51,11 +51,11 @@ async def test_a_folder_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, t
 def test_another_url_is_refused(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("BATON_SEARCH_URL", url)
     with pytest.raises(ValidationError, match="BATON_SEARCH_URL"):
-        _ = AwsPorts().search
+        _ = Ports().search
 
 
 async def test_without_a_model_texts_have_no_embedding() -> None:
-    embedder = AwsPorts().embedder
+    embedder = Ports().embedder
     assert isinstance(embedder, NoEmbedder)
     assert (embedder.name, embedder.dimensions, list(await embedder.embed([]))) == ("", 0, [])
     with pytest.raises(EmbedderUnavailable):
@@ -64,7 +64,7 @@ async def test_without_a_model_texts_have_no_embedding() -> None:
 
 def test_a_model_is_loaded_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_EMBEDDING_MODEL", "text-embedding-3-small")
-    embedder = AwsPorts().embedder
+    embedder = Ports().embedder
     assert isinstance(embedder, DeferredEmbedder)
     assert (embedder.name, embedder.dimensions) == ("text-embedding-3-small", 1536)
 

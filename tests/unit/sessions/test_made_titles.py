@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.provider_models import ProviderModels
-from baton.composition.app import build
 from baton.domain.errors import ModelRateLimited, PiiDetectorUnavailable
 from baton.domain.queued import QueuedTitle, RecordDelivery
 from baton.domain.thread_title import TitleSource
@@ -25,11 +24,7 @@ HOUR = timedelta(hours=1)
 
 def titled(source: TitleSource = TitleSource.MODEL) -> Harness:
     """A harness whose threads are given titles."""
-    harness = Harness()
-    harness.ports.title_source = source
-    harness.app = build(harness.ports)
-    harness.turns = harness.app.turns
-    return harness
+    return Harness(title_source=source)
 
 
 def waiting(harness: Harness) -> list[QueuedTitle]:
@@ -86,12 +81,12 @@ async def test_the_light_model_names_a_thread_after_its_first_answer() -> None:
 
 
 async def test_the_light_model_may_be_one_of_a_named_provider() -> None:
-    harness, groq = Harness(), ScriptedChatModel()
-    harness.ports.title_source, harness.ports.light_model = TitleSource.MODEL, "groq/small"
-    harness.ports.model = ProviderModels({"default": lambda: harness.model, "groq": lambda: groq})
-    harness.app = build(harness.ports)
-    harness.turns = harness.app.turns
-    await answered(harness)
+    groq = ScriptedChatModel()
+    default = ScriptedChatModel(otherwise=Answer(("Hello there.",)))
+    model = ProviderModels({"default": lambda: default, "groq": lambda: groq})
+    harness = Harness(title_source=TitleSource.MODEL, light_model="groq/small", model=model)
+    default.script("By train.")
+    await harness.say("m-1", "How do I get to Lisbon?")
     groq.script("Travel to Lisbon")
     await work(harness)
     assert await title_of(harness) == "Travel to Lisbon"
@@ -176,7 +171,7 @@ async def test_without_a_detector_of_personal_data_there_is_no_title_yet(monkeyp
     async def down(text: str) -> Any:
         raise PiiDetectorUnavailable
 
-    monkeypatch.setattr(harness.ports.pii_detector, "detect", down)
+    monkeypatch.setattr(harness.pii_detector, "detect", down)
     await work(harness)
     assert await title_of(harness) is None
 

@@ -30,10 +30,9 @@ class Deployment:
     def __init__(self) -> None:
         self.harness = Harness(assistant=ANSWERING)
         self.groq = ScriptedChatModel(otherwise=Answer(("I stand in.",)))
-        ports = self.harness.ports
-        ports.prices = PRICES
-        ports.model = ProviderModels({"default": lambda: self.harness.model, "groq": lambda: self.groq})
-        self.harness.turns = build(ports).turns
+        self.harness.prices = PRICES
+        model = ProviderModels({"default": lambda: self.harness.model, "groq": lambda: self.groq})
+        self.harness.turns = build(self.harness.but(model=model)).turns
         self.served = Served(self.harness)
 
     async def turn(self) -> dict[str, Any]:

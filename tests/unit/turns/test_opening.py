@@ -82,11 +82,10 @@ async def test_the_model_waits_for_two_trips_to_the_table(monkeypatch: pytest.Mo
     harness, loop = Harness(), asyncio.get_running_loop()
     if message_id != "m1":
         await harness.say("m1", "Hello")
-    ports = harness.app.ports
     a_second_a_trip(
         monkeypatch,
-        *(ports.store, ports.log, ports.live, ports.records, ports.handoffs, ports.workflows, ports.procedures),
-        *(ports.episodes, ports.documents, ports.agent_definitions, ports.audit),
+        *(harness.store, harness.log, harness.live, harness.records, harness.handoffs, harness.workflows),
+        *(harness.procedures, harness.episodes, harness.documents, harness.agent_definitions, harness.audit),
     )
     at = loop.time()
     turn = await begun(harness, [], message_id)

@@ -51,7 +51,7 @@ def told(harness: Harness) -> str:
 
 async def context(harness: Harness, run_id: str | None = None) -> dict[str, Any]:
     """The inspector's record of a run, by default of the only one."""
-    records = [json.loads(body) for body in harness.contexts.records.values()]
+    records = [json.loads(body) for body in harness.context_records.records.values()]
     [record] = [record for record in records if run_id in (None, record["runId"])]
     return record
 
@@ -204,8 +204,8 @@ async def test_nobody_recalls_what_another_user_or_tenant_has_said(owner: Scope)
     await learn(harness, Scope("rival", "ada"), "assistant", "The cat is called Miso.")
     await harness.say(content=QUESTION)
     assert "Miso" not in told(harness)
-    assert harness.contexts.records
-    assert all("Miso" not in body.decode() for body in harness.contexts.records.values())
+    assert harness.context_records.records
+    assert all("Miso" not in body.decode() for body in harness.context_records.records.values())
 
 
 async def test_agents_have_their_own_knowledge() -> None:
@@ -494,7 +494,7 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
     said = await harness.say(content=QUESTION)
     assert said.types[-1] == "RUN_FINISHED"
     assert TOLD in told(harness)
-    assert len(harness.contexts.records) == 1
+    assert len(harness.context_records.records) == 1
 
 
 # Skills

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from baton.composition.app import build
 from baton.domain.queued import QueuedTitle
 from baton.domain.thread_title import TitleSource
 from baton.domain.tool_call import ToolCall
@@ -24,10 +23,7 @@ GOODBYE = ToolCall("call-1", "end_conversation", '{"reason": "The user said good
 
 @pytest.fixture
 def harness() -> Harness:
-    harness = Harness()
-    harness.ports.title_source = TitleSource.MODEL
-    harness.app = build(harness.ports)
-    harness.turns = harness.app.turns
+    harness = Harness(title_source=TitleSource.MODEL)
     harness.model.script(Answer.calling(GOODBYE), "Goodbye!")
     return harness
 
@@ -41,7 +37,7 @@ def episode(harness: Harness) -> bool:
 
 
 def context_record(harness: Harness) -> bool:
-    return bool(harness.contexts.records)
+    return bool(harness.context_records.records)
 
 
 def audit_record(harness: Harness) -> bool:

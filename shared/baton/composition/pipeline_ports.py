@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from baton.composition.aws_stores import AwsStorePorts
+from baton.composition.store_ports import StorePorts
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from baton.ports.procedures import Captures
 
 
-class AwsPipelinePorts(AwsStorePorts):
-    """The ports to the pipelines. See ``AwsPorts``."""
+class PipelinePorts(StorePorts):
+    """The ports to the pipelines. See ``Ports``."""
 
     @cached_property
     def pipelines_since(self) -> datetime | None:
+        """When the engine of the pipelines began, if what ran in it before has ended."""
         from baton.settings.resources import PipelineSettings
 
         return PipelineSettings().since
 
     @cached_property
     def admission(self) -> Admission:
+        """Admission of the pipelines' runs."""
         from baton.adapters.aws import client
         from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
         from baton.adapters.step_functions import StepFunctionsExecutions
@@ -47,18 +49,21 @@ class AwsPipelinePorts(AwsStorePorts):
 
     @cached_property
     def ingestions(self) -> Ingestions:
+        """The pipeline that ingests documents."""
         from baton.pipelines.starts import AdmittedIngestions
 
         return AdmittedIngestions(self.admission)
 
     @cached_property
     def captures(self) -> Captures:
+        """The pipeline that captures procedures."""
         from baton.pipelines.starts import AdmittedCaptures
 
         return AdmittedCaptures(self.admission)
 
     @cached_property
     def closings(self) -> Closings:
+        """The pipeline that makes episodes."""
         from baton.pipelines.starts import AdmittedClosings
 
         return AdmittedClosings(self.admission)

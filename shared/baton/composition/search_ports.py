@@ -1,0 +1,119 @@
+"""Search indices and embeddings of a deployment."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from baton.composition.agent_ports import AgentPorts
+
+if TYPE_CHECKING:
+    from baton.adapters.deferred import DeferredEmbedder
+    from baton.adapters.opensearch.definitions import Layout
+    from baton.adapters.opensearch.engine import Engine
+    from baton.ports.search import Embedder, Reindexing, SearchAdministration, SearchIndex
+
+
+class SearchPorts(AgentPorts):
+    """The ports to search indices, and to the embedding model. See ``Ports``."""
+
+    @cached_property
+    def search(self) -> SearchIndex:
+        """The search indices."""
+        from baton.settings.models import EmbeddingSettings
+        from baton.settings.resources import SearchSettings
+
+        url = SearchSettings().url
+        if not url:
+            from baton.adapters.switched_off import NoSearch
+
+            return NoSearch()
+        if self.search_administration is None:
+            from baton.composition.search_engines import engine_of
+
+            return engine_of(url).index(url, EmbeddingSettings().dimensions)
+        from baton.adapters.opensearch.index import OpenSearchIndex
+
+        return OpenSearchIndex(self.opensearch, self.clock, self.search_layout, EmbeddingSettings().model)
+
+    @cached_property
+    def search_administration(self) -> SearchAdministration | None:
+        """The making and rebuilding of OpenSearch's indices; None for another engine."""
+        from baton.settings.resources import SearchSettings
+
+        if not SearchSettings().url.startswith("http"):
+            return None
+        from baton.adapters.opensearch.administration import OpenSearchAdministration
+
+        return OpenSearchAdministration(self.opensearch, self.search_layout)
+
+    @cached_property
+    def search_reindexing(self) -> Reindexing | None:
+        """The rebuilding of the search indices; None if search is off."""
+        from baton.settings.resources import SearchSettings
+
+        url = SearchSettings().url
+        if not url or self.search_administration is not None:
+            return self.search_administration
+        from baton.composition.search_engines import engine_of
+
+        return engine_of(url).reindexing(url)
+
+    @cached_property
+    def opensearch(self) -> Engine:
+        """The OpenSearch of the settings. Its library is loaded with the first request."""
+        from baton.adapters.opensearch.engine import Engine
+        from baton.settings.resources import SearchSettings
+
+        return Engine(SearchSettings().url)
+
+    @cached_property
+    def search_layout(self) -> Layout:
+        """The names and the shards of the indices of OpenSearch."""
+        from baton.adapters.opensearch.definitions import Layout
+        from baton.settings.resources import SearchSettings
+
+        settings = SearchSettings()
+        return Layout(settings.prefix.lower(), settings.shards, settings.replicas)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedding model."""
+        from baton.adapters.switched_off import NoEmbedder
+
+        return self.deferred_embedder or NoEmbedder()
+
+    @cached_property
+    def deferred_embedder(self) -> DeferredEmbedder | None:
+        """The embedder, whose library is loaded at the first use or by ``load``; None if embedding is off."""
+        from baton.adapters.deferred import DeferredEmbedder
+        from baton.settings.models import EmbeddingSettings
+
+        settings = EmbeddingSettings()
+        if settings.model is None:
+            return None
+        model, dimensions = settings.model, settings.dimensions
+
+        def make() -> Embedder:
+            if self.model_settings.is_on_bedrock(model):
+                from baton.composition.bedrock import embedder
+
+                return embedder(model, dimensions, self.model_settings, self.counter)
+            from baton.adapters.openai.embedder import OpenAIEmbedder
+            from baton.composition.paces import embedding_paces
+
+            base_url = settings.base_url or self.model_settings.base_url
+            if base_url is None:
+                raise ValueError(
+                    "BATON_EMBEDDING_MODEL: it has no endpoint. Set BATON_EMBEDDING_BASE_URL or OPENAI_BASE_URL"
+                )
+            return OpenAIEmbedder(
+                model,
+                dimensions,
+                counter=self.counter,
+                api_key=self.model_key,
+                base_url=base_url,
+                paces=embedding_paces(),
+            )
+
+        return DeferredEmbedder(make, model, dimensions)

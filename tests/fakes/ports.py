@@ -1,0 +1,153 @@
+"""All ports of Baton as fakes: ``composition.app.build`` takes them as it takes a deployment's."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+from baton.adapters.signing import DerivedSigningKey
+from baton.composition.ports import Ports
+from baton.composition.store_ports import StorePorts
+from baton.domain.pipelines import PipelineLimits
+from baton.domain.source import SourceRules
+from baton.pipelines.admission import Admission
+from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.captures import FakeAnnouncements
+from baton_testing.fakes.chat_model import ScriptedChatModel
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.documents import FakeDocumentFiles, FakeIngestions
+from baton_testing.fakes.erasure import FakeErasure, FakeForgettings, FakeObjectErasure, FakeRetentions
+from baton_testing.fakes.feedback import FakeFeedback
+from baton_testing.fakes.mcp_calls import FakeMcpCalls
+from baton_testing.fakes.pipelines import FakeExecutions, FakePipelineQueue
+from baton_testing.fakes.ports import MemoryPorts
+from baton_testing.fakes.push import FakeWebhooks, known_key
+from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from baton_testing.fakes.text_extractor import PlainTextExtractor
+from baton_testing.fakes.token_counter import WordCounter
+from baton_testing.fakes.token_verifier import OpenVerifier
+from baton_testing.fakes.tools import FakeTools
+
+STORES = [
+    name
+    for name, value in vars(StorePorts).items()
+    if isinstance(value, cached_property) and name not in ("table", "bodies", "lease_times")
+]
+"""The names of the clock and of all ports that keep something in the table."""
+
+
+class FakePorts(MemoryPorts):
+    """Fakes in place of all ports of a deployment. A test gives the ports that it wants to script."""
+
+    with_learning = True
+    forget_wait_seconds = 960.0
+    pipelines_since = None
+    source_rules = SourceRules()
+    push_issuer = "http://baton.test"
+    default_model = "test-model"
+    light_model = "light-model"
+    card_signer = None
+
+    @cached_property
+    def clock(self) -> FakeClock:
+        return FakeClock()
+
+    @cached_property
+    def feedback(self) -> FakeFeedback:
+        return FakeFeedback(self.store)
+
+    @cached_property
+    def mcp_calls(self) -> FakeMcpCalls:
+        return FakeMcpCalls(self.clock)
+
+    @cached_property
+    def document_files(self) -> FakeDocumentFiles:
+        return FakeDocumentFiles()
+
+    @cached_property
+    def sources(self) -> FakeSources:
+        return FakeSources()
+
+    @cached_property
+    def web_pages(self) -> FakeWebPages:
+        return FakeWebPages()
+
+    @cached_property
+    def source_objects(self) -> FakeSourceObjects:
+        return FakeSourceObjects()
+
+    @cached_property
+    def ingestions(self) -> FakeIngestions:
+        return FakeIngestions()
+
+    @cached_property
+    def extractor(self) -> PlainTextExtractor:
+        return PlainTextExtractor()
+
+    @cached_property
+    def webhooks(self) -> FakeWebhooks:
+        return FakeWebhooks()
+
+    @cached_property
+    def announcements(self) -> FakeAnnouncements:
+        return FakeAnnouncements()
+
+    @cached_property
+    def erasure(self) -> FakeErasure:
+        return FakeErasure()
+
+    @cached_property
+    def objects(self) -> FakeObjectErasure:
+        return FakeObjectErasure()
+
+    @cached_property
+    def forgettings(self) -> FakeForgettings:
+        return FakeForgettings()
+
+    @cached_property
+    def retentions(self) -> FakeRetentions:
+        return FakeRetentions()
+
+    @cached_property
+    def catalog(self) -> FakeAgentCatalog:
+        return FakeAgentCatalog()
+
+    @cached_property
+    def model(self) -> ScriptedChatModel:
+        return ScriptedChatModel()
+
+    @cached_property
+    def counter(self) -> WordCounter:
+        return WordCounter()
+
+    @cached_property
+    def tools(self) -> FakeTools:
+        return FakeTools()
+
+    @cached_property
+    def verifier(self) -> OpenVerifier:
+        return OpenVerifier(self.clock)
+
+    @cached_property
+    def signing_key(self) -> DerivedSigningKey:
+        return known_key()
+
+    @cached_property
+    def admission(self) -> Admission:
+        """Admission that begins every run at once."""
+        return Admission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
+
+    @classmethod
+    def over(cls, stores: Ports, **given: Any) -> Self:
+        """Return fakes around the clock and the stores of other ports."""
+        return cls(**{name: getattr(stores, name) for name in (*STORES, "push_configs")} | given)
+
+    def but(self, **given: Any) -> FakePorts:
+        """Return ports that share everything with these, except the ``given``."""
+        return FakePorts(**{name: getattr(self, name) for name in FAKED} | given)
+
+
+FAKED = [
+    name for name in dir(Ports) if not name.startswith("_") and getattr(FakePorts, name) is not getattr(Ports, name)
+]
+"""The names of all ports that are fakes."""
