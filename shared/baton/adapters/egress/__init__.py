@@ -46,9 +46,10 @@ def http_client(
     connecting, sending or reading. Make one client per call: that takes about a millisecond, and a frozen Lambda
     environment loses its open connections.
     """
-    from baton.adapters.egress.over_httpx import client
+    from baton.adapters.egress.clients import client
 
-    return client(policy, timeout_seconds, max_response_bytes, tls, resolve)
+    made: httpx.AsyncClient = client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    return made
 
 
 def http2_client(
@@ -60,6 +61,7 @@ def http2_client(
     resolve: Resolver = addresses_of,
 ) -> httpx2.AsyncClient:
     """Return a client like that of ``http_client``, with httpx2's classes and errors."""
-    from baton.adapters.egress.over_httpx2 import client
+    from baton.adapters.egress.clients import client
 
-    return client(policy, timeout_seconds, max_response_bytes, tls, resolve)
+    made: httpx2.AsyncClient = client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    return made
