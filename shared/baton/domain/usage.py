@@ -47,6 +47,11 @@ class ModelUsage:
     usage: Usage
 
 
+def token_count(value: object) -> int | None:
+    """Return a number of tokens that a provider reports; None if ``value`` is no such number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
 MAX_MODELS = 8
 """Models that a thread's usage is kept apart for. They are stored with the thread, which each turn reads."""
 OTHER_MODELS = ""

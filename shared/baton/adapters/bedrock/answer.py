@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import httpx2 as httpx
@@ -13,24 +12,20 @@ from baton.adapters.bedrock.event_stream import BrokenStream, StreamEvent
 from baton.adapters.bedrock.events import Events
 from baton.adapters.bedrock.failures import broken_failure, streamed_failure
 from baton.adapters.bedrock.request import ConverseRequest
+from baton.adapters.models.answer_so_far import AnswerSoFar
 from baton.adapters.models.failure import FailureKind, ProviderFailure
-from baton.adapters.models.learning import RequestForm
 from baton.adapters.models.profile import ModelProfile
-from baton.adapters.models.thinking_tags import TAG, Separated, ThinkingTags
+from baton.adapters.models.thinking_tags import TAG, ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts
-from baton.domain.text import first_bytes, utf8_size
-from baton.domain.usage import Usage
+from baton.domain.usage import Usage, token_count
 from baton.ports.chat_model import (
     MAX_ANSWER_BYTES,
     Finished,
     FinishReason,
     ModelChunk,
     ModelSettings,
-    ReasoningDelta,
-    TextDelta,
-    TextTakenBack,
 )
 
 _REASONS = {
@@ -44,7 +39,7 @@ _FILTERED = ("guardrail_intervened", "content_filtered", "refusal")
 _MALFORMED = ("malformed_model_output", "malformed_tool_use")
 
 
-class ConverseAnswer:
+class ConverseAnswer(AnswerSoFar):
     """``OpenedAnswer`` of Converse."""
 
     def __init__(
@@ -58,21 +53,12 @@ class ConverseAnswer:
         note_insisting: Callable[[str], None],
     ) -> None:
         """``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called."""
-        self.reason: FinishReason | None = None
-        self.is_cut = False
-        self.sent = request.sent
+        self._tag = profile.further.get("thinking_tag", TAG)
+        super().__init__(settings, profile, origin, tools, request.sent, self._tag)
         self._events = events
         self._request = request
-        self._settings = settings
-        self._profile = profile
-        self._origin = origin
-        self._tools = tools
         self._note_insisting = note_insisting
         self._blocks = AnswerBlocks()
-        self._said = 0
-        self._usage: Usage | None = None
-        self._tag = profile.further.get("thinking_tag", TAG)
-        self._tags = ThinkingTags(thinks_first=profile.thinks_first, tag=self._tag)
         self._tagged = -1
         """The block whose text the tags are looked for in."""
         self._thinks_first = False
@@ -81,13 +67,12 @@ class ConverseAnswer:
         self._holds = "guardrailConfig" in request.body
 
     @property
-    def size(self) -> int:
-        """See ``OpenedAnswer``."""
-        return self._said + self._blocks.size
+    def _calls_size(self) -> int:
+        return self._blocks.size
 
-    def cut(self) -> None:
-        """See ``OpenedAnswer``."""
-        self.is_cut, self.reason = True, FinishReason.LENGTH
+    @property
+    def _thought_first(self) -> bool:
+        return self._thinks_first
 
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
@@ -112,12 +97,6 @@ class ConverseAnswer:
         """See ``OpenedAnswer``."""
         await self._events.aclose()
 
-    def learned(self, form: RequestForm) -> RequestForm:
-        """See ``OpenedAnswer``."""
-        if self._thinks_first and not form.profile.thinks_first:
-            return replace(form, profile=replace(form.profile, thinks_first=True))
-        return form
-
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
         chunks = [*self._held, *self._end_of_text()]
@@ -125,16 +104,15 @@ class ConverseAnswer:
             raise ModelUnavailable
         calls = self._blocks.calls(self._tools, cut=self.reason is FinishReason.LENGTH)
         if self._settings.tool_choice == "none" or not self._tools.tools:
-            if calls and self._tools.tools and not self._said:
-                self._note_insisting(self._settings.model)
-                raise ProviderFailure("ForbiddenCalls", FailureKind.PROTOCOL, text="The model called a tool again.")
+            if calls and not self._heard:
+                self._refuse_calls(self._note_insisting)
             calls = []
         if self.reason is not FinishReason.LENGTH:
             self.reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
         parts = ProviderParts.of(
             self._origin, self._profile.replay, self._blocks.parts(self._profile, with_calls=bool(calls))
         )
-        finished = Finished(self.reason, self._settings.model, self._usage, parts, self._request.dropped)
+        finished = Finished(self.reason, self._model, self._usage, parts, self._request.dropped)
         return [*chunks, *calls, finished]
 
     def _taken(self, event: StreamEvent) -> list[ModelChunk]:
@@ -175,28 +153,12 @@ class ConverseAnswer:
         self._tags, self._tagged = ThinkingTags(tag=self._tag), -1
         return chunks
 
-    def _separated(self, found: Separated) -> list[ModelChunk]:
-        chunks: list[ModelChunk] = []
-        if found.takes_back:
-            self._blocks.forget_text()
-            chunks.append(TextTakenBack())
-        chunks += self._shown_thinking(found.thinking)
-        if found.text:
-            self._blocks.note_text(self._tagged, len(found.text))
-            chunks.append(TextDelta(found.text))
-        return chunks
+    def _forget_text(self) -> None:
+        self._blocks.forget_text()
 
-    def _shown_thinking(self, thinking: str) -> list[ModelChunk]:
-        return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
-
-    def _fitting(self, text: str) -> str:
-        """Return ``text``, cut to the remaining length of the answer."""
-        room = MAX_ANSWER_BYTES - self.size
-        fitting = first_bytes(text, room)
-        self._said += utf8_size(fitting)
-        if len(fitting) < len(text) or room < 0:
-            self.cut()
-        return fitting
+    def _add_text(self, text: str) -> str:
+        self._blocks.note_text(self._tagged, len(text))
+        return text
 
     def _stop(self, value: object) -> None:
         """Note why the model stopped. Raises ``ContentFiltered``, ``ContextTooLong`` and ``ProviderFailure``."""
@@ -226,11 +188,10 @@ def _usage(reported: object) -> Usage | None:
     """Return the tokens; those of the cache are no part of what the service calls input."""
     if not isinstance(reported, Mapping):
         return None
-    asked, said = _tokens(reported, "inputTokens"), _tokens(reported, "outputTokens")
-    read, written = _tokens(reported, "cacheReadInputTokens"), _tokens(reported, "cacheWriteInputTokens")
+    asked, said = _count(reported, "inputTokens"), _count(reported, "outputTokens")
+    read, written = _count(reported, "cacheReadInputTokens"), _count(reported, "cacheWriteInputTokens")
     return Usage(asked + read + written, said, read, written)
 
 
-def _tokens(reported: Mapping[str, Any], name: str) -> int:
-    value = reported.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+def _count(reported: Mapping[str, Any], name: str) -> int:
+    return token_count(reported.get(name)) or 0

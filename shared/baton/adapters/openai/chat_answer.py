@@ -11,10 +11,10 @@ from openai import AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
-from baton.adapters.models.failure import ErrorBody, FailureKind, ProviderFailure
-from baton.adapters.models.learning import RequestForm, SentFeatures
+from baton.adapters.models.answer_so_far import AnswerSoFar
+from baton.adapters.models.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profile import ModelProfile
-from baton.adapters.models.thinking_tags import Separated, ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.errors import IN_STREAM, provider_failure
 from baton.adapters.openai.replayed_fields import THINKING_FIELDS, ReplayedFields
@@ -22,18 +22,15 @@ from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.adapters.openai.whole_answers import is_whole, read_whole
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts, Replay
-from baton.domain.text import first_bytes, utf8_size
+from baton.domain.text import utf8_size
 from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
+from baton.domain.usage import Usage, token_count
 from baton.ports.chat_model import (
     MAX_ANSWER_BYTES,
     Finished,
     FinishReason,
     ModelChunk,
     ModelSettings,
-    ReasoningDelta,
-    TextDelta,
-    TextTakenBack,
 )
 
 MAX_TOKEN_CHARACTERS = 8
@@ -58,7 +55,7 @@ _FILTERED = re.compile(
 _FAILED = re.compile(r"error\b|malformed_function_call|unexpected_tool_call|insufficient_system_resource|\babort")
 
 
-class ChatAnswer:
+class ChatAnswer(AnswerSoFar):
     """``OpenedAnswer`` of Chat Completions."""
 
     def __init__(
@@ -74,33 +71,25 @@ class ChatAnswer:
         note_insisting: Callable[[str], None],
     ) -> None:
         """``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called."""
-        self.reason: FinishReason | None = None
-        self.is_cut = False
-        self.sent = sent
+        super().__init__(settings, profile, origin, tools, sent)
         self._stream = stream
-        self._settings = settings
-        self._profile = profile
-        self._origin = origin
-        self._tools = tools
         self._asked_characters = asked_characters
         self._note_insisting = note_insisting
-        self._model = settings.model
-        self._said = 0
         self._has_text = False
-        self._usage: Usage | None = None
         self._fragments = ToolCallFragments()
         self._fields = ReplayedFields(profile.replayed_fields)
-        self._tags = ThinkingTags(thinks_first=profile.thinks_first)
         self._is_whole = is_whole(stream.response)
 
     @property
-    def size(self) -> int:
-        """See ``OpenedAnswer``."""
-        return self._said + self._fragments.size
+    def _calls_size(self) -> int:
+        return self._fragments.size
 
-    def cut(self) -> None:
-        """See ``OpenedAnswer``."""
-        self.is_cut, self.reason = True, FinishReason.LENGTH
+    def _forget_text(self) -> None:
+        """Keep it: only its existence is known, and an answer that was taken back is none without words."""
+
+    def _add_text(self, text: str) -> str:
+        self._has_text = True
+        return text
 
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
@@ -123,12 +112,6 @@ class ChatAnswer:
         """See ``OpenedAnswer``."""
         await self._stream.close()
 
-    def learned(self, form: RequestForm) -> RequestForm:
-        """See ``OpenedAnswer``."""
-        if self._tags.closed_unopened and not form.profile.thinks_first:
-            return replace(form, profile=replace(form.profile, thinks_first=True))
-        return form
-
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
         chunks = self._separated(self._tags.end())
@@ -141,9 +124,8 @@ class ChatAnswer:
         drafts = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
         calls = [replace(call, name=self._tools.name_inside(call.name)) for call in drafts]
         if self._settings.tool_choice == "none":
-            if calls and self._tools.tools and not self._has_text:
-                self._note_insisting(self._settings.model)
-                raise ProviderFailure("ForbiddenCalls", FailureKind.PROTOCOL, text="The model called a tool again.")
+            if calls and not self._has_text:
+                self._refuse_calls(self._note_insisting)
             calls = []
         if calls and self.reason is FinishReason.STOP:
             self.reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
@@ -214,10 +196,10 @@ class ChatAnswer:
         if ending:
             self.reason = _REASONS.get(ending, FinishReason.STOP)
         if delta is not None and delta.model_extra:
-            self._said += self._fields.take(delta.model_extra)
+            self._heard += self._fields.take(delta.model_extra)
         chunks: list[ModelChunk] = []
         for thought in thinking:
-            self._said += utf8_size(thought)
+            self._heard += utf8_size(thought)
             chunks += self._shown_thinking(thought)
         for text in texts:
             chunks += self._separated(self._tags.take(self._fitting(text)))
@@ -225,42 +207,22 @@ class ChatAnswer:
             self.cut()
         return chunks
 
-    def _separated(self, found: Separated) -> list[ModelChunk]:
-        chunks: list[ModelChunk] = [TextTakenBack()] if found.takes_back else []
-        chunks += self._shown_thinking(found.thinking)
-        if found.text:
-            self._has_text = True
-            chunks.append(TextDelta(found.text))
-        return chunks
-
-    def _shown_thinking(self, thinking: str) -> list[ModelChunk]:
-        return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
-
-    def _fitting(self, text: str) -> str:
-        """Return ``text``, cut to the remaining length of the answer."""
-        room = MAX_ANSWER_BYTES - self.size
-        fitting = first_bytes(text, room)
-        self._said += utf8_size(fitting)
-        if len(fitting) < len(text) or room < 0:
-            self.cut()
-        return fitting
-
     def _take_usage(self, chunk: ChatCompletionChunk) -> None:
         # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
         usage = chunk.usage
-        asked, said = _number(usage, "prompt_tokens"), _number(usage, "completion_tokens")
+        asked, said = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
         if asked is not None and said is not None:
             details, written = (
                 getattr(usage, "prompt_tokens_details", None),
                 getattr(usage, "completion_tokens_details", None),
             )
-            cached = _number(details, "cached_tokens") or _number(usage, "prompt_cache_hit_tokens") or 0
+            cached = _count(details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens") or 0
             self._usage = Usage(
                 asked,
                 said,
                 min(asked, cached),
-                _number(details, "cache_write_tokens") or _number(usage, "cache_creation_input_tokens") or 0,
-                _number(written, "reasoning_tokens") or 0,
+                _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens") or 0,
+                _count(written, "reasoning_tokens") or 0,
             )
 
 
@@ -305,6 +267,5 @@ def _error_status(choice: Any) -> int | None:
     return ErrorBody.of(error).status if error else 502
 
 
-def _number(holder: object, name: str) -> int | None:
-    value = getattr(holder, name, None)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _count(holder: object, name: str) -> int | None:
+    return token_count(getattr(holder, name, None))

@@ -8,9 +8,9 @@ from typing import Any
 
 from openai import AsyncStream, OpenAIError
 
-from baton.adapters.models.learning import RequestForm, SentFeatures
+from baton.adapters.models.answer_so_far import AnswerSoFar
+from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profile import ModelProfile
-from baton.adapters.models.thinking_tags import Separated, ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.chat_answer import OVERFLOW_CHARACTERS
 from baton.adapters.openai.errors import provider_failure, streamed_failure, with_status
@@ -19,17 +19,14 @@ from baton.adapters.openai.tool_calls import TooManyCalls
 from baton.adapters.openai.whole_answers import is_whole, read_whole
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts
-from baton.domain.text import first_bytes, utf8_size
-from baton.domain.usage import Usage
+from baton.domain.text import utf8_size
+from baton.domain.usage import Usage, token_count
 from baton.ports.chat_model import (
     MAX_ANSWER_BYTES,
     Finished,
     FinishReason,
     ModelChunk,
     ModelSettings,
-    ReasoningDelta,
-    TextDelta,
-    TextTakenBack,
 )
 
 BETWEEN_MESSAGES = "\n\n"
@@ -43,7 +40,7 @@ _ENDS = {
 """Events that end an answer, and the statuses that they mean unless they say one."""
 
 
-class ResponsesAnswer:
+class ResponsesAnswer(AnswerSoFar):
     """``OpenedAnswer`` of the Responses API. Its events are JSON objects as they came."""
 
     def __init__(
@@ -57,31 +54,17 @@ class ResponsesAnswer:
         *,
         asked_characters: int,
     ) -> None:
-        self.reason: FinishReason | None = None
-        self.is_cut = False
-        self.sent = sent
+        super().__init__(settings, profile, origin, tools, sent)
         self._stream = stream
-        self._settings = settings
-        self._profile = profile
-        self._origin = origin
-        self._tools = tools
         self._asked_characters = asked_characters
-        self._model = settings.model
-        self._heard = 0
-        """Bytes of text and thinking."""
-        self._usage: Usage | None = None
         self._items = OutputItems()
-        self._tags = ThinkingTags(thinks_first=profile.thinks_first)
+        self._message: OutputItem | None = None
+        """The message whose text is read."""
         self._is_whole = is_whole(stream.response)
 
     @property
-    def size(self) -> int:
-        """See ``OpenedAnswer``."""
-        return self._heard + self._items.size
-
-    def cut(self) -> None:
-        """See ``OpenedAnswer``."""
-        self.is_cut, self.reason = True, FinishReason.LENGTH
+    def _calls_size(self) -> int:
+        return self._items.size
 
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
@@ -106,17 +89,12 @@ class ResponsesAnswer:
         """See ``OpenedAnswer``."""
         await self._stream.close()
 
-    def learned(self, form: RequestForm) -> RequestForm:
-        """See ``OpenedAnswer``."""
-        if self._tags.closed_unopened and not form.profile.thinks_first:
-            return replace(form, profile=replace(form.profile, thinks_first=True))
-        return form
-
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
         left = self._tags.end()
         messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
-        chunks = self._separated(left, messages[-1]) if messages else []
+        self._message = messages[-1] if messages else None
+        chunks = self._separated(left) if messages else []
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong.guessed()
         if self.reason is None:
@@ -167,28 +145,21 @@ class ResponsesAnswer:
         if not isinstance(text, str) or not text:
             return []
         item.heard += len(text)
-        room = MAX_ANSWER_BYTES - self.size
-        fitting = first_bytes(text, room)
-        self._heard += utf8_size(fitting)
-        if len(fitting) < len(text) or room < 0:
-            self.cut()
-        return self._separated(self._tags.take(fitting), item)
+        self._message = item
+        return self._separated(self._tags.take(self._fitting(text)))
 
-    def _separated(self, found: Separated, item: OutputItem) -> list[ModelChunk]:
-        chunks: list[ModelChunk] = []
-        if found.takes_back:
-            chunks.append(TextTakenBack())
-            for each in self._items.all:
-                each.said = each.gap = 0
-        if found.thinking and self._settings.shows_reasoning:
-            chunks.append(ReasoningDelta(found.thinking))
-        if found.text:
-            if not item.said and any(each.said for each in self._items.all):
-                item.gap = len(BETWEEN_MESSAGES)
-            text = f"{BETWEEN_MESSAGES if item.gap and not item.said else ''}{found.text}"
-            item.said += len(text)
-            chunks.append(TextDelta(text))
-        return chunks
+    def _forget_text(self) -> None:
+        for each in self._items.all:
+            each.said = each.gap = 0
+
+    def _add_text(self, text: str) -> str:
+        item = self._message
+        assert item is not None  # noqa: S101 - texts are those of messages
+        if not item.said and any(each.said for each in self._items.all):
+            item.gap = len(BETWEEN_MESSAGES)
+        text = f"{BETWEEN_MESSAGES if item.gap and not item.said else ''}{text}"
+        item.said += len(text)
+        return text
 
     def _thought(self, item: OutputItem, text: object, *, is_summary: bool) -> list[ModelChunk]:
         """Return visible thinking: its summary, or its own words where there is no summary."""
@@ -196,7 +167,7 @@ class ResponsesAnswer:
             return []
         item.has_summary = is_summary
         self._heard += utf8_size(text)
-        return [ReasoningDelta(text)] if self._settings.shows_reasoning else []
+        return self._shown_thinking(text)
 
     def _ended(self, event: Mapping[str, Any]) -> list[ModelChunk]:
         """Take a complete item: what its own events have left out, and what goes back to the model."""
@@ -277,23 +248,18 @@ def _message_text(whole: Mapping[str, Any]) -> str:
 
 
 def _usage(counts: Mapping[str, Any]) -> Usage | None:
-    asked, said = _number(counts, "input_tokens"), _number(counts, "output_tokens")
+    asked, said = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
     if asked is None or said is None:
         return None
     read, written = _mapping(counts.get("input_tokens_details")), _mapping(counts.get("output_tokens_details"))
     return Usage(
         asked,
         said,
-        min(asked, _number(read, "cached_tokens") or 0),
-        _number(read, "cache_write_tokens") or 0,
-        _number(written, "reasoning_tokens") or 0,
+        min(asked, token_count(read.get("cached_tokens")) or 0),
+        token_count(read.get("cache_write_tokens")) or 0,
+        token_count(written.get("reasoning_tokens")) or 0,
     )
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _number(holder: Mapping[str, Any], name: str) -> int | None:
-    value = holder.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
