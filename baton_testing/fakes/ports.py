@@ -18,20 +18,19 @@ from baton_testing.fakes.a2a_tasks import FakeA2ATasks
 from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.audit import FakeAuditLog
-from baton_testing.fakes.captures import FakeCaptures, FakeCaptureStore
 from baton_testing.fakes.connections import FakeConnections
 from baton_testing.fakes.context_records import FakeContextRecords
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.episodes import FakeClosings, FakeEpisodes
-from baton_testing.fakes.erasure import FakeForgetRequests
 from baton_testing.fakes.files import FakeFiles
+from baton_testing.fakes.forget_requests import FakeForgetRequests
 from baton_testing.fakes.handoffs import FakeHandoffs
 from baton_testing.fakes.idle_threads import FakeIdleThreads
 from baton_testing.fakes.live import FakeLiveRegistry
 from baton_testing.fakes.private_skills import FakePrivateSkills
 from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.push import FakePushConfigs, FakePushQueue
+from baton_testing.fakes.push_queue import FakePushQueue
 from baton_testing.fakes.run_records import FakeRunRecords
 from baton_testing.fakes.search_index import FakeSearchIndex
 from baton_testing.fakes.stream_log import FakeStreamLog
@@ -86,10 +85,6 @@ class MemoryPorts(Ports):
     @cached_property
     def a2a_tasks(self) -> FakeA2ATasks:
         return FakeA2ATasks()
-
-    @cached_property
-    def push_configs(self) -> FakePushConfigs:
-        return FakePushConfigs(self.clock)
 
     @cached_property
     def time_zones(self) -> FakeTimeZones:
@@ -158,14 +153,6 @@ class MemoryPorts(Ports):
     @cached_property
     def push_queue(self) -> FakePushQueue:
         return FakePushQueue()
-
-    @cached_property
-    def capture_records(self) -> FakeCaptureStore:
-        return FakeCaptureStore()
-
-    @cached_property
-    def captures(self) -> FakeCaptures:
-        return FakeCaptures()
 
     @cached_property
     def forget_requests(self) -> FakeForgetRequests:

@@ -11,9 +11,9 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
-from baton_testing.fakes.chat_model import ScriptedChatModel
 from tests.contracts.stores import Stores
 from tests.e2e.ag_ui_rules import check_ag_ui, check_run
+from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.ports import FakePorts
 
 LONGER_THAN_A_LEASE = 31.0

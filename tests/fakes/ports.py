@@ -12,21 +12,21 @@ from baton.domain.pipelines import PipelineLimits
 from baton.domain.source import SourceRules
 from baton.pipelines.admission import Admission
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
-from baton_testing.fakes.captures import FakeAnnouncements
-from baton_testing.fakes.chat_model import ScriptedChatModel
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.documents import FakeDocumentFiles, FakeIngestions
-from baton_testing.fakes.erasure import FakeErasure, FakeForgettings, FakeObjectErasure, FakeRetentions
-from baton_testing.fakes.feedback import FakeFeedback
-from baton_testing.fakes.mcp_calls import FakeMcpCalls
-from baton_testing.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from baton_testing.fakes.ports import MemoryPorts
-from baton_testing.fakes.push import FakeWebhooks, known_key
-from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
-from baton_testing.fakes.text_extractor import PlainTextExtractor
-from baton_testing.fakes.token_counter import WordCounter
-from baton_testing.fakes.token_verifier import OpenVerifier
 from baton_testing.fakes.tools import FakeTools
+from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
+from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.documents import FakeDocumentFiles, FakeIngestions
+from tests.fakes.erasure import FakeErasure, FakeForgettings, FakeObjectErasure, FakeRetentions
+from tests.fakes.feedback import FakeFeedback
+from tests.fakes.mcp_calls import FakeMcpCalls
+from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
+from tests.fakes.push import FakePushConfigs, FakeWebhooks, known_key
+from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from tests.fakes.text_extractor import PlainTextExtractor
+from tests.fakes.token_counter import WordCounter
+from tests.fakes.token_verifier import OpenVerifier
 
 STORES = [
     name
@@ -47,6 +47,18 @@ class FakePorts(MemoryPorts):
     default_model = "test-model"
     light_model = "light-model"
     card_signer = None
+
+    @cached_property
+    def push_configs(self) -> FakePushConfigs:
+        return FakePushConfigs(self.clock)
+
+    @cached_property
+    def captures(self) -> FakeCaptures:
+        return FakeCaptures()
+
+    @cached_property
+    def capture_records(self) -> FakeCaptureStore:
+        return FakeCaptureStore()
 
     @cached_property
     def clock(self) -> FakeClock:

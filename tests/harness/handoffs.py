@@ -11,7 +11,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread_state import thread_state
 from baton.domain.tool_call import ToolCall
 from baton.requests.parsing import continue_request, exit_request
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness, Said
 
 MAKER = AgentDefinition.model_validate(

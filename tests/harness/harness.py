@@ -25,8 +25,8 @@ from baton.turns.closing import Closer
 from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from tests.contracts.stores import Stores
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.ports import STORES, FakePorts
 
 ASSISTANT = AgentDefinition(

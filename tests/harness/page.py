@@ -8,7 +8,7 @@ from typing import Any
 from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness, Said
 
 COLOUR = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}

@@ -8,7 +8,7 @@ from baton.domain.episode import EndReason, Episode
 from baton.domain.errors import BatonError
 from baton.memory.episodes.light_model import JunkAnswer
 from baton.memory.episodes.session_closing import ClosingStep
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 
 

@@ -14,7 +14,7 @@ from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.domain.tool_call import ToolCall
 from baton.requests.parsing import answer_request
 from baton.turns.committing import FinishedRun
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said
 
 DELETE = {"type": "object", "properties": {"page": {"type": "string"}}, "required": ["page"]}

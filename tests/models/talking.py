@@ -20,7 +20,7 @@ from baton.ports.chat_model import (
     TextTakenBack,
     ToolSpec,
 )
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.models.endpoints import Endpoint
 
 X = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}

@@ -30,8 +30,8 @@ from baton.ports.chat_model import (
     ToolSpec,
 )
 from baton.ports.search import EmbeddingPurpose
-from baton_testing.fakes.thread_files import MemoryThreadFiles
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.token_counter import WordCounter
 from tests.models.standins import Fault, StandIns
 from tests.models.standins.signed import ACCESS_KEY, EXPIRED_TOKEN, SECRET_KEY
 

@@ -14,7 +14,7 @@ from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailabl
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.models.rerouting import Rerouted
 from tests.models.standins import Fault, StandIns
 

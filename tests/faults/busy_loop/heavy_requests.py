@@ -32,12 +32,12 @@ from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.connections import FakeConnections
 from baton_testing.fakes.context_records import FakeContextRecords
 from baton_testing.fakes.episodes import FakeClosings
-from baton_testing.fakes.erasure import FakeForgettings, FakeObjectErasure
 from baton_testing.fakes.files import FakeFiles
-from baton_testing.fakes.token_verifier import OpenVerifier
 from baton_testing.fakes.tools import FakeTools
 from baton_testing.fakes.turn_queue import FakeTurnQueue
 from tests.engines import TableAt
+from tests.fakes.erasure import FakeForgettings, FakeObjectErasure
+from tests.fakes.token_verifier import OpenVerifier
 
 ASSISTANT = AgentDefinition.model_validate(
     {

@@ -30,10 +30,10 @@ from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.requests.parsing import continue_request, exit_request, message_request
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, permitted
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
 from tests.contracts.stores import Stores, new_thread_id
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 
 DAY = 24 * 3600.0
 threads = st.integers(0, 1)

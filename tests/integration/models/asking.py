@@ -12,7 +12,7 @@ from baton.domain.errors import (
 )
 from baton.domain.message import Role
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 
 SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)
 ONE_WORD = "Half "

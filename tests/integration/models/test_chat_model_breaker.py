@@ -12,8 +12,8 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.domain.errors import ModelError, ModelRateLimited, ModelTimeout, ModelUnavailable
 from baton.domain.message import Role
 from baton.ports.chat_model import ModelSettings, Prompt
-from baton_testing.fakes.thread_files import MemoryThreadFiles
 from tests import fault_model as fault
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import Behaviour, FaultModel
 
 HELLO = (Prompt(Role.USER, "Hello"),)

@@ -23,9 +23,9 @@ from baton.ports.chat_model import (
     ToolCall,
     ToolSpec,
 )
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
-from baton_testing.fakes.thread_files import MemoryThreadFiles
 from tests import fault_model as fault
+from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import FaultModel
 
 SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)

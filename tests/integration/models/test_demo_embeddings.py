@@ -12,7 +12,7 @@ from baton.adapters.openai.embedder import OpenAIEmbedder
 from baton.domain.search import Vector
 from baton_local.demo_model.app import create_app
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, PARALLEL_BATCHES
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.token_counter import WordCounter
 from tests.fault_model import ThreadedServer
 
 

@@ -14,7 +14,7 @@ from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton_local.demo_model.app import create_app
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import ThreadedServer
 
 SETTINGS = ModelSettings(model="baton-demo", timeout_seconds=30)

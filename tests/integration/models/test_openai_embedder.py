@@ -11,8 +11,8 @@ import pytest
 
 from baton.adapters.openai.embedder import MAX_BATCH_TEXTS, MAX_TEXT_TOKENS, OpenAIEmbedder
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
-from baton_testing.fakes.token_counter import WordCounter
 from tests import fault_model as fault
+from tests.fakes.token_counter import WordCounter
 from tests.fault_model import FaultModel
 from tests.fault_model.chunks import Json
 from tests.fault_model.embeddings import embeds, numbers

@@ -12,12 +12,13 @@ from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton_local.engines.clients import client
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.erasure import FakeErasure, FakeForgetRequests, FakeObjectErasure, FakeRetentions
+from baton_testing.fakes.forget_requests import FakeForgetRequests
 from tests.contracts.erasure import Erasing, ErasureContract, ObjectErasureContract
 from tests.contracts.forgetting import Forgotten, RequestContract, RetentionContract
 from tests.contracts.stores import answered, said
 from tests.contracts.threads import fork_request
 from tests.engines import TableAt
+from tests.fakes.erasure import FakeErasure, FakeObjectErasure, FakeRetentions
 from tests.integration.privacy.conftest import World
 
 if TYPE_CHECKING:

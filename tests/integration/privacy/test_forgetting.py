@@ -21,8 +21,8 @@ from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFil
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.leases import LeaseRequest
-from baton_testing.fakes.chat_model import Answer
 from tests.contracts.stores import answered, new_thread_id, said, turn
+from tests.fakes.chat_model import Answer
 from tests.integration.privacy.conftest import World
 
 SECRET = "my-password-is-hunter2"

@@ -13,9 +13,9 @@ from baton.adapters.dynamodb.table import Table
 from baton.domain.errors import ImportConflict
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.requests.session_import import imported_session
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.episodes import WorkerDied
 from tests.contracts.stores import Stores
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 
 FACTS = json.dumps({"facts": [{"text": "Ada lives in Bern.", "date": "2026-03-14", "sources": [1]}], "pairs": []})

@@ -8,10 +8,10 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
 from baton.requests.parsing import message_request
 from baton_testing.fakes.agent_catalog import FakeAgentCatalog
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from tests.contracts.conversing import Worker
 from tests.contracts.handoff_agents import AGENTS, ASSISTANT
 from tests.contracts.stores import Stores, new_thread_id
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import TODAY
 
 TRANSFER = ToolCall("c", "transfer_to_helper", '{"reason": "r", "context_summary": "Ada counts."}')

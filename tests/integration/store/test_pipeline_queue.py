@@ -8,8 +8,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
 from baton.domain.pipelines import Pipeline
 from baton.ports.pipelines import PipelineQueue
-from baton_testing.fakes.pipelines import FakePipelineQueue
 from tests.contracts.pipelines import PipelineQueueContract
+from tests.fakes.pipelines import FakePipelineQueue
 from tests.integration.store.conftest import Engine
 
 

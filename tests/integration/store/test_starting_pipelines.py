@@ -18,8 +18,8 @@ from baton.pipelines.starts import AdmittedCaptures, AdmittedClosings, AdmittedI
 from baton_local.account import ACCOUNT
 from baton_local.engines.clients import client
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.pipelines import FakePipelineQueue
 from tests.contracts.stores import new_thread_id
+from tests.fakes.pipelines import FakePipelineQueue
 
 ADA = Scope("acme", "ada")
 STRANGER = Scope("globex", "ada")

@@ -13,7 +13,7 @@ import uvicorn
 
 from baton.domain.agent import AgentDefinition
 from baton.ports.tools import ToolFailed
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.wiki import delete, wiki
 from tests.integration.tools.harness import ADA, Harness, Kept, agent_with, mcp
 from tests.unit.api.mcp_client import McpServed

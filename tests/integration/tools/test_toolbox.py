@@ -17,9 +17,9 @@ from baton.domain.errors import InternalError, NotFound
 from baton.domain.secret import SecretReference
 from baton.domain.tool_call import ToolCall
 from baton.ports.tools import ToolFailed
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.tools import FakeTools
 from tests.contracts.tools import ToolsContract, ToolsUnderTest
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT
 from tests.harness.harness import Harness as Talk
 from tests.integration.tools.harness import ADA, Harness, agent_with, context, http, mcp

@@ -14,7 +14,7 @@ from baton.domain.queued import RecordDelivery
 from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentChunk, AgentTask
 from baton.requests.queue_mapping import queued_message
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 

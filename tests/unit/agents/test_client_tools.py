@@ -8,7 +8,7 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.page import PAGE, offered, paint, result, told

@@ -29,8 +29,8 @@ from baton.ports.agent_client import (
 )
 from baton.ports.leases import Lease
 from baton_testing.fakes.agent_client import Reply
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.unit.api.served import Served
 

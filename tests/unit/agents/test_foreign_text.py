@@ -21,8 +21,8 @@ from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentDone, AgentReport
 from baton.ports.chat_model import Prompt
 from baton_testing.fakes.agent_client import Reply
-from baton_testing.fakes.chat_model import Answer
 from tests.contracts.procedures import add_approved
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember

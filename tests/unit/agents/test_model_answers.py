@@ -15,7 +15,7 @@ from baton.domain.provider_parts import MAX_PARTS_BYTES, ProviderParts, Replay
 from baton.memory.prompt.token_estimates import prompt_tokens
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
 from baton.ports.files import ThreadFiles
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.agents.test_tool_loop import CITY, armed, call
 

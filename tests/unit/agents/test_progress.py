@@ -13,7 +13,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ToolCall
 from baton_testing.fakes.agent_client import Reply
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.faults.schedules.processes import ProcessLoop
 from tests.harness.harness import ASSISTANT, Harness
 

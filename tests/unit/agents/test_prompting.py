@@ -13,8 +13,8 @@ from baton.agents.workflow_notes import MAX_TOLD
 from baton.domain.interrupt import InterruptAnswer
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
-from baton_testing.fakes.chat_model import Answer
 from tests.contracts.procedures import add_approved
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness
 from tests.harness.wiki import answer, delete, interrupted, no, wiki, yes

@@ -17,8 +17,8 @@ from baton.domain.events import Event
 from baton.domain.message import MessageStatus, Role, StoredMessage
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import FinishReason
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.wiki import answer, interrupted, wiki, yes

@@ -19,7 +19,7 @@ from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton.ports.tools import ToolFailed, ToolResult
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.unit.agents.test_progress import in_virtual_time

@@ -24,12 +24,12 @@ from baton.ports.messages import TurnRecord
 from baton.ports.tools import ToolFailed, ToolResult
 from baton.procedures.administration import ReadVersion
 from baton_testing.fakes.agent_client import Reply
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.files import FakeFiles
 from tests.contracts.documents import new_document, processing, waiting
 from tests.contracts.sources import new_source
 from tests.contracts.stores import Stores, said
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sessions import make_episode

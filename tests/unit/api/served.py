@@ -12,7 +12,7 @@ from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.sse import Timing
 from baton.composition.app import build
-from baton_testing.fakes.token_verifier import OpenVerifier
+from tests.fakes.token_verifier import OpenVerifier
 from tests.harness.harness import Harness
 
 

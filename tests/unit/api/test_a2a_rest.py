@@ -31,9 +31,9 @@ from hypothesis import strategies as st
 
 from baton.api.a2a.json_text import MAX_VALUES
 from baton.domain.errors import RateLimited
-from baton_testing.fakes.chat_model import Answer
 from tests.a2a_schema import check_message
 from tests.examples import examples
+from tests.fakes.chat_model import Answer
 from tests.unit.api.a2a_client import A2AServed, Json
 
 CURRENT = {"A2A-Version": "1.0"}

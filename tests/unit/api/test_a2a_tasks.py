@@ -11,7 +11,7 @@ import pytest
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.errors import ModelError
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.wiki import delete, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of

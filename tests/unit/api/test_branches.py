@@ -7,7 +7,7 @@ import json
 import uuid
 from typing import Any
 
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.wiki import delete, interrupted, wiki
 from tests.unit.api.served import Served
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.page import choose, offered, paint
 from tests.harness.wiki import delete, told_of_calls, wiki
 from tests.unit.api.served import Served

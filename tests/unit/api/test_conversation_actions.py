@@ -11,7 +11,7 @@ import pytest
 
 from baton.domain.errors import ModelUnavailable
 from baton.ports.leases import LeaseRequest
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, transfer
 from tests.unit.api.served import Served
 

@@ -13,7 +13,7 @@ import pytest
 
 from baton.api.sse import Timing
 from baton.domain.message import StoredMessage
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.unit.api.served import Served
 
 SOON = Timing(leaving_seconds=0.05)

@@ -12,8 +12,9 @@ from baton.domain.egress_policy import EgressPolicy
 from baton.domain.identity import Scope
 from baton.domain.source import SourceRules
 from baton.ports.sources import PageContent
-from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments
-from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from baton_testing.fakes.documents import FakeDocuments
+from tests.fakes.documents import FakeDocumentFiles
+from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served
 

@@ -12,7 +12,8 @@ import pytest
 from baton.domain.document import Document, DocumentRef, PageError, VersionStatus
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
-from baton_testing.fakes.documents import FakeDocuments, FakeIngestions
+from baton_testing.fakes.documents import FakeDocuments
+from tests.fakes.documents import FakeIngestions
 from tests.unit.api.served import Served
 
 WRITE = "document:write"

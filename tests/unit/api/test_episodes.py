@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
 from baton.domain.tool_call import ToolCall
 from baton.ports.leases import LeaseRequest
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.served import Served
 

@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.outbox import replay as replays
 from baton.outbox.replay import Replay, Replays
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.unit.api.served import Served
 from tests.unit.api.test_approvals import events_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.unit.api.served import Served
 

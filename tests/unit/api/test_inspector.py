@@ -15,7 +15,7 @@ from baton.domain.usage import Usage
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.inspection.record_size import MAX_RECORD_BYTES, bounded
 from baton.ports.chat_model import QUOTED_CONTEXT
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.remembered import learn, remember
 from tests.unit.api.served import Served

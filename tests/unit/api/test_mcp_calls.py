@@ -15,7 +15,7 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType
 from baton.domain.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.mcp_client import ACCEPT, MODES, Json, McpServed, open_to_mcp, request, structured
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.unit.api.mcp_client import Json, McpServed, request, response_in, structured
 
 VERSIONS = (None, "2025-11-25", "2026-07-28")

@@ -8,7 +8,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.wiki import delete, wiki
 from tests.unit.api.mcp_client import MODES, Json, McpServed, structured
 

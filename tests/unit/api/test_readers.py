@@ -11,7 +11,7 @@ import pytest
 from baton.api.sse import Timing
 from baton.composition.app import build
 from baton.domain.identity import Permission
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.unit.api.served import Served
 
 MAIL, PHONE = "ada.lovelace@example.com", "+43 660 1234567"

@@ -17,8 +17,8 @@ from baton.domain.agent import ModelChoice
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
 from tests.examples import examples
+from tests.fakes.chat_model import Answer
 from tests.fakes.ports import FAKED
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness

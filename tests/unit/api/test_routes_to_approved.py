@@ -17,7 +17,7 @@ import pytest
 from baton.domain.capture import Capture, CaptureRef
 from baton.domain.identity import Permission, Scope
 from baton.domain.procedure import ProcedureScope, ProcedureSource, draft_from
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import advance, calling
 from tests.unit.api.served import Served
 from tests.unit.handoffs.test_skill_creation import MAKER, SkillHarness

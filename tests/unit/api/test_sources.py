@@ -11,7 +11,7 @@ import pytest
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.identity import Scope
 from baton.domain.source import SourceRules
-from baton_testing.fakes.sources import FakeSources
+from tests.fakes.sources import FakeSources
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 

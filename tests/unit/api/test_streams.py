@@ -13,7 +13,7 @@ import pytest
 from baton.api.sse import Timing
 from baton.domain.errors import UnknownAgent
 from baton.domain.identity import Scope
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.unit.api.served import Served
 
 SHORT = 0.05

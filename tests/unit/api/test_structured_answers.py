@@ -9,7 +9,7 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffDefinition
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.agents.test_structured_answers import OSLO, SCHEMA, WRITTEN
 from tests.unit.api.a2a_client import A2AServed, blocking, message

@@ -17,7 +17,7 @@ from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import Vector
 from baton.ports.search import EmbeddingPurpose
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.token_counter import WordCounter
 
 LIMITS = EmbeddingLimits(batch_texts=64, batch_tokens=100_000, text_tokens=1_000, text_characters=None, parallel=4)
 DOCUMENT, QUERY = EmbeddingPurpose.DOCUMENT, EmbeddingPurpose.QUERY

@@ -16,7 +16,7 @@ from baton.domain.identity import Scope
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.recall.recall import DEADLINE
 from baton.memory.recalled import MemorySearch
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.token_counter import WordCounter
 from tests.harness.harness import ASSISTANT, Harness
 
 ADA = Scope("acme", "ada")

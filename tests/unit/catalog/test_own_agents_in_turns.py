@@ -18,9 +18,9 @@ from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
 from baton.tenant_copies import FRESH, GRACE
 from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
 from tests.examples import examples
+from tests.fakes.chat_model import Answer
 from tests.fakes.ports import FakePorts
 from tests.harness.harness import Harness
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from baton_client import AnswerMismatchError, AsyncBaton, NoStructuredAnswerError, RunResult
 from baton_client.conditions import AnswerInvalidError
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served as ServedApp
 from tests.unit.client.scripted import Served, begun, ended, numbered, spoken, stream

@@ -13,6 +13,8 @@ import pytest
 
 from baton.composition import app, knowledge, memory, privacy, procedures, sessions
 from baton.composition.app import App, build
+from baton.composition.ports import Ports
+from baton_testing.fakes.ports import MemoryPorts
 from tests.fakes.ports import FAKED, FakePorts
 
 ROOT = Path(__file__).parents[3]
@@ -89,6 +91,17 @@ def test_the_fakes_replace_every_port_that_a_use_case_needs() -> None:
     for path in use_cases():
         attrgetter(path)(built)
     assert set(vars(ports)) <= {*FAKED, "context_lengths"}
+
+
+def test_baton_test_ships_the_fakes_of_all_ports_that_a_conversation_needs() -> None:
+    given = {"clock", "catalog", "model", "tools", "counter", "default_model", "light_model"}
+    fakes = FakePorts()
+    ports = MemoryPorts(**{name: getattr(fakes, name) for name in given})
+    built = build(ports)
+    for path in ("turns", "queued_turns", "closer", "controls", "sweeper", "memory.session_closing"):
+        attrgetter(path)(built)
+    shipped = {name for name in dir(Ports) if getattr(MemoryPorts, name) is not getattr(Ports, name)}
+    assert set(vars(ports)) <= shipped | given | {"context_lengths"}
 
 
 @pytest.mark.parametrize("path", list(use_cases()))

@@ -20,7 +20,7 @@ from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.root import ROOT
-from baton_testing.fakes.chat_model import ScriptedChatModel
+from tests.fakes.chat_model import ScriptedChatModel
 from tests.harness.handoffs import texts
 from tests.harness.harness import Harness
 from tests.harness.sessions import close

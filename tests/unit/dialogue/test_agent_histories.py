@@ -14,7 +14,7 @@ from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.memory.prompt.history_reading import ReadHistory
 from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.token_counter import WordCounter
 
 OPENING = SimpleNamespace(ordinal=4, tokens=10)
 

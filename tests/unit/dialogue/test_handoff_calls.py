@@ -6,8 +6,8 @@ import pytest
 
 from baton.domain.errors import ModelUnavailable
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HELPER, HandoffHarness, advance, texts, transfer
 from tests.harness.state_checks import active, call, changed, check_handoffs, define, results, to
 

@@ -25,8 +25,8 @@ from baton.ports.chat_model import (
 )
 from baton.ports.files import ThreadFiles
 from baton_testing.fakes.agent_client import Reply
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.unit.agents.test_tool_loop import armed

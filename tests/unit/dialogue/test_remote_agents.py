@@ -24,9 +24,9 @@ from baton.ports.agent_client import (
     TaskLost,
 )
 from baton_testing.fakes.agent_client import Reply
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from baton_testing.fakes.files import FakeFiles
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.handoffs import HandoffHarness, texts, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
 

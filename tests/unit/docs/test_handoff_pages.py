@@ -19,7 +19,7 @@ from baton.domain.thread import Thread
 from baton.domain.triggers import matching
 from baton.domain.workflow import progress
 from baton.domain.workflow_moves import IllegalTransition, advance, begin, open_ways
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.handoffs import advance as advancing
 from tests.harness.harness import Harness

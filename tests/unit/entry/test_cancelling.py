@@ -12,7 +12,7 @@ from baton.domain.errors import ThreadUnavailable, WorkflowUnavailable
 from baton.domain.identity import Scope, ThreadRef, thread_ref
 from baton.domain.message import MessageStatus
 from baton.memory.prompt.message_prompts import STOPPED_NOTE
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness, Said
 
 

@@ -14,8 +14,8 @@ from baton.domain.handoff import HandoffOutcome
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.thread_state import thread_state
 from baton.ports.leases import LeaseRequest
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, transfer
 from tests.harness.sockets import Socketed
 

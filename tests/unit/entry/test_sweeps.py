@@ -14,7 +14,7 @@ from baton.domain.errors import SearchUnavailable
 from baton.domain.metrics import Metric, counting
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.entry.sweep import MAX_PAUSE
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 

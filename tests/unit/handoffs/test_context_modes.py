@@ -11,7 +11,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
 from baton.domain.message import Content
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HELPER, HandoffHarness, calling, transfer
 from tests.harness.harness import TODAY
 

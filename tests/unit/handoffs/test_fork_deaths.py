@@ -6,8 +6,8 @@ import pytest
 
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import StoredMessage
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness, texts, transfer
 from tests.harness.harness import TODAY, Said

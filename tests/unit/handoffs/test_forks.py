@@ -16,8 +16,8 @@ from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.requests.parsing import merge_request
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HELPER, MAKER, HandoffHarness, advance, calling, texts, transfer
 from tests.harness.harness import Harness

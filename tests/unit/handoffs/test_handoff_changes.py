@@ -14,8 +14,8 @@ from baton.domain.errors import HandoffInProgress, WorkflowUnavailable
 from baton.domain.identity import Scope
 from baton.domain.workflow import WorkflowStatus
 from baton.requests.parsing import continue_request
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness, advance, texts, transfer
 from tests.harness.state_checks import active, changed, check_handoffs, define
 

@@ -8,8 +8,8 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import StoredMessage
 from baton.ports.leases import Lease
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness, advance, texts, transfer
 from tests.harness.harness import Said

@@ -9,8 +9,8 @@ import pytest
 
 from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable, NotInHandoff
-from baton_testing.fakes.chat_model import Answer
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts, transfer
 from tests.harness.harness import Said
 

@@ -10,7 +10,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role
 from baton.domain.queued import QueuedSummary
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness
 from tests.harness.harness import TODAY, Harness
 from tests.harness.wiki import answer, interrupted, wiki, yes

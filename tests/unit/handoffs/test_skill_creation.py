@@ -14,8 +14,8 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStep
 from baton_local.root import ROOT
-from baton_testing.fakes.chat_model import Answer
 from tests.contracts.procedures import add_approved
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts
 
 MAKER = load_agent(ROOT / "agents" / "skill-creation.yaml")

@@ -14,11 +14,12 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.ports.documents import TextExtractor
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments, FakeIngestions
+from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.search_index import FakeSearchIndex
-from baton_testing.fakes.text_extractor import PlainTextExtractor
+from tests.fakes.documents import FakeDocumentFiles, FakeIngestions
 from tests.fakes.ports import FakePorts
+from tests.fakes.text_extractor import PlainTextExtractor
 
 AGENT = "knowledge"
 WAIT = timedelta(seconds=960)

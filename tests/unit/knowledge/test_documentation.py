@@ -19,9 +19,9 @@ from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from baton_testing.fakes.search_index import FakeSearchIndex
 from tests.contracts.pipelines import run_of
+from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from tests.harness.harness import ASSISTANT
 
 SCOPE = Scope(TENANT, USER)

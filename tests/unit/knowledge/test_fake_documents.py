@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from baton.ports.files import Upload
-from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments
+from baton_testing.fakes.documents import FakeDocuments
 from tests.contracts.documents import DocumentFilesContract, DocumentRooms, DocumentStoreContract
+from tests.fakes.documents import FakeDocumentFiles
 
 
 @pytest.fixture

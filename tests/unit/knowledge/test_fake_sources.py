@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton_testing.fakes.sources import FakeSources
 from tests.contracts.sources import SourceRooms, SourceStoreContract
+from tests.fakes.sources import FakeSources
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from baton.domain.document import (
 from baton.domain.errors import EmbedderUnavailable, StoreUnavailable, WrongEmbeddings
 from baton.domain.search import IndexName
 from baton.knowledge import ingestion
-from baton_testing.fakes.documents import FakeIngestions
+from tests.fakes.documents import FakeIngestions
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 
 

@@ -20,8 +20,9 @@ from baton.knowledge import page_listing, source_refresh
 from baton.knowledge.source_refresh import LEASE, SLICE_SECONDS, RefreshReport
 from baton.knowledge.sources import SourceRequest
 from baton.ports.sources import PageContent, PageUnavailable
-from baton_testing.fakes.documents import FakeDocumentFiles, FakeDocuments
-from baton_testing.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from baton_testing.fakes.documents import FakeDocuments
+from tests.fakes.documents import FakeDocumentFiles
+from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.harness.harness import Harness
 
 AGENT = "assistant"

@@ -24,8 +24,8 @@ from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
-from baton_testing.fakes.token_counter import WordCounter
 from tests.contracts.fake_stores import in_memory
+from tests.fakes.token_counter import WordCounter
 from tests.harness.remembered import remember
 
 ADA = Scope("acme", "ada")

@@ -7,7 +7,7 @@ from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.message_prompts import SHORTENED_NOTE
 from baton.ports.chat_model import Prompt
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.token_counter import WordCounter
 
 BUDGET = 1_000
 HEAD = [Prompt(Role.SYSTEM, "You help.")]

@@ -29,8 +29,8 @@ from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import Prompt
 from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.token_counter import WordCounter
 from tests.examples import examples
+from tests.fakes.token_counter import WordCounter
 
 COUNTER = WordCounter()
 AGENT = "assistant"

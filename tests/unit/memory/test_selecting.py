@@ -20,7 +20,7 @@ from baton.memory.prompt.quoting import excerpt, quoted
 from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Found, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.token_counter import WordCounter
 
 COUNTER = WordCounter()
 HERE = "thread-here"

@@ -11,8 +11,8 @@ from baton.domain.message import Role
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, TextTakenBack, ToolSpec
 from baton.ports.files import ThreadFiles
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.thread_files import MemoryThreadFiles
 
 SETTINGS = ModelSettings(model="light")
 

@@ -64,10 +64,10 @@ from baton.ports.connections import ConnectionBusy, FrameRefused
 from baton.ports.tools import ToolFailed
 from baton.requests.parsing import message_request
 from baton_local.engines.process import free_port
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.connections import FakeConnections
 from tests.contracts.agent_client import a_task
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sessions import close, make_episode

@@ -23,7 +23,7 @@ from baton.ports.chat_model import (
     TextTakenBack,
     ToolSpec,
 )
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 
 OPENAI = "https://api.openai.com/v1"
 GATEWAY = "https://gateway.test/v1"

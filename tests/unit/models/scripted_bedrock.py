@@ -15,7 +15,7 @@ from baton.adapters.bedrock.chat_model import BedrockChatModel
 from baton.adapters.bedrock.connection import BedrockConnection
 from baton.domain.message import Role
 from baton.ports.chat_model import Finished, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model.event_frames import event_frame
 
 CLAUDE = "eu.anthropic.claude-sonnet-4-6"

@@ -22,8 +22,8 @@ from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable, StoreUnavailable
 from baton.domain.extracted import DocumentText
 from baton.domain.message import Part
-from baton_testing.fakes.thread_files import MemoryThreadFiles
 from tests import documents
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.unit.models.parts import FILE_ID, document, image, upload
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"

@@ -20,7 +20,7 @@ from baton.ports.chat_model import (
     ReasoningDelta,
     TextDelta,
 )
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model.event_frames import event_frame, exception_frame
 from tests.unit.models.scripted_bedrock import (
     ADD,

@@ -14,7 +14,7 @@ from baton.adapters.bedrock.connection import BedrockConnection
 from baton.adapters.bedrock.embedder import BedrockEmbedder
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.ports.search import EmbeddingPurpose
-from baton_testing.fakes.token_counter import WordCounter
+from tests.fakes.token_counter import WordCounter
 from tests.unit.models.scripted_bedrock import Body, Keys, ScriptedBedrock, refused
 
 TITAN = "amazon.titan-embed-text-v2:0"

@@ -15,7 +15,7 @@ from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, Mod
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 
 Answer = Callable[[dict[str, Any]], httpx2.Response]
 ADD = ToolSpec("add", "Adds.", {"type": "object"})

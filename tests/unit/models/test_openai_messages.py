@@ -15,7 +15,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.message import Part, Role
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import Prompt
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
 FILE_ID = "file_" + "0" * 32

@@ -19,7 +19,7 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.domain.errors import ModelMisconfigured, ModelRefused
 from baton.domain.message import Content, Role
 from baton.ports.chat_model import Finished, LearningModel, ModelSettings, Prompt
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import chunk, usage_chunk
 from tests.unit.models.parts import document, image
 

@@ -25,7 +25,7 @@ from baton.domain.metrics import Metric, counting
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import AnsweredBy, Finished, ModelChunk, ModelSettings, Prompt, TextDelta
 from baton.ports.files import ThreadFiles
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 
 HELLO = [Prompt(Role.USER, "Hello")]
 NO_FILES = cast("ThreadFiles", None)

@@ -14,8 +14,8 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.domain.content import parse_content
 from baton.domain.message import Content, Role
 from baton.ports.chat_model import ModelSettings, Prompt, TextDelta
-from baton_testing.fakes.thread_files import MemoryThreadFiles
 from tests import documents
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import chunk, usage_chunk
 from tests.unit.models.parts import document, image
 

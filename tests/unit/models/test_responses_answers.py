@@ -21,7 +21,7 @@ from baton.ports.chat_model import (
     TextDelta,
     TextTakenBack,
 )
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.unit.models.responses_endpoint import (
     ADD,
     HELLO,

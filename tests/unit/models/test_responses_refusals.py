@@ -19,7 +19,7 @@ from baton.domain.errors import (
 )
 from baton.domain.message import Role
 from baton.ports.chat_model import Finished, FinishReason, Prompt, TextDelta, ToolSpec
-from baton_testing.fakes.thread_files import MemoryThreadFiles
+from tests.fakes.thread_files import MemoryThreadFiles
 from tests.unit.models.responses_endpoint import (
     ADD,
     GATEWAY,

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from baton.domain.events import Event
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 
 

@@ -14,7 +14,7 @@ from baton.outbox import event_log
 from baton.outbox import replay as replays
 from baton.outbox.replay import Replay
 from baton.ports import stream_log
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sockets import Socketed
 

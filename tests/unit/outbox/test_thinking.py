@@ -12,11 +12,11 @@ from baton.domain.events import Event, RunStamp, reasoning_content, reasoning_st
 from baton.domain.tool_call import ToolCall
 from baton.outbox.event_log import PIECE_SECONDS, EventLog
 from baton_testing.fakes.agent_catalog import agent
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.frames import events_in
 from baton_testing.fakes.stream_log import FakeStreamLog
 from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, texts, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.thinking import let_agents_think

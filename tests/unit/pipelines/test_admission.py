@@ -15,8 +15,8 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun
 from baton.pipelines.admission import Admission
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from tests.contracts.pipelines import run_of
+from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
 
 
 class Runs:

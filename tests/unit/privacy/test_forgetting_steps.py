@@ -20,13 +20,8 @@ from baton.domain.forgetting import (
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.erasure import (
-    FakeErasure,
-    FakeForgetRequests,
-    FakeForgettings,
-    FakeObjectErasure,
-    FakeRetentions,
-)
+from baton_testing.fakes.forget_requests import FakeForgetRequests
+from tests.fakes.erasure import FakeErasure, FakeForgettings, FakeObjectErasure, FakeRetentions
 from tests.harness.harness import Harness
 
 ADA, BOB = Scope("acme", "ada"), Scope("acme", "bob")

@@ -10,7 +10,7 @@ from baton.composition.app import build
 from baton.domain.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.identity import Scope
 from baton.domain.queued import QueuedMessage, RecordDelivery
-from baton_testing.fakes.erasure import FakeForgetRequests
+from baton_testing.fakes.forget_requests import FakeForgetRequests
 from tests.harness.harness import Harness
 
 ADA = Scope("acme", "ada")

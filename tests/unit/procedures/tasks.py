@@ -8,7 +8,7 @@ from typing import Any
 from baton.domain.capture import Capture, CaptureRef, CaptureStep
 from baton.domain.tool import PythonTool
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said
 
 CUSTOMER = "Miller Ltd"

@@ -12,8 +12,8 @@ from baton.domain.agent import LearningSettings
 from baton.domain.metrics import Metric, counting
 from baton.domain.procedure import Procedure
 from baton.ports.tools import ToolFailed
-from baton_testing.fakes.chat_model import Answer
 from tests.contracts.procedures import DRAFT, add_approved
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close
 from tests.unit.procedures.tasks import ASKED, CALLS, OPERATOR, call, complete_task, equip, started

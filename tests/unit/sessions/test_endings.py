@@ -13,7 +13,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.thread import ThreadStatus
 from baton.domain.tool_call import ToolCall
 from baton.ports.connections import ConnectionBusy
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 

@@ -21,7 +21,7 @@ from baton.domain.errors import (
     TooManyBranches,
 )
 from baton.domain.identity import Scope
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness, Said
 from tests.harness.sessions import close, make_episode

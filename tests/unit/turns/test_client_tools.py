@@ -18,7 +18,7 @@ from baton.domain.tool_call import ToolCallRecord
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.requests.parsing import answer_request
 from baton.requests.queue_mapping import from_queue, queued_message
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.page import PAGE, PAINT, choose, offered, paint, result, told, waiting
 from tests.harness.wiki import answer, answer_and_die, delete, told_of_calls, wiki, yes

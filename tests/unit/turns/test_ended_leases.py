@@ -14,7 +14,7 @@ import pytest
 from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, StoreUnavailable
 from baton.ports.leases import LeaseRequest
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import Harness
 from tests.harness.sessions import close

@@ -17,7 +17,7 @@ from baton.domain.errors import BatonError, MessageIdConflict, NotInHandoff
 from baton.requests.parsing import exit_request
 from baton.turns import turns
 from baton.turns.run import RunExecution
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sockets import Socketed
 from tests.harness.wiki import answer, interrupted, wiki, yes

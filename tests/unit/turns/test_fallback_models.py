@@ -16,7 +16,7 @@ from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, Mod
 from baton.domain.message import StoredMessage
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import ModelUsage, Price, Prices, Usage
-from baton_testing.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served
 

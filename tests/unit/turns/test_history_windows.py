@@ -15,7 +15,7 @@ from baton.domain.queued import QueuedSummary
 from baton.domain.usage import Usage
 from baton.ports.chat_model import Prompt
 from baton.ports.leases import Lease
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, TODAY, Harness
 
 LIGHT = "light-model"

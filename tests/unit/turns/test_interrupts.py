@@ -13,7 +13,7 @@ from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.ports.leases import LeaseRequest
 from baton.requests.queue_mapping import queued_answer
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness
 from tests.harness.wiki import (

@@ -12,7 +12,7 @@ from baton.domain.errors import MessageIdConflict, StoreUnavailable
 from baton.domain.events import Event
 from baton.ports.agent_client import AgentDone
 from baton_testing.fakes.agent_client import Reply
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.agents.test_tool_loop import armed, call
 from tests.unit.dialogue.test_remote_agents import RelayHarness

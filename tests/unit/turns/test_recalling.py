@@ -22,9 +22,9 @@ from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.system_prompt import MEMORY_RULES
 from baton.memory.recalled import MemorySearch
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.contracts.procedures import add_approved
+from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.harness.remembered import MARCH, learn, remember

@@ -13,7 +13,7 @@ from baton.domain.tool_call import ToolCall
 from baton.outbox.connection_sender import WORKER_SECONDS
 from baton.outbox.delivery import DRAIN_SECONDS
 from baton.ports.connections import ConnectionBusy, FrameRefused
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close
 from tests.harness.sockets import TAB, Socketed

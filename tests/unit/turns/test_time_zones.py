@@ -14,9 +14,9 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.requests.queue_mapping import from_queue, queued_message
-from baton_testing.fakes.chat_model import Answer
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import new_thread_id
+from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import ASSISTANT, Harness

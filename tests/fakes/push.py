@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.adapters.signing import DerivedSigningKey
-from baton.domain.errors import InvalidRequest, StoreUnavailable
+from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
-from baton.domain.push_config import LIFETIME, MAX_CONFIGS, PushConfig, PushNotice, TaskChange, room_for
+from baton.domain.push_config import LIFETIME, MAX_CONFIGS, PushConfig, room_for
 from baton.domain.times import from_millis, to_millis
 from baton.ports.a2a import WebhookRefused, WebhookUnreachable
 from baton.ports.clock import Clock, SystemClock
@@ -51,27 +51,6 @@ class FakePushConfigs:
     def _is_shown(self, scope: Scope, config: PushConfig) -> bool:
         is_kept = from_millis(to_millis(config.set_at)) + LIFETIME > self._clock.now()
         return is_kept and config.user_id == scope.user_id
-
-
-@dataclass
-class FakePushQueue:
-    """``ports.push_queue.PushQueue``: in order, one of each name in a group."""
-
-    sent: list[TaskChange | PushNotice] = field(default_factory=list)
-    postponed: list[tuple[str, int]] = field(default_factory=list)
-    is_down: bool = False
-    _names: set[tuple[str, str, str]] = field(default_factory=set)
-
-    async def send(self, record: TaskChange | PushNotice) -> None:
-        if self.is_down:
-            raise StoreUnavailable
-        name = (record.record, record.group, record.name)
-        if name not in self._names:
-            self._names.add(name)
-            self.sent.append(record)
-
-    async def retry(self, receipt_handle: str, seconds: int) -> None:
-        self.postponed.append((receipt_handle, seconds))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""The content and the ingestion of documents, in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from baton.adapters.s3_files import VALID_FOR
+from baton.domain.document import Document, DocumentRef
+from baton.domain.errors import MessageTooLarge
+from baton.domain.identity import Scope
+from baton.ports.documents import MAX_STORED_BYTES, ORIGINAL
+from baton.ports.files import Upload
+
+
+class FakeDocumentFiles:
+    """``ports.documents.DocumentFiles``; ``put`` plays the client that uploads.
+
+    ``bodies``: (tenant, agent, document, version) -> name -> bytes.
+    """
+
+    def __init__(self) -> None:
+        self.bodies: dict[tuple[str, str, str, int], dict[str, bytes]] = {}
+        self.before_write: Callable[[], Awaitable[None]] | None = None
+        self._uploads: dict[str, tuple[tuple[str, str, str, int], int, str | None]] = {}
+
+    async def presign_upload(
+        self, scope: Scope, document: Document, version: int, content_type: str, size: int, sha256: str | None
+    ) -> Upload:
+        url = f"https://files.invalid/{scope.tenant_id}/{document.agent_id}/{document.id}/{version}"
+        self._uploads[url] = (scope.tenant_id, document.agent_id, document.id, version), size, sha256
+        headers = {"Content-Type": content_type, "Content-Length": str(size), "If-None-Match": "*"}
+        return Upload(document.id, url, "PUT", headers, datetime.now(UTC) + VALID_FOR)
+
+    async def put(self, upload: Upload, body: bytes) -> None:
+        """Send ``body`` as a client would. Other bytes than those announced, and a second upload, are refused."""
+        place, size, sha256 = self._uploads[upload.url]
+        if len(body) != size or sha256 not in (None, hashlib.sha256(body).hexdigest()):
+            raise ValueError("SignatureDoesNotMatch")
+        if ORIGINAL in self.bodies.get(place, {}):
+            raise ValueError("PreconditionFailed")
+        self.bodies.setdefault(place, {})[ORIGINAL] = body
+
+    async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
+        if self.before_write is not None:
+            await self.before_write()
+        self.bodies.setdefault((scope.tenant_id, document.agent_id, document.id, version), {})[name] = body
+
+    async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
+        body = self.bodies.get((scope.tenant_id, document.agent_id, document.id, version), {}).get(name)
+        if body is not None and len(body) > MAX_STORED_BYTES:
+            raise MessageTooLarge("A stored file is too large to be read.")
+        return body
+
+    async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
+        if self.before_write is not None:
+            await self.before_write()
+        place = scope.tenant_id, document.agent_id, document.id, version
+        files = self.bodies.pop(place, {})
+        if not with_original and ORIGINAL in files:
+            self.bodies[place] = {ORIGINAL: files.pop(ORIGINAL)}
+        return len(files)
+
+
+@dataclass
+class FakeIngestions:
+    """``ports.documents.Ingestions``: the pipelines that were started, each attempt once in a document's life."""
+
+    started: list[tuple[DocumentRef, int]] = field(default_factory=list)
+    failure: Exception | None = None
+    """What starting comes to."""
+    pending: set[DocumentRef] = field(default_factory=set)
+    """Versions whose runs wait for others or are in progress."""
+    _names: set[tuple[DocumentRef, int, datetime]] = field(default_factory=set)
+
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if (ref, attempt, created_at) not in self._names:
+            self._names.add((ref, attempt, created_at))
+            self.started.append((ref, attempt))
+
+    async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        return ref in self.pending
