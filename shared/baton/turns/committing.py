@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
@@ -11,24 +11,20 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import interrupts_of, pending_interrupts
 from baton.agents.consult import settle_tasks, stop_remote_tasks
-from baton.agents.run_context import RemoteTasks, Writes
-from baton.catalog.agent_directory import AgentDirectory
+from baton.agents.run_context import Writes
 from baton.concurrency import gather_all
 from baton.dialogue.dialogue_result import DialogueResult, count_failure, end_events
-from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EndReason, EpisodeRef, ended_session
 from baton.domain.errors import BatonError, error_from_code
 from baton.domain.events import RunStamp, thread_title, unsequenced
 from baton.domain.handoff import HandoffOutcome
 from baton.domain.history_window import HistoryWindow, SummaryDue
-from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, RunEnd, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.run_events import state_changes
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread, ThreadStatus
-from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.memory.inspection.inspection import Inspection
 from baton.outbox.event_log import restored
@@ -37,6 +33,7 @@ from baton.ports.leases import Commit
 from baton.ports.messages import TurnRecord
 from baton.requests.queue_mapping import queued_summary, queued_title
 from baton.turns.lease_keeper import LeaseHolder
+from baton.turns.run_state import RunState
 from baton.turns.turn_services import TurnServices
 
 logger = Logger(child=True)
@@ -50,30 +47,23 @@ class FinishedRun:
     messages: tuple[StoredMessage, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """A committed run, and whether the caller has received its events."""
+
+    finished: FinishedRun
+    was_told: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCommit:
     """Commits one attempt at a run."""
 
-    services: TurnServices
-    scope: Scope
-    """The user's scope, with the permissions that the message came with."""
+    state: RunState
     holder: LeaseHolder
     outbox: Outbox
     writes: Writes
-    question: StoredMessage
-    answered: PendingInterrupts | None
-    """The answered interrupts that the run continues; None for a new message or action."""
-    agent: AgentDefinition
-    """The agent that was active when the run began."""
-    journal: Mapping[str, ToolCallRecord]
-    agents: AgentDirectory
-    remote_tasks: RemoteTasks
-    """What earlier attempts have asked of remote agents."""
     inspection: Inspection
-    unfinished: Sequence[StoredMessage]
-    """The interrupted exchange that the run continues; empty if there is none."""
-    offered_by: str | None
-    """The message id of the turn whose client offer counts for a run that continues this one; None without an offer."""
     first_token_ms: int | None = None
     """Milliseconds from the question to the first word of the answer; None if there is none."""
     time_zone: str | None = None
@@ -84,14 +74,14 @@ class RunCommit:
 
         The connections get the last events while the follow-up is done. Slow ones are waited for at the very end.
         """
-        store, lease, run = self.services.store, self.holder.lease, self._run
-        said = result.messages or (self.question,)
-        messages = said if said[0].ordinal == self.question.ordinal else (self.question, *said)
+        store, lease, run = self._services.store, self.holder.lease, self._run
+        said = result.messages or (self.state.question,)
+        messages = said if said[0].ordinal == self.state.question.ordinal else (self.state.question, *said)
         pending = self._pending(result)
         ended = self._ended(messages[-1]) if result.ends_conversation else None
         conversation = result.conversation
         if ended is not None:
-            conversation = self.services.conversations.leave(conversation, HandoffOutcome.CLOSED)
+            conversation = self._services.conversations.leave(conversation, HandoffOutcome.CLOSED)
         if self.outbox.log.is_piece_needed:
             await self.outbox.log.write_piece(lease)
         # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
@@ -100,7 +90,7 @@ class RunCommit:
         final = [self.outbox.log.number(event) for event in (*_changes(result.conversation, conversation), *ends)]
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
-        *others, last = (each for each in messages if each is not self.question)
+        *others, last = (each for each in messages if each is not self.state.question)
         is_told, *_ = await gather_all(
             self._tell_task(self._thread, ended),
             self.writes.done(),
@@ -109,12 +99,12 @@ class RunCommit:
         # Write the last message last: readers that find the run's end assume that all earlier messages are stored.
         await store.put_message(lease, last)
         if result.forked is not None:
-            await self.services.forks.extend(lease.scope, result.forked)
+            await self._services.forks.extend(lease.scope, result.forked)
         if ended is not None:
-            await self.services.sessions.record(lease, ended)
+            await self._services.sessions.record(lease, ended)
         if run.attempt > 1:
-            await settle_tasks(self.services.agents, lease, run, self.journal)
-            await self.services.conversations.undo(lease, self.question, end.change)
+            await settle_tasks(self._services.agents, lease, run, self.state.journal)
+            await self._services.conversations.undo(lease, self.state.question, end.change)
         finished = await self._move_pointer(messages, end, ended, pending, windows=result.windows)
         if not is_told:
             await self._tell_task(finished.thread, ended)
@@ -134,18 +124,18 @@ class RunCommit:
         is_closed = any(body.get("name") == "thread_closed" for body in end.tail)
         ended = self._ended(last) if is_closed else None
         if ended is not None:
-            await self.services.sessions.record(lease, ended)
-        handoff = await self.services.conversations.handoff(self._thread, lease.scope, end.change)
+            await self._services.sessions.record(lease, ended)
+        handoff = await self._services.conversations.handoff(self._thread, lease.scope, end.change)
         if handoff is not None:
-            await self.services.forks.extend_again(lease.scope, handoff, messages)
-        waits_for = last.agent_id or self.agent.id
+            await self._services.forks.extend_again(lease.scope, handoff, messages)
+        waits_for = last.agent_id or self.state.agent.id
         pending = pending_interrupts(
             end.interrupts,
             self._run,
             waits_for,
             known.permissions,
-            first_ordinal=self._first_of_exchange,
-            offered_by=self.offered_by,
+            first_ordinal=self.state.first_of_exchange,
+            offered_by=self.state.offered_by,
         )
         finished = await self._move_pointer(tuple(messages), end, ended, pending)
         await self._tell_task(finished.thread, ended)
@@ -160,7 +150,7 @@ class RunCommit:
         self._tell_title(finished.thread)
         try:
             if ended is not None:
-                await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+                await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
             await self._ask_for_title(finished.thread, end)
         finally:
             await self.outbox.drain()
@@ -170,17 +160,21 @@ class RunCommit:
         self, finished: FinishedRun, end: RunEnd, ended: EpisodeRef | None, summary_due: SummaryDue | None
     ) -> None:
         """Do what depends on the commit, while the connections receive the run's last events."""
-        lease, run_id = self.holder.lease, self._run.run_id
+        lease, run_id, state = self.holder.lease, self._run.run_id, self.state
         if run_id in self.outbox.delivery.cancelled_runs:
-            await self.services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
-        await stop_remote_tasks(self.services.agents, self.scope, self.agents, self.remote_tasks, self.journal)
+            await self._services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
+        await stop_remote_tasks(self._services.agents, state.scope, state.agents, state.remote_tasks, state.journal)
         if ended is not None:
-            await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+            await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         if summary_due is not None:
             await self._ask_for_summary(summary_due)
         await self._ask_for_title(finished.thread, end)
-        await self.services.learning.after_run(lease.scope, finished.thread, (*self.unfinished, *finished.messages))
-        await self.services.inspector.keep(lease.scope, lease.thread_id, run_id, self.inspection)
+        await self._services.learning.after_run(lease.scope, finished.thread, (*state.unfinished, *finished.messages))
+        await self._services.inspector.keep(lease.scope, lease.thread_id, run_id, self.inspection)
+
+    @property
+    def _services(self) -> TurnServices:
+        return self.state.services
 
     @property
     def _thread(self) -> Thread:
@@ -192,28 +186,23 @@ class RunCommit:
         assert run is not None  # noqa: S101 - a lease is taken for a run
         return run
 
-    @property
-    def _first_of_exchange(self) -> int:
-        """Return the ordinal of the user's message that the run answers."""
-        return self.answered.first_ordinal if self.answered is not None else self.question.ordinal
-
     def _pending(self, result: DialogueResult) -> PendingInterrupts | None:
         """Return the interrupts that the thread waits for after the run."""
-        agent = result.agent or self.agent
+        agent = result.agent or self.state.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
-        interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self.services.agents.clock)
+        interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self._services.agents.clock)
         return pending_interrupts(
             interrupts,
             self._run,
             agent.id,
-            self.scope.permissions,
-            first_ordinal=self._first_of_exchange,
-            offered_by=self.offered_by,
+            self.state.scope.permissions,
+            first_ordinal=self.state.first_of_exchange,
+            offered_by=self.state.offered_by,
         )
 
     def _ended(self, last: StoredMessage) -> EpisodeRef | None:
         """Return the session that ends with the run's ``last`` message."""
-        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now())
+        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self._services.agents.clock.now())
 
     def _end(
         self,
@@ -234,7 +223,7 @@ class RunCommit:
             tail_seq=tail_seq,
             first_seq=self.holder.lease.first_seq,
             interrupts=pending.interrupts if pending else (),
-            parent_run_id=self.answered.run_id if self.answered else None,
+            parent_run_id=self.state.answered.run_id if self.state.answered else None,
             change=conversation.change,
             followed=result.followed,
             first_token_ms=self.first_token_ms,
@@ -246,18 +235,18 @@ class RunCommit:
 
         It is queued before the commit if they are known by then, so that no death of this worker loses it.
         """
-        is_of_task = self.question.a2a_task is not None or self.answered is not None
+        is_of_task = self.state.question.a2a_task is not None or self.state.answered is not None
         if not thread.notifies or not (is_of_task or ended is not None):
             return False
-        return await self.services.task_news.run_ended(
-            self.holder.lease, self._run.run_id, self.question.a2a_task, ends_session=ended is not None
+        return await self._services.task_news.run_ended(
+            self.holder.lease, self._run.run_id, self.state.question.a2a_task, ends_session=ended is not None
         )
 
     async def _ask_for_summary(self, due: SummaryDue) -> None:
         """Queue the summary. If that fails, the next run asks for it again."""
         thread, scope = self._thread, self.holder.lease.scope
         try:
-            await self.services.queue().send(scope, queued_summary(scope, thread.id, due))
+            await self._services.queue().send(scope, queued_summary(scope, thread.id, due))
         except BatonError as failure:
             count(Metric.SUMMARIES_FAILED)
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
@@ -270,10 +259,10 @@ class RunCommit:
     async def _ask_for_title(self, thread: Thread, end: RunEnd) -> None:
         """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
         scope = self.holder.lease.scope
-        if not self.services.makes_titles or thread.title is not None or end.outcome is OutcomeType.ERROR:
+        if not self._services.makes_titles or thread.title is not None or end.outcome is OutcomeType.ERROR:
             return
         try:
-            await self.services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))
+            await self._services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))
         except BatonError as failure:
             count(Metric.TITLES_FAILED)
             logger.warning("title not queued", thread_id=thread.id, reason=failure.code)
@@ -293,7 +282,7 @@ class RunCommit:
             # Check the lease first. The change has its own fences, and a worker that took over may not have raised
             # them yet.
             await self.holder.ensure(self.outbox.log.last_seq)
-            conversation = await self.services.conversations.keep(self.holder.lease, end.change)
+            conversation = await self._services.conversations.keep(self.holder.lease, end.change)
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
@@ -307,7 +296,7 @@ class RunCommit:
             error_code=end.error_code,
             time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
         )
-        committed = await self.services.store.commit(self.holder.lease, commit)
+        committed = await self._services.store.commit(self.holder.lease, commit)
         self.holder.has_committed()
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
         with contextlib.suppress(BatonError):

@@ -9,14 +9,12 @@ from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, RunContext, Writes
-from baton.agents.transcript import Transcript
+from baton.agents.run_context import Writes
 from baton.catalog.agent_directory import AgentDirectory
 from baton.catalog.agent_editing import AgentEditing
 from baton.catalog.own_agents import OwnAgents
 from baton.concurrency import gather_all
 from baton.dialogue.dialogue import Dialogue
-from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.dialogue_result import DialogueResult
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelNotOffered, RerunUnavailable, UnknownAgent, UnknownAgentVersion
@@ -28,7 +26,6 @@ from baton.domain.thread import Run, Thread
 from baton.domain.times import Today
 from baton.domain.tool_call import ToolCallRecord, is_shown
 from baton.domain.usage import Usage
-from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.leases import Lease
 from baton.requests.turn_requests import MessageRequest
@@ -42,7 +39,8 @@ from baton.turns.dry_run_ports import (
     UnstoredRecords,
 )
 from baton.turns.past_turns import PastTurn, PastTurns, without_turns
-from baton.turns.reading import CLOCK_SKEW, history_before, recall_for
+from baton.turns.reading import CLOCK_SKEW, ThreadSnapshot, history_before, recall_for
+from baton.turns.run_state import RunState
 from baton.turns.turn_services import TurnServices
 
 MAX_SECONDS = 240.0
@@ -215,7 +213,6 @@ class _Attempt:
         """Let the agents answer. Raises the error that the answer ends with."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        seconds = min(MAX_SECONDS, self._conversation.agent.timeouts.turn_seconds)
         history, search = await gather_all(
             history_before(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
             recall_for(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
@@ -224,57 +221,40 @@ class _Attempt:
         opened = asyncio.Event()
         opened.set()
         self._writes.begin()
-        transcript = Transcript(
-            self._thread.id,
-            self._run,
-            first_ordinal=self._question.ordinal + 1,
-            clock=self._services.agents.clock,
-            counter=self._services.agents.counter,
-        )
-        context = RunContext(
-            services=self._services.agents,
-            agents=self._agents,
+        state = RunState(
+            services=self._services,
             scope=self._scope,
-            thread_id=self._thread.id,
+            thread=self._thread,
             run=self._run,
+            agents=self._agents,
+            agent=self._conversation.agent,
+            request=MessageRequest(
+                ThreadRef(self._thread.id, may_create=False),
+                self._question.id,
+                self._run.run_id,
+                self._question.content,
+                client=self._client,
+            ),
+            question=self._question,
+            client=self._client,
+        )
+        clock = self._services.agents.clock
+        given = state.dialogue_input(
+            ThreadSnapshot(history, replace(self._conversation, thread=self._thread), search),
             lease=self._no_lease,
-            files=self._services.agents.files.of_thread(self._scope, self._thread.id),
-            deadline=began + seconds,
-            reserve_seconds=min(MAX_RESERVE_SECONDS, RESERVED_SHARE * seconds),
             ensure_lease=_hold_none,
+            deadline=began + MAX_SECONDS,
             stop=asyncio.Event(),
             opened=opened,
             emit=_show_nobody,
             writes=self._writes,
             inspection=self._inspection,
+            passed_on=asyncio.Event(),
             # Memory is today's, so the day is too.
-            today=Today.at(self._services.agents.clock.now(), self._question.time_zone or self._thread.time_zone),
+            today=Today.at(clock.now(), self._question.time_zone or self._thread.time_zone),
+            consult=RecordedConsultations(self._recorded).ask,
         )
-        dialogue = Dialogue(
-            DialogueInput(
-                context=context,
-                services=self._services.dialogue,
-                thread=self._thread,
-                agent=self._conversation.agent,
-                tracker=ConversationTracker(replace(self._conversation, thread=self._thread)),
-                request=MessageRequest(
-                    ThreadRef(self._thread.id, may_create=False),
-                    self._question.id,
-                    self._run.run_id,
-                    self._question.content,
-                    client=self._client,
-                ),
-                opening=self._question,
-                history=history,
-                unfinished=(),
-                transcript=transcript,
-                search=search,
-                answered=None,
-                previous_seq=None,
-                client=self._client,
-                consult=RecordedConsultations(self._recorded).ask,
-            )
-        )
+        dialogue = Dialogue(given)
         try:
             await dialogue.run()
             await self._writes.done()

@@ -80,9 +80,7 @@ class Turns:
                         return None
                     if isinstance(run, FinishedRun):
                         return await self._repeats.replay(call, run)
-                    outcome = await RunExecution(
-                        self._services, run.lease, run.call, run.scope, run.agents, run.branch
-                    ).execute()
+                    outcome = await RunExecution(self._services, run).execute()
                 if run.call.request.message_id != call.request.message_id:
                     continue  # that was an orphaned run
                 return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
@@ -108,7 +106,7 @@ class Turns:
                 return False
             lease = await self._store.take_over(lease)
             run = await self._admission.admit_orphan(orphan, lease, deadline=deadline, record=record)
-            await RunExecution(self._services, run.lease, run.call, run.scope, run.agents, run.branch).execute()
+            await RunExecution(self._services, run).execute()
         return True
 
     async def finish_interrupted(

@@ -1,0 +1,145 @@
+"""The facts of a run that all its steps share, and the input of its dialogue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, EmitEvent, RemoteTasks, RunContext, Writes
+from baton.agents.tool_calls import Consult
+from baton.agents.transcript import Transcript
+from baton.catalog.agent_directory import AgentDirectory
+from baton.dialogue.dialogue_input import DialogueInput
+from baton.domain.agent import AgentDefinition
+from baton.domain.client_offer import ClientOffer
+from baton.domain.identity import Scope
+from baton.domain.interrupt import PendingInterrupts
+from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.domain.thread import Run, Thread
+from baton.domain.times import Today, to_millis
+from baton.domain.tool_call import ToolCallRecord
+from baton.handoffs.conversation_tracker import ConversationTracker
+from baton.memory.inspection.inspection import Inspection
+from baton.ports.leases import Lease
+from baton.requests.turn_requests import TurnRequest
+from baton.turns.reading import ThreadSnapshot
+from baton.turns.turn_services import TurnServices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """The facts of one attempt at a run, or of a dry run. Steps that learn more return another one."""
+
+    services: TurnServices
+    scope: Scope
+    """The user's scope, with the permissions that the message came with."""
+    thread: Thread
+    run: Run
+    agents: AgentDirectory
+    """The tenant's agents, as they were when the run began."""
+    agent: AgentDefinition
+    """The agent that is active when the run begins."""
+    request: TurnRequest
+    question: StoredMessage
+    """The question, the answer to an interrupt, or the placeholder of an action."""
+    answered: PendingInterrupts | None = None
+    """The answered interrupts that the run continues; None for a new message or action."""
+    client: ClientOffer | None = None
+    """What the user's application offers; None if it offers nothing."""
+    unfinished: Sequence[StoredMessage] = ()
+    """The interrupted exchange that the run continues; empty if there is none."""
+    journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
+    """The calls of earlier attempts by id. They are not repeated."""
+    remote_tasks: RemoteTasks = field(default_factory=lambda: RemoteTasks({}))
+    """What earlier attempts have asked of remote agents."""
+
+    @property
+    def offered_by(self) -> str | None:
+        """Return the message id of the turn whose client offer counts for a run that continues this one."""
+        if self.request.client is not None:
+            return self.run.message_id
+        return self.answered.offered_by if self.answered is not None else None
+
+    @property
+    def first_of_exchange(self) -> int:
+        """Return the ordinal of the user's message that the run answers."""
+        return self.answered.first_ordinal if self.answered is not None else self.question.ordinal
+
+    def milliseconds_since_question(self) -> int:
+        """Return the milliseconds since the question was asked."""
+        return max(0, to_millis(self.services.agents.clock.now()) - to_millis(self.question.timestamp))
+
+    def dialogue_input(
+        self,
+        snapshot: ThreadSnapshot,
+        *,
+        lease: Callable[[], Lease],
+        ensure_lease: Callable[[], Awaitable[None]],
+        deadline: float,
+        stop: asyncio.Event,
+        opened: asyncio.Event,
+        emit: EmitEvent,
+        writes: Writes,
+        inspection: Inspection,
+        passed_on: asyncio.Event,
+        today: Today,
+        brought: PendingInterrupts | None = None,
+        previous_seq: int | None = None,
+        ends_at_once_as: OutcomeType | None = None,
+        consult: Consult | None = None,
+    ) -> DialogueInput:
+        """Return the input of the run's dialogue; see the fields of ``RunContext`` and ``DialogueInput``.
+
+        ``deadline`` is the event loop time by which the caller wants the answer. The agent may allow less.
+        """
+        services, now = self.services, asyncio.get_running_loop().time()
+        deadline = min(deadline, now + self.agent.timeouts.turn_seconds)
+        is_from_user = self.question.role is Role.USER
+        context = RunContext(
+            services=services.agents,
+            agents=self.agents,
+            scope=self.scope,
+            thread_id=self.thread.id,
+            run=self.run,
+            lease=lease,
+            ensure_lease=ensure_lease,
+            files=services.agents.files.of_thread(self.scope, self.thread.id),
+            deadline=deadline,
+            reserve_seconds=min(MAX_RESERVE_SECONDS, RESERVED_SHARE * (deadline - now)),
+            stop=stop,
+            opened=opened,
+            emit=emit,
+            today=today,
+            writes=writes,
+            journal=self.journal,
+            remote_tasks=self.remote_tasks,
+            passed_on=passed_on,
+            inspection=inspection,
+        )
+        return DialogueInput(
+            context=context,
+            services=services.dialogue,
+            thread=self.thread,
+            agent=self.agent,
+            tracker=ConversationTracker(snapshot.conversation),
+            request=self.request,
+            opening=self.question,
+            history=snapshot.history,
+            unfinished=self.unfinished,
+            transcript=Transcript(
+                self.thread.id,
+                self.run,
+                first_ordinal=self.question.ordinal + (1 if is_from_user else 0),
+                clock=services.agents.clock,
+                counter=services.agents.counter,
+                first_id=None if is_from_user else self.request.message_id,
+            ),
+            search=snapshot.search,
+            answered=self.answered,
+            previous_seq=previous_seq,
+            client=self.client,
+            brought=brought,
+            consult=consult,
+            ends_at_once_as=ends_at_once_as,
+        )
