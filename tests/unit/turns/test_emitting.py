@@ -12,7 +12,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost
 from baton.domain.events import Event
 from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 
 LATE = 3600.0
