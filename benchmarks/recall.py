@@ -36,10 +36,11 @@ from baton.domain.search import (
     SearchResult,
     Vector,
     clause_weights,
-    fuse,
+    fused_scores,
+    ranked,
 )
 from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, rank_messages
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, session_scores
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
@@ -139,8 +140,9 @@ async def _rankings(
 def _fused(
     result: SearchResult, weights: Mapping[SearchClause, float], sessions: EpisodeWeights | None = None
 ) -> tuple[list[str], list[str]]:
-    ranked = fuse(result, weights) if sessions is None else rank_messages(result, weights, sessions)
-    documents = [each.document for each in ranked]
+    candidates = result.candidates
+    scores = fused_scores(candidates, weights) if sessions is None else session_scores(candidates, weights, sessions)
+    documents = [each.document for each in ranked(result, weights, scores)]
     return list(dict.fromkeys(each.source_id for each in documents)), [each.fields["message_id"] for each in documents]
 
 

@@ -14,7 +14,6 @@ from baton.domain.search import (
     SearchClause,
     SearchFilter,
     SearchQuery,
-    SearchResult,
     Vector,
     by_score,
     clause_weights,
@@ -91,13 +90,6 @@ async def rank_episodes(
     )
 
 
-def rank_messages(
-    result: SearchResult, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
-) -> list[Ranked]:
-    """Return the messages, best first: what is talked about in several messages of a session ranks higher."""
-    return ranked(result, of_messages, _with_sessions(result.candidates, of_messages, weights))
-
-
 class _ScoresOnce:
     """The scores of messages and digests, computed once for the choice of documents and for their order."""
 
@@ -115,7 +107,7 @@ class _ScoresOnce:
         """Return the scores of messages, and those of digests, by their ids."""
         if self._last is None or self._last[0] is not candidates:
             of_messages, of_digests = self._clauses
-            messages = _with_sessions(candidates, of_messages, self._weights)
+            messages = session_scores(candidates, of_messages, self._weights)
             self._last = candidates, (messages, fused_scores(candidates, of_digests))
         return self._last[1]
 
@@ -128,7 +120,7 @@ def _shown_messages(scores: Mapping[str, float], sessions: Mapping[str, str], we
     return {*best_first[: weights.messages_shown], *[*best_of_session.values()][: weights.sessions_shown]}
 
 
-def _with_sessions(
+def session_scores(
     candidates: Candidates, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
 ) -> dict[str, float]:
     """Return the fused score of each message with a share of its session's best ones."""
