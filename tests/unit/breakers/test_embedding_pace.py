@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.adapters.models.embedding_calls import EmbeddingCalls, EmbeddingLimits
+from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
 from baton.domain.errors import EmbedderUnavailable
@@ -57,6 +57,32 @@ class SlowEndpoint:
         return [(1.0,) for _ in texts]
 
 
+class SlowEmbedder(ApiEmbedder):
+    """Asks the endpoint of its process."""
+
+    def __init__(self, process: Process) -> None:
+        self._endpoint_of_all = process.endpoint
+        super().__init__(
+            "model",
+            1,
+            model="model",
+            endpoint="endpoint",
+            counter=WordCounter(),
+            timeout_seconds=30.0,
+            max_retries=2,
+            backoff=Backoff(0.5),
+            breakers=CircuitBreakers(),
+            paces=process.paces,
+        )
+
+    @property
+    def limits(self) -> EmbeddingLimits:
+        return self._endpoint_of_all.limits
+
+    async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
+        return await self._endpoint_of_all.ask(texts, purpose)
+
+
 class Process:
     """A process: some embedders of one model, each with its own settings and circuit, and one pace."""
 
@@ -64,21 +90,11 @@ class Process:
         self.endpoint = endpoint
         self.paces = EmbeddingPaces()
 
-    def embedder(self) -> EmbeddingCalls:
-        return EmbeddingCalls(
-            self.endpoint,
-            "model",
-            endpoint="endpoint",
-            counter=WordCounter(),
-            timeout_seconds=30.0,
-            max_retries=2,
-            backoff=Backoff(0.5),
-            breakers=CircuitBreakers(),
-            paces=self.paces,
-        )
+    def embedder(self) -> ApiEmbedder:
+        return SlowEmbedder(self)
 
     async def embed(self, texts: int) -> None:
-        vectors = await self.embedder().embed([f"text {number}" for number in range(texts)], DOCUMENT, None)
+        vectors = await self.embedder().embed([f"text {number}" for number in range(texts)], purpose=DOCUMENT)
         assert list(vectors) == [(1.0,)] * texts
 
 
@@ -119,7 +135,7 @@ async def test_a_question_waits_for_no_background_request_in_the_process() -> No
     await asyncio.sleep(60)
     for _ in range(10):
         # Behind what is being computed, and not behind what waits.
-        await process.embedder().embed(["a question"], QUERY, 5.0)
+        await process.embedder().embed(["a question"], purpose=QUERY, seconds=5.0)
         await asyncio.sleep(3)
     await background
     assert endpoint.answered == 20 * 60 + 10

@@ -14,7 +14,7 @@ from baton.adapters.bedrock.embedding_models import EmbeddingModel, embedding_mo
 from baton.adapters.bedrock.event_stream import BrokenStream
 from baton.adapters.bedrock.failures import broken_failure
 from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.adapters.models.embedding_calls import EmbeddingCalls, EmbeddingLimits
+from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.failure import Backoff
 from baton.adapters.stream_limits import StreamLimits
@@ -28,10 +28,10 @@ LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 102
 """96 vectors of 1,536 numbers are 3 MB of text."""
 
 
-class BedrockEmbedder:
+class BedrockEmbedder(ApiEmbedder):
     """``ports.embedder.Embedder`` over Amazon's Titan and Nova, and Cohere's Embed.
 
-    Batches, attempts, retries and the circuit are those of ``EmbeddingCalls``.
+    Batches, attempts, retries and the circuit are those of ``ApiEmbedder``.
     """
 
     def __init__(
@@ -61,13 +61,11 @@ class BedrockEmbedder:
                 " and Cohere's Embed"
             )
         self._family: EmbeddingModel = found
-        self._model = model
-        self._name = name or model
-        self._dimensions = dimensions
         self._connection = connection
-        self._calls = EmbeddingCalls(
-            self,
-            model,
+        super().__init__(
+            name or model,
+            dimensions,
+            model=model,
             endpoint=connection.endpoint,
             counter=counter,
             timeout_seconds=timeout_seconds,
@@ -78,18 +76,8 @@ class BedrockEmbedder:
         )
 
     @property
-    def name(self) -> str:
-        """See ``Embedder``."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """See ``Embedder``."""
-        return self._dimensions
-
-    @property
     def limits(self) -> EmbeddingLimits:
-        """See ``EmbeddingApi``."""
+        """See ``ApiEmbedder``."""
         return self._family.limits
 
     async def embed(
@@ -102,10 +90,10 @@ class BedrockEmbedder:
         """See ``Embedder``."""
         if texts and self._dimensions not in self._family.dimensions:
             raise self._wrong_dimensions()
-        return await self._calls.embed(texts, purpose, seconds)
+        return await super().embed(texts, purpose=purpose, seconds=seconds)
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
-        """See ``EmbeddingApi``."""
+        """See ``ApiEmbedder``."""
         request = json.dumps(self._family.body(texts, purpose, self._dimensions), ensure_ascii=False).encode()
         response = await self._connection.post(self._model, "invoke", request, JSON_TYPE)
         try:

@@ -29,7 +29,6 @@ from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 
-TRIES = 5
 ANYBODY = "-"
 """A user for keys that name the tenant only."""
 AT_ONCE = 32
@@ -96,7 +95,7 @@ class DynamoErasure:
 
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
         key = keys.thread(scope, thread.id)
-        for _ in range(TRIES):
+        async for _ in self._table.attempts():
             item = await self._table.get(key)
             if item is None and thread.user_id is not None:
                 return False  # it was never begun, or has been forgotten completely

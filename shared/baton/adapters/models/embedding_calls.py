@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -61,22 +62,6 @@ class EmbeddingLimits:
     """Requests at the same time."""
 
 
-class EmbeddingApi(Protocol):
-    """An API of embedding models, for one model."""
-
-    @property
-    def limits(self) -> EmbeddingLimits:
-        """The limits of the API."""
-        ...
-
-    async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
-        """Return a vector of length 1 for each text, with one request.
-
-        Raises ``ProviderFailure``, ``NoEmbeddings``, ``WrongEmbeddings`` and ``StreamTooLong``, and may time out.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Text:
     """A text at its place among all texts, with the number of its tokens."""
@@ -86,8 +71,8 @@ class _Text:
     tokens: int
 
 
-class EmbeddingCalls:
-    """The embeddings of one model.
+class ApiEmbedder(ABC):
+    """``ports.search.Embedder`` of one model. A subclass sends one request of one API.
 
     Failures that may pass, and answers that hold no embeddings, are retried ``max_retries`` times, with back-off and
     the wait that the endpoint asks for, within ``timeout_seconds`` for a batch. If several batches in a row fail, the
@@ -101,9 +86,10 @@ class EmbeddingCalls:
 
     def __init__(
         self,
-        api: EmbeddingApi,
-        model: str,
+        name: str,
+        dimensions: int,
         *,
+        model: str,
         endpoint: str,
         counter: TokenCounter,
         timeout_seconds: float,
@@ -114,7 +100,8 @@ class EmbeddingCalls:
         secret: Callable[[], str] = str,
     ) -> None:
         """``endpoint`` and ``model`` name the circuit. What ``secret`` returns is left out of logs."""
-        self._api = api
+        self._name = name
+        self._dimensions = dimensions
         self._model = model
         self._endpoint = endpoint
         self._counter = counter
@@ -126,12 +113,40 @@ class EmbeddingCalls:
         self._secret = secret
         self._logger = Logger(child=True)
 
-    async def embed(self, texts: Sequence[str], purpose: EmbeddingPurpose, seconds: float | None) -> Sequence[Vector]:
-        """Return a vector for each text; see ``Embedder.embed``."""
+    @property
+    def name(self) -> str:
+        """See ``Embedder``."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """See ``Embedder``."""
+        return self._dimensions
+
+    @property
+    @abstractmethod
+    def limits(self) -> EmbeddingLimits:
+        """The limits of the API."""
+
+    @abstractmethod
+    async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
+        """Return a vector of length 1 for each text, with one request.
+
+        Raises ``ProviderFailure``, ``NoEmbeddings``, ``WrongEmbeddings`` and ``StreamTooLong``, and may time out.
+        """
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
+        """See ``Embedder``."""
         deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
         vectors: list[Vector] = [()] * len(texts)
         batches = await off_loop(sum(map(len, texts)), self._batches, texts)
-        places = asyncio.Semaphore(self._api.limits.parallel)
+        places = asyncio.Semaphore(self.limits.parallel)
 
         async def fill(batch: Sequence[_Text]) -> None:
             async with places:
@@ -148,7 +163,7 @@ class EmbeddingCalls:
         return vectors
 
     def _batches(self, texts: Sequence[str]) -> list[list[_Text]]:
-        limits = self._api.limits
+        limits = self.limits
         batches: list[list[_Text]] = []
         tokens = 0
         for text in self._cut(texts, limits):
@@ -192,7 +207,7 @@ class EmbeddingCalls:
 
     @property
     def _pace(self) -> EmbeddingPace:
-        limits = self._api.limits
+        limits = self.limits
         return self._paces.of(self._circuit, lambda: EmbeddingPace(limits.parallel, limits.batch_texts))
 
     async def _paced(self, texts: list[str], purpose: EmbeddingPurpose) -> list[Vector]:
@@ -224,7 +239,7 @@ class EmbeddingCalls:
             began = loop.time()
             try:
                 async with asyncio.timeout_at(last_try_at if pace is None else began + self._timeout_seconds):
-                    vectors = await self._api.ask(texts, purpose)
+                    vectors = await self.ask(texts, purpose)
             except (ProviderFailure, TimeoutError, OverflowError, StreamTooLong, NoEmbeddings) as raised:
                 failure = _failure(raised)
             else:

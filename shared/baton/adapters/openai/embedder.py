@@ -11,7 +11,7 @@ import httpx2 as httpx
 from openai import OpenAIError, omit
 
 from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.adapters.models.embedding_calls import EmbeddingCalls, EmbeddingLimits, NoEmbeddings, unit_vectors
+from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits, NoEmbeddings, unit_vectors
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.failure import Backoff
 from baton.adapters.openai.clients import OpenAIClients
@@ -31,10 +31,10 @@ MAX_BATCH_TOKENS = 100_000
 PARALLEL_BATCHES = 4
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(ApiEmbedder):
     """``ports.embedder.Embedder`` over the Embeddings API of any base URL.
 
-    Batches, attempts, retries and the circuit are those of ``EmbeddingCalls``. ``transport`` carries the requests in
+    Batches, attempts, retries and the circuit are those of ``ApiEmbedder``. ``transport`` carries the requests in
     place of the SDK's own.
     """
 
@@ -53,12 +53,11 @@ class OpenAIEmbedder:
         paces: EmbeddingPaces | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._model = model
-        self._dimensions = dimensions
         self._clients = OpenAIClients(api_key, base_url, timeout_seconds, EMBEDDING_LIMITS, transport)
-        self._calls = EmbeddingCalls(
-            self,
+        super().__init__(
             model,
+            dimensions,
+            model=model,
             endpoint=base_url or "OpenAI",
             counter=counter,
             timeout_seconds=timeout_seconds,
@@ -70,32 +69,12 @@ class OpenAIEmbedder:
         )
 
     @property
-    def name(self) -> str:
-        """See ``Embedder``."""
-        return self._model
-
-    @property
-    def dimensions(self) -> int:
-        """See ``Embedder``."""
-        return self._dimensions
-
-    @property
     def limits(self) -> EmbeddingLimits:
-        """See ``EmbeddingApi``."""
+        """See ``ApiEmbedder``."""
         return EmbeddingLimits(MAX_BATCH_TEXTS, MAX_BATCH_TOKENS, MAX_TEXT_TOKENS, None, PARALLEL_BATCHES)
 
-    async def embed(
-        self,
-        texts: Sequence[str],
-        *,
-        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
-        seconds: float | None = None,
-    ) -> Sequence[Vector]:
-        """See ``Embedder``. This API knows no purposes."""
-        return await self._calls.embed(texts, purpose, seconds)
-
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
-        """See ``EmbeddingApi``."""
+        """See ``ApiEmbedder``. This API knows no purposes."""
         try:
             answer = await self._clients.get().embeddings.create(
                 model=self._model,
