@@ -93,7 +93,7 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def _context_lengths(self) -> Callable[[str], int | None]:
-        from baton.adapters.models.context_lengths import context_lengths
+        from baton.adapters.models.profiles import context_lengths
 
         lengths = context_lengths(self.model_providers, self.model_profiles)
         return lru_cache(maxsize=1_000)(lengths)  # tenants name models, so their number has no other bound

@@ -25,7 +25,7 @@ async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
     if ports.search_administration is None:
         return []
     if roles:
-        from baton.adapters.opensearch.access import grant
+        from baton.adapters.opensearch.administration import grant
 
         await grant(ports.opensearch, ports.search_layout, roles)
     return [asdict(state) for state in await ports.search_administration.migrate(ports.embedder)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.models.context_lengths import context_lengths
+from baton.adapters.models.profiles import context_lengths
 from baton.domain.model_providers import Provider, ProviderKind
 
 PROVIDERS = {

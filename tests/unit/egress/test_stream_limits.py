@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.openai.response_limits import limit_response
+from baton.adapters.openai.response_bodies import limit_response
 from baton.adapters.stream_limits import MeteredIterator, StreamLimits, StreamMeter, StreamTooLong
 
 LIMITS = StreamLimits(stream_bytes=10_000, event_bytes=60, event_values=5)

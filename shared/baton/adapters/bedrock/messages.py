@@ -1,4 +1,4 @@
-"""Render laid-out prompts as ``system`` and ``messages`` of Converse."""
+"""Render laid-out prompts as ``system`` and ``messages`` of Converse, with places for cache points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baton.adapters.bedrock.cache_points import is_allowed_after, limited
 from baton.adapters.bedrock.media import Block, MessageMedia
 from baton.adapters.bedrock.reasoning import answer_blocks
 from baton.adapters.models.content import LaidMessage
@@ -15,6 +14,28 @@ from baton.adapters.models.profile import CacheHints, ModelProfile
 from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.domain.message import Role
+
+
+def is_allowed_after(block: Block, profile: ModelProfile) -> bool:
+    """Return whether a cache point may follow the block."""
+    if "cachePoint" in block or "reasoningContent" in block:
+        return False
+    if "document" in block:
+        return bool(block["document"]["format"] == "pdf")  # others are moved to the front of the message
+    return "toolResult" not in block or profile.further.get("cache_after_results") != "no"
+
+
+def limited(contents: Sequence[list[Block]], most: int) -> bool:
+    """Remove cache points beyond the ``most`` from the lists of blocks, and return whether any are left.
+
+    The first half stays, which lasts longest, and the newest half.
+    """
+    points = [(content, block) for content in contents for block in content if "cachePoint" in block]
+    half = most // 2
+    for content, block in points[half : len(points) - (most - half)] if len(points) > most else ():
+        content[:] = [each for each in content if each is not block]
+    return bool(points) and most > 0
+
 
 GO_ON = "[Please go on.]"
 """The user's message after an answer of the model, which models refuse as the last message."""

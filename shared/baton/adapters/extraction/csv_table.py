@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 
 from baton.adapters.extraction import refusals
-from baton.adapters.extraction.plain_text import decoded
-from baton.adapters.extraction.tables import table_text
+from baton.adapters.extraction.plain_text import decoded, table_text
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 from baton.domain.media_types import MediaType
 

@@ -10,7 +10,7 @@ from lxml import etree
 from baton.adapters.extraction import drawings, refusals
 from baton.adapters.extraction.office_package import OfficePackage
 from baton.adapters.extraction.office_xml import qname
-from baton.adapters.extraction.tables import MAX_REPEATED, table_text
+from baton.adapters.extraction.plain_text import MAX_REPEATED, table_text
 from baton.adapters.extraction.word_numbering import WordNumbering
 from baton.adapters.extraction.word_styles import WordStyle, WordStyles, number_of, toggle, value_of
 from baton.adapters.extraction.word_text import Note, ParagraphText, WordTextReader

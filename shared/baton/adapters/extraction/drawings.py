@@ -9,8 +9,8 @@ from typing import Any
 from baton.adapters.extraction.equations import equation_text
 from baton.adapters.extraction.number_words import number_text
 from baton.adapters.extraction.office_xml import qname
+from baton.adapters.extraction.plain_text import table_text
 from baton.adapters.extraction.symbol_fonts import symbols
-from baton.adapters.extraction.tables import table_text
 from baton.domain.extracted import BlockKind, TextBlock
 
 MAX_POINTS = 10_000

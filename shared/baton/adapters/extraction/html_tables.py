@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.extraction.tables import MAX_REPEATED, table_text
+from baton.adapters.extraction.plain_text import MAX_REPEATED, table_text
 
 MAX_COLUMNS = 1_000
 """The limit of browsers. Cells behind it are left at the end of their row."""

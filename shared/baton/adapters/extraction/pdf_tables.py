@@ -10,7 +10,7 @@ from pdfplumber.table import Table, cells_to_tables, edges_to_intersections, int
 from baton.adapters.extraction.pdf_objects import MAX_LINES
 from baton.adapters.extraction.pdf_places import Box
 from baton.adapters.extraction.pdf_words import Line, Word, joined
-from baton.adapters.extraction.tables import table_text
+from baton.adapters.extraction.plain_text import table_text
 
 FEWEST_LINES = 4
 """Drawn lines of a page from which on it may have a table."""

@@ -1,13 +1,32 @@
-"""Plain text."""
+"""Plain text, and tables as text: rows as lines, cells parted by " | "."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from baton.adapters.extraction import refusals
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 from baton.domain.media_types import UNKNOWN, MediaType
 from baton.domain.text_encoding import decode_text
+
+BETWEEN = " | "
+MAX_REPEATED = 200
+"""Characters of a cell that is repeated in each of its rows. A longer one is in the first."""
+
+
+def table_text(rows: Iterable[Sequence[str | None]]) -> str:
+    """Return the text of a table, without empty rows."""
+    return "\n".join(filter(None, map(row_text, rows)))
+
+
+def row_text(cells: Sequence[str | None]) -> str:
+    """Return the line of a row, empty if all its cells are. Line breaks in cells become spaces."""
+    texts = [" ".join((cell or "").split()) for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
+    return BETWEEN.join(texts)
+
 
 _PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
 """Lines without a blank one between them."""

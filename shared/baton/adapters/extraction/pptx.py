@@ -12,7 +12,7 @@ from lxml import etree
 from baton.adapters.extraction import drawings, refusals
 from baton.adapters.extraction.office_package import OfficePackage, distinct
 from baton.adapters.extraction.office_xml import qname
-from baton.adapters.extraction.tables import MAX_REPEATED, table_text
+from baton.adapters.extraction.plain_text import MAX_REPEATED, table_text
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 

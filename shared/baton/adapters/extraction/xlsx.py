@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from baton.adapters.extraction import refusals
+from baton.adapters.extraction.plain_text import BETWEEN, row_text
 from baton.adapters.extraction.sheet_rows import Row, SheetRows, TextRoom
-from baton.adapters.extraction.tables import BETWEEN, row_text
 from baton.adapters.extraction.workbook import PROBLEMS, Sheet, Workbook
 from baton.domain.document import PageError
 from baton.domain.errors import DocumentUnreadable

@@ -1,9 +1,12 @@
-"""Look up a model's profile: in the table, with the operator's overrides, and with what refusals have taught."""
+"""Look up a model's profile: in the table, with the operator's overrides, and with what refusals have taught.
+
+Context lengths of a deployment's models are those that their profiles declare.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -12,8 +15,9 @@ from urllib.parse import urlsplit
 from aws_lambda_powertools import Logger
 from cachetools import LRUCache
 
-from baton.adapters.models.profile import ModelProfile
+from baton.adapters.models.profile import BEDROCK_HOST, ModelProfile
 from baton.domain.metrics import Metric, count
+from baton.domain.model_providers import Provider, ProviderKind, route
 
 MAX_PROFILES = 1_000
 """Models of an endpoint that are kept. Tenants name models, so their number has no other bound."""
@@ -131,3 +135,19 @@ def _added(name: str, before: ModelProfile, profile: ModelProfile) -> Any:
 
 def _plain(value: object) -> object:
     return sorted(map(str, value)) if isinstance(value, frozenset) else str(value)
+
+
+def context_lengths(
+    providers: Mapping[str, Provider], overrides: Mapping[str, Mapping[str, Any]]
+) -> Callable[[str], int | None]:
+    """Return a function from a model's name to its context length in Baton's tokens; None if none is declared."""
+
+    def length(model: str) -> int | None:
+        asked = route(model, providers)
+        provider = providers.get(asked.provider)
+        is_bedrock = provider is not None and provider.kind is ProviderKind.BEDROCK
+        host = BEDROCK_HOST if is_bedrock else host_of(provider.base_url if provider is not None else None)
+        profile = declared_profile(host, asked.model, overrides)
+        return int(profile.context_tokens / profile.token_ratio) if profile.context_tokens is not None else None
+
+    return length

@@ -18,8 +18,8 @@ from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.errors import IN_STREAM, provider_failure
 from baton.adapters.openai.replayed_fields import THINKING_FIELDS, ReplayedFields
+from baton.adapters.openai.response_bodies import is_whole, read_whole
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
-from baton.adapters.openai.whole_answers import is_whole, read_whole
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.text import utf8_size

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import httpx2 as httpx
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
-from baton.adapters.openai.response_limits import limit_answer, limit_response
+from baton.adapters.openai.response_bodies import limit_answer, limit_response
 from baton.adapters.stream_limits import StreamLimits
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.failure import Backoff
 from baton.adapters.openai.clients import OpenAIClients
 from baton.adapters.openai.errors import provider_failure
-from baton.adapters.openai.response_limits import EMBEDDING_LIMITS
+from baton.adapters.openai.response_bodies import EMBEDDING_LIMITS
 from baton.concurrency import off_loop
 from baton.domain.search import Vector
 from baton.ports.chat_model import TokenCounter

@@ -14,9 +14,9 @@ from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.chat_answer import OVERFLOW_CHARACTERS
 from baton.adapters.openai.errors import provider_failure, streamed_failure, with_status
+from baton.adapters.openai.response_bodies import is_whole, read_whole
 from baton.adapters.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.openai.tool_calls import TooManyCalls
-from baton.adapters.openai.whole_answers import is_whole, read_whole
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.text import utf8_size

@@ -1,4 +1,4 @@
-"""``SearchAdministration`` on OpenSearch: indices are versions behind aliases."""
+"""``SearchAdministration`` on OpenSearch: indices are versions behind aliases; and permissions in its domain."""
 
 from __future__ import annotations
 
@@ -12,6 +12,27 @@ from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
 from baton.domain.search import IndexName
 from baton.ports.search import Embedder, IndexedSource, IndexState, Reindexed
+
+ALLOWED = [
+    "indices:admin/get",
+    "indices:admin/mapping/put",
+    "indices:admin/mappings/get",
+    "indices:admin/refresh*",
+    "indices:data/read/*",
+    "indices:data/write/*",
+]
+
+
+async def grant(engine: Engine, layout: Layout, roles: Sequence[str]) -> None:
+    """Let the IAM ``roles`` (ARNs), and no others, read and write the indices. A repetition changes nothing."""
+    body = {
+        "description": "Functions of Baton that search and index",
+        "cluster_permissions": ["cluster_composite_ops"],
+        "index_permissions": [{"index_patterns": [f"{layout.prefix}-*"], "allowed_actions": ALLOWED}],
+    }
+    await engine.request("PUT", f"/_plugins/_security/api/roles/{layout.prefix}", body)
+    await engine.request("PUT", f"/_plugins/_security/api/rolesmapping/{layout.prefix}", {"backend_roles": list(roles)})
+
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from baton.adapters.pii.emails import emails
+from baton.adapters.pii.contacts import DEFAULT_REGIONS, emails, phone_numbers
 from baton.adapters.pii.numbers import account_numbers, card_numbers, national_ids
-from baton.adapters.pii.phones import DEFAULT_REGIONS, phone_numbers
 from baton.concurrency import off_loop
 from baton.domain.pii import PiiSpan
 
