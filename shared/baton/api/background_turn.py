@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import math
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from aws_lambda_powertools import Logger
 
 from baton.background import in_background
-from baton.domain.errors import BatonError, InternalError, LeaseLost
+from baton.domain.errors import BatonError, InternalError, LeaseLost, TokenExpired
 from baton.domain.events import Event
 from baton.domain.metrics import Metric, count
 
@@ -54,6 +55,28 @@ class BackgroundTurn(Generic[T]):
         if isinstance(event, BatonError):
             raise event
         return event
+
+    async def events(self, ends_at: float, *, quiet_seconds: float, again: bool) -> AsyncGenerator[Event | None, None]:
+        """Yield the turn's events, and None where there was none for ``quiet_seconds``.
+
+        That is once, before the first event, or ``again`` each time. Raises the ``BatonError`` with which the turn
+        failed, and ``TokenExpired`` at the event loop's time ``ends_at``.
+        """
+        loop = asyncio.get_running_loop()
+        quiet_at = loop.time() + quiet_seconds
+        while True:
+            until = min(quiet_at, ends_at)
+            try:
+                event = await self.next(until if until < math.inf else None)
+            except TimeoutError:
+                if loop.time() >= ends_at:
+                    raise TokenExpired from None
+                yield None
+            else:
+                if event is None:
+                    return
+                yield event
+            quiet_at = loop.time() + quiet_seconds if again else math.inf
 
     async def result(self) -> T:
         """Return the turn's result once it has ended. Raises the ``BatonError`` with which it failed."""

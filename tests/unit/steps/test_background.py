@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
 
 from baton.api.background_turn import BackgroundTurn, Emit
 from baton.background import in_background
-from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable, ThreadUnavailable
+from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable, ThreadUnavailable, TokenExpired
 from baton.domain.events import Event
 from baton.domain.metrics import Metric, counting
 
@@ -122,7 +124,7 @@ async def test_a_turn_goes_on_when_its_reader_leaves() -> None:
         reader = asyncio.ensure_future(read())
         await asyncio.sleep(1)
         reader.cancel()
-    await turn.begun()
+    await turn.wait_begun()
     assert await turn.result() == "done"
 
 
@@ -131,3 +133,45 @@ async def test_a_reader_waits_no_longer_than_it_says() -> None:
     with pytest.raises(TimeoutError):
         await turn.next(asyncio.get_running_loop().time() + 1)
     assert await turn.next() is None
+
+
+def spoken(*pauses: float) -> Callable[[Emit], Coroutine[Any, Any, str]]:
+    async def work(emit: Emit) -> str:
+        for seconds in pauses:
+            await asyncio.sleep(seconds)
+            emit(EVENT)
+        return "done"
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("pauses", "again", "expected"),
+    [
+        ((1, 1), False, [EVENT, EVENT]),
+        ((12, 12), False, [None, EVENT, EVENT]),
+        ((1, 12), False, [EVENT, EVENT]),
+        ((12, 12), True, [None, None, EVENT, None, None, EVENT]),
+        ((1, 12), True, [EVENT, None, None, EVENT]),
+        ((), True, []),
+    ],
+)
+async def test_silence_is_reported_before_the_first_event_or_each_time(
+    pauses: tuple[float, ...], again: bool, expected: list[Event | None]
+) -> None:
+    turn = BackgroundTurn(spoken(*pauses))
+    assert [event async for event in turn.events(math.inf, quiet_seconds=5, again=again)] == expected
+    assert await turn.result() == "done"
+
+
+@pytest.mark.parametrize("again", [True, False])
+async def test_events_end_with_the_token_and_the_turn_goes_on(again: bool) -> None:
+    turn = BackgroundTurn(spoken(1, 100))
+    events = turn.events(asyncio.get_running_loop().time() + 20, quiet_seconds=15, again=again)
+    assert await anext(events) == EVENT
+    if again:
+        assert await anext(events) is None
+    with pytest.raises(TokenExpired):
+        await anext(events)
+    assert not turn.is_over
+    assert await turn.result() == "done"

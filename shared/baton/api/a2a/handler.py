@@ -68,7 +68,7 @@ class A2AHandler(RequestHandler):
         elif params.configuration.return_immediately:
             await sender.enqueue(sending)
         else:
-            async for _ in sender.run(sending):
+            async for _ in await sender.run(sending):
                 pass
         return await self._task_after(caller, sender, sending, history)
 
@@ -90,7 +90,7 @@ class A2AHandler(RequestHandler):
             return
         updates = Updates(sending.task_id, caller.app.ports.clock)
         has_begun, run_id = False, None
-        events = sender.run(sending, until=caller.ends_at)
+        events = await sender.run(sending, until=caller.ends_at)
         async with contextlib.aclosing(events):
             async for event in events:
                 if not has_begun:

@@ -23,7 +23,6 @@ from baton.domain.errors import (
     AgentMismatch,
     MessageIdConflict,
     ThreadUnavailable,
-    TokenExpired,
 )
 from baton.domain.events import Event
 from baton.domain.identity import Scope, derived_run_id, derived_thread_ref, imported_thread_ref
@@ -192,10 +191,10 @@ class Sender:
             raise AgentMismatch
 
     async def run(self, sending: Sending, *, until: float = math.inf) -> AsyncGenerator[Event | None, None]:
-        """Run the turn, which goes on if the caller disconnects, and yield its events.
+        """Begin the turn, which goes on if the caller disconnects, and return its events.
 
-        Yields None once if there is no event for some seconds. Raises the ``BatonError`` that refuses the request, and
-        ``TokenExpired`` at ``until``, in event loop time.
+        They have None once if there is no event for some seconds, and raise the ``BatonError`` that refuses the
+        request, and ``TokenExpired`` at ``until``, in event loop time.
         """
         await self._mark_answer(sending)
         await self._audit_delegation(sending)
@@ -204,23 +203,8 @@ class Sender:
             lambda emit: turns.run(sending.owner, sending.request, emit, seconds=TURN_SECONDS),
             self._caller.request_id,
         )
-        loop = asyncio.get_running_loop()
-        first_by = loop.time() + self._caller.timing.first_event_seconds
-        has_begun = False
-        while True:
-            wait_until = until if has_begun else min(first_by, until)
-            try:
-                event = await turn.next(wait_until if wait_until < math.inf else None)
-            except TimeoutError:
-                if loop.time() >= until:
-                    raise TokenExpired from None
-                has_begun = True
-                yield None
-                continue
-            if event is None:
-                return
-            has_begun = True
-            yield event
+        quiet = self._caller.timing.first_event_seconds
+        return turn.events(until, quiet_seconds=quiet, again=False)
 
     async def enqueue(self, sending: Sending) -> None:
         """Queue the turn, and wait a moment for it to begin. Raises ``BatonError``.

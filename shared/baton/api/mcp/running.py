@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,7 +13,6 @@ from baton.api.mcp.access import McpCaller
 from baton.api.mcp.arguments import Asked
 from baton.api.runs import TURN_SECONDS
 from baton.background import in_background
-from baton.domain.errors import TokenExpired
 from baton.domain.events import Event
 from baton.domain.metrics import Metric, count
 from baton.turns.committing import FinishedRun
@@ -36,18 +35,12 @@ class RunningTurn:
         ``tell`` gets None when there was no event for some seconds. Raises the ``BatonError`` that refuses the request,
         and ``TokenExpired`` when the caller's token does.
         """
-        loop, caller = asyncio.get_running_loop(), self._caller
-        while True:
-            try:
-                event = await self._turn.next(min(loop.time() + caller.timing.comment_seconds, caller.ends_at))
-            except TimeoutError:
-                if loop.time() >= caller.ends_at:
-                    raise TokenExpired from None
-                await report(None)
-                continue
-            if event is None:
-                return await self._turn.result()
-            await report(event)
+        seconds = self._caller.timing.comment_seconds
+        events = self._turn.events(self._caller.ends_at, quiet_seconds=seconds, again=True)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                await report(event)
+        return await self._turn.result()
 
     def stop(self) -> None:
         """Cancel the run, as soon as it has begun."""
