@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Browser, Page, Response, Route, expect
 
 from baton_local import web
+from tests.browser.accessibility import violations
 from tests.browser.screens import HostApplication
 from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
@@ -265,17 +266,6 @@ async def becomes_true(page: Page, expression: str) -> None:
     async with asyncio.timeout(60):
         while not await page.evaluate(expression):
             await page.wait_for_timeout(50)
-
-
-async def violations(page: Page) -> list[str]:
-    """Return the problems that axe finds in the widget."""
-    await page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
-    found = await page.evaluate("axe.run('baton-chat')")
-    return [
-        f"{each['id']}: {node['target']} {node['failureSummary']}"
-        for each in found["violations"]
-        for node in each["nodes"]
-    ]
 
 
 @pytest.mark.parametrize(("locale", "button"), [("de", "Senden"), ("es", "Enviar"), ("zh-CN", "发送"), ("ar", "إرسال")])

@@ -9,7 +9,7 @@ from tests.browser.console import Console
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.handoff.conftest import demo_client, new_demo_user
-from tests.e2e.handoff.test_private_skills import PROCEDURES, REFUND, approved, made_by
+from tests.e2e.handoff.made_skills import PROCEDURES, REFUND, approved, made_by
 from tests.e2e.users import User
 
 __all__ = ["demo_client", "new_demo_user"]

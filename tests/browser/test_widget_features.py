@@ -10,8 +10,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from baton_local import web
+from tests.browser.accessibility import violations
 from tests.browser.screens import HostApplication, half_a_story
-from tests.browser.test_chat_widget import violations
 from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel, answers, calls_tools

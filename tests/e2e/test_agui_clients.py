@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 
+from tests.e2e.agui_checks import check_agrees, check_heard
 from tests.e2e.agui_clients import (
     AgUiClient,
-    Heard,
     client,
     clients_folder,
-    essence,
     older_client,
     running_clients,
 )
@@ -22,21 +21,6 @@ from tests.fault_model import FaultModel, answers, breaks_after
 __all__ = ["client", "clients_folder", "older_client", "running_clients"]
 
 FOREMAN = {"agentId": "foreman"}
-
-
-def check_heard(heard: Heard) -> None:
-    """A whole run that the client could follow from RUN_STARTED to RUN_FINISHED."""
-    assert heard.errors == []
-    assert heard.warnings == []
-    assert heard.types[:2] == ["RUN_STARTED", "STATE_SNAPSHOT"]
-    assert heard.types[-1] == "RUN_FINISHED"
-
-
-async def check_agrees(heard: Heard, user: User, thread_id: str) -> None:
-    """The client has the conversation and the state that the store has."""
-    said = [message for message in heard.messages if message["role"] in ("user", "assistant")]
-    assert [essence(message) for message in said] == [essence(message) for message in await user.messages(thread_id)]
-    assert heard.state == (await user.read(f"/threads/{thread_id}"))["state"]
 
 
 async def test_the_client_has_the_conversation_that_the_store_has(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.ag_ui_rules import check_run, text_of
+from tests.e2e.agui_checks import check_heard
 from tests.e2e.agui_clients import AgUiClient, client, clients_folder, essence, running_clients
 from tests.e2e.sockets import SocketClient, new_id
-from tests.e2e.test_agui_clients import check_heard
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
 

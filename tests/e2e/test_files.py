@@ -14,28 +14,13 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import SocketClient, new_id
+from tests.e2e.uploads import upload
 from tests.e2e.users import User
 from tests.fault_model import FaultModel
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-
-
-async def upload(user: User, thread_id: str, name: str, content_type: str, data: bytes) -> dict[str, Any]:
-    """Announce a file and put it; returns the part to send."""
-    body = {"name": name, "contentType": content_type, "size": len(data)}
-    announced = await user.post(f"/threads/{thread_id}/files", body)
-    assert announced.status_code == 201, announced.text
-    answer = announced.json()
-    assert answer.keys() == {"fileId", "upload", "part"}
-    target = answer["upload"]
-    assert target.keys() == {"url", "method", "headers", "expiresAt"}
-    async with httpx.AsyncClient(trust_env=False) as client:
-        put = await client.request(target["method"], target["url"], content=data, headers=target["headers"])
-    assert put.status_code == 200, put.text
-    part: dict[str, Any] = answer["part"]
-    return part
 
 
 async def test_an_uploaded_image_reaches_the_model_and_can_be_downloaded(

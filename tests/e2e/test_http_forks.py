@@ -8,7 +8,7 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import new_id
-from tests.e2e.test_files import upload
+from tests.e2e.uploads import upload
 from tests.e2e.users import User
 
 

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from openapi_spec_validator import validate
 
+from tests.e2e.bad_tokens import BAD_TOKENS, TokenMaker, expired
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.problems import check_any_problem, check_problem
 from tests.e2e.sockets import new_id
-from tests.e2e.test_socket_connect import BAD_TOKENS, TokenMaker, expired
 from tests.e2e.users import User, run_input
 
 PROTECTED = [

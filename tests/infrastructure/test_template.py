@@ -17,6 +17,7 @@ from baton.domain.push_config import MAX_RECEIVES
 from baton_local.gateway.application import CONSOLE_HEADERS
 from baton_local.intrinsics import Intrinsics
 from baton_local.stack import Stack as LocalStack
+from tests.infrastructure.alarms import metrics_of
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"
@@ -497,13 +498,6 @@ def test_samconfig_names_only_parameters_that_exist(source: Stack, stage: str) -
     assert set(overrides) <= set(source.template["Parameters"])
     assert overrides["Stage"] == stage
     assert config["global"]["parameters"]["build_in_source"] is True
-
-
-def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
-    """The metrics that an alarm looks at, directly or in a formula."""
-    if "MetricName" in alarm:
-        return [alarm]
-    return [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
 
 
 def keys(partition: str, sort: str) -> list[dict[str, str]]:

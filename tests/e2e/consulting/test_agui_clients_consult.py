@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.agui_checks import check_heard
 from tests.e2e.agui_clients import AgUiClient, Heard, client, clients_folder, essence, running_clients
 from tests.e2e.sockets import new_id
-from tests.e2e.test_agui_clients import check_heard
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
 

@@ -9,28 +9,12 @@ import pytest
 
 from tests.e2e.ag_ui_rules import check_run, text_of
 from tests.e2e.consulting.conftest import Peers
+from tests.e2e.consulting.peers import of_type, records, results_by_tool
 from tests.e2e.sockets import SocketClient, new_id
-from tests.e2e.users import Json, User
+from tests.e2e.users import User
 from tests.fault_model import FaultModel, answers, calls_tools
 
 FALLBACK = "I'm working with limited resources right now, but here's what I know...\n\n"
-
-
-def of_type(events: list[Json], kind: str) -> list[Json]:
-    """The events of one type."""
-    return [event for event in events if event["type"] == kind]
-
-
-def results_by_tool(events: list[Json]) -> dict[str, str]:
-    """The result of each tool's call."""
-    names = {event["toolCallId"]: event["toolCallName"] for event in of_type(events, "TOOL_CALL_START")}
-    return {names[event["toolCallId"]]: event["content"] for event in of_type(events, "TOOL_CALL_RESULT")}
-
-
-async def records(user: User, thread_id: str, what: str) -> list[Json]:
-    """The stored ``tool-calls`` or ``tasks`` of a thread."""
-    items: list[Json] = (await user.read(f"/threads/{thread_id}/{what}"))["items"]
-    return items
 
 
 async def test_an_mcp_server_and_a_remote_agent_take_part_in_one_turn(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tests.e2e.agui_checks import check_agrees, check_heard
 from tests.e2e.agui_clients import AgUiClient, client, clients_folder, running_clients
-from tests.e2e.handoff.test_journeys import STATES, WISH
+from tests.e2e.handoff.workflow_states import STATES, WISH
 from tests.e2e.sockets import new_id
-from tests.e2e.test_agui_clients import check_agrees, check_heard
 from tests.e2e.users import User
 
 __all__ = ["client", "clients_folder", "running_clients"]

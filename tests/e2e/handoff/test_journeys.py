@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from tests.e2e.fixtures import NewUser
 from tests.e2e.handoff.doors import Door, Heard, OverMessages, OverSocket
+from tests.e2e.handoff.workflow_states import STATES, WISH
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
 
-WISH = "I want to create a skill that sends Slack alerts"
 MAIN, SPECIALIST = "Assistant", "Skill Creation Assistant"
 CONNECTING = "Connecting you with Skill Creation Assistant..."
 WELCOME = "Welcome back! Would you like to continue creating your Slack Alert skill?"
-STATES = ["GATHERING_REQUIREMENTS", "DEFINING_TRIGGERS", "GENERATING_SKILL", "TESTING", "COMPLETE"]
 
 
 def check_place(heard: Heard, step: int, label: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.integration.store.conftest import Engine
+from tests.unit.api.every_read import AT_ONCE
 from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served
 from tests.unit.api.sweep import Sweep
-from tests.unit.api.test_every_read import AT_ONCE
 
 FOLLOWED_ONE_IN = 12
 """One in so many lists of a route is followed to its end here. In memory all are."""

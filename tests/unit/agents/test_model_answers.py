@@ -16,8 +16,8 @@ from baton.memory.prompt.token_estimates import prompt_tokens
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
 from baton.ports.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.armed import CITY, armed, call
 from tests.harness.harness import ASSISTANT, Harness
-from tests.unit.agents.test_tool_loop import CITY, armed, call
 
 
 def parts(replay: Replay, *entries: dict[str, Any]) -> ProviderParts:

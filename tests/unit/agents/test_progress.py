@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
 
 from ag_ui.core import BaseEvent
 
@@ -14,19 +13,10 @@ from baton.domain.task import TaskStatus
 from baton.domain.tool_call import ToolCall
 from baton_testing.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
-from tests.faults.schedules.processes import ProcessLoop
 from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.timed import in_virtual_time
 
 EXPERT = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Answer.")
-
-
-def in_virtual_time(work: Callable[[], Awaitable[None]]) -> None:
-    """Run ``work`` on a clock that only passes when nothing else can happen."""
-    loop = ProcessLoop()
-    try:
-        loop.run_until_complete(asyncio.wait_for(work(), 10_000))
-    finally:
-        loop.close()
 
 
 def waited_for(seconds: float) -> list[tuple[float, BaseEvent]]:

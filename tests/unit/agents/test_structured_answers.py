@@ -21,16 +21,10 @@ from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.structured import OSLO, SCHEMA, WRITTEN
+from tests.harness.timed import in_virtual_time
 from tests.harness.wiki import answer, interrupted, wiki, yes
-from tests.unit.agents.test_progress import in_virtual_time
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
-    "required": ["city", "degrees"],
-}
-OSLO = {"city": "Oslo", "degrees": -3}
-WRITTEN = '{"city":"Oslo","degrees":-3}'
 UNFIT = {"city": "Oslo", "degrees": "cold"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from baton.agents.agent_loop import MAX_CALLS
 from baton.agents.given_sources import MAX_SOURCE_FIELD, MAX_SOURCES
 from baton.api.record_schemas import ToolCall as ServedCall
-from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.message import MessageStatus, Role
 from baton.domain.tool_call import ToolCall
@@ -20,19 +18,10 @@ from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton.ports.tools import ToolFailed, ToolResult
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.armed import CITY, armed, call
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
-from tests.unit.agents.test_progress import in_virtual_time
-
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-
-
-def armed(**limits: Any) -> AgentDefinition:
-    """The assistant with tools; the fake offers the same ones to everybody who has any."""
-    fields = {"type": "python", "name": "weather", "description": "Tells it.", "entry_point": "weather:tell"}
-    return AgentDefinition.model_validate(
-        ASSISTANT.model_dump() | {"tools": [fields], "limits": limits, "timeouts": {"turn_seconds": 60}}
-    )
+from tests.harness.harness import TODAY, Harness, Said
+from tests.harness.timed import in_virtual_time
 
 
 @pytest.fixture
@@ -44,10 +33,6 @@ def harness() -> Harness:
 
     harness.tools.add("weather", weather, parameters=CITY)
     return harness
-
-
-def call(name: str = "weather", number: int = 1, **arguments: Any) -> ToolCall:
-    return ToolCall(f"call-{number}", name, json.dumps(arguments))
 
 
 async def records(harness: Harness) -> Sequence[Mapping[str, Any]]:

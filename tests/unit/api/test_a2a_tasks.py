@@ -13,8 +13,9 @@ from baton.domain.errors import ModelError
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.wiki import delete, wiki
+from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
+from tests.unit.api.asked_tasks import asked, sent
 
 CURRENT_STATES = {"TASK_STATE_INPUT_REQUIRED": "input-required", "TASK_STATE_WORKING": "working"}
 
@@ -22,12 +23,6 @@ CURRENT_STATES = {"TASK_STATE_INPUT_REQUIRED": "input-required", "TASK_STATE_WOR
 @pytest.fixture
 def served() -> A2AServed:
     return A2AServed()
-
-
-async def sent(served: A2AServed, said: Json, **configuration: Any) -> Json:
-    """The task after a message whose sender waits for the answer."""
-    task: Json = (await served.call("message/send", blocking(said, **configuration)))["result"]
-    return task
 
 
 def held_answer(served: A2AServed) -> asyncio.Event:
@@ -353,12 +348,6 @@ async def test_a_queued_message_of_a_cancelled_task_starts_no_turn(
 @pytest.fixture
 def wiki_served() -> A2AServed:
     return A2AServed(wiki())
-
-
-async def asked(served: A2AServed, *pages: str) -> Json:
-    """A task that asks for approval."""
-    served.harness.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
-    return await sent(served, message("Delete it.", "m-1"))
 
 
 async def test_an_approval_is_input_required_with_what_is_asked(wiki_served: A2AServed) -> None:

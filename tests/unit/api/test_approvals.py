@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.harness.wiki import interrupted, wiki
+from tests.unit.api.resuming import events_of, resume
 from tests.unit.api.served import Served
-
-APPROVED = {"approved": True}
 
 
 @pytest.fixture
 def served() -> Served:
     return Served(wiki())
-
-
-def resume(served: Served, *interrupts: dict[str, Any], payload: Any = APPROVED) -> dict[str, Any]:
-    """The body that answers interrupts."""
-    answers = [{"interruptId": each["id"], "status": "resolved", "payload": payload} for each in interrupts]
-    nothing: dict[str, Any] = {"messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
-    return {"threadId": served.harness.thread_id, "runId": "r-2", "resume": answers} | nothing
 
 
 async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(served: Served) -> None:
@@ -90,11 +80,6 @@ def instead(served: Served, interrupt: dict[str, Any], message_id: str, text: st
         said.append({"id": message_id, "role": "user", "content": text})
     cancelled = [{"interruptId": interrupt["id"], "status": "cancelled"}]
     return resume(served, interrupt) | {"messages": said, "resume": cancelled}
-
-
-def events_of(answer: httpx.Response) -> list[Any]:
-    """The events of a stream."""
-    return [json.loads(line.removeprefix("data: ")) for line in answer.text.split("\n") if line.startswith("data: ")]
 
 
 async def said_by_users(served: Served) -> list[str]:

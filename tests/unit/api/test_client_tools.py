@@ -9,8 +9,8 @@ import pytest
 from tests.fakes.chat_model import Answer
 from tests.harness.page import choose, offered, paint
 from tests.harness.wiki import delete, told_of_calls, wiki
+from tests.unit.api.resuming import events_of
 from tests.unit.api.served import Served
-from tests.unit.api.test_approvals import events_of
 
 TOOLS = [
     {

@@ -11,10 +11,10 @@ from tests.harness.harness import Harness
 from tests.harness.sockets import TAB, Socketed
 from tests.harness.wiki import interrupted, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
+from tests.unit.api.asked_tasks import asked
 from tests.unit.api.mcp_client import McpServed, structured
+from tests.unit.api.resuming import resume
 from tests.unit.api.served import Served
-from tests.unit.api.test_a2a_tasks import asked
-from tests.unit.api.test_approvals import resume
 
 MISSING = "(no payload)"
 UNDECIDED = [

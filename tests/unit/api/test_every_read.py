@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from baton.api.sse import Timing
 from baton.domain.handoff import ContextMode, HandoffOutcome
 from baton.domain.message import MessageStatus, OutcomeType, Role
 from baton.domain.task import TaskStatus
 from baton.domain.thread import RunStatus, ThreadStatus
+from tests.unit.api.every_read import AT_ONCE
 from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served
 from tests.unit.api.sweep import CALLERS, Sweep
-
-AT_ONCE = Timing(comment_seconds=0.0, first_event_seconds=1.0, follow_seconds=0.01)
 
 
 @pytest.fixture(scope="module")

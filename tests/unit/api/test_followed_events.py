@@ -14,8 +14,8 @@ from baton.domain.thread import Thread
 from baton.outbox import replay as replays
 from baton.outbox.replay import Replay, Replays
 from tests.fakes.chat_model import Answer
+from tests.unit.api.resuming import events_of
 from tests.unit.api.served import Served
-from tests.unit.api.test_approvals import events_of
 
 TURNS = 12
 

@@ -20,8 +20,8 @@ from tests.fakes.ports import FAKED
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import A2AServed, blocking, message
+from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
-from tests.unit.api.test_streams import run_input
 
 Json = dict[str, Any]
 UNKNOWN = "nobody"

@@ -19,8 +19,8 @@ from baton.domain.content import content_as_json, parse_content
 from baton.domain.events import Event
 from tests.e2e.agui_clients import OLDER, AgUiClient, clients_folder, running_clients
 from tests.unit.api.baton_events import bare_events, events, questions
+from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
-from tests.unit.api.test_streams import run_input
 from tests.unit.domain.strategies import json_values
 
 __all__ = ["clients_folder", "running_clients"]

@@ -7,8 +7,8 @@ import uuid
 
 import pytest
 
+from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
-from tests.unit.api.test_streams import run_input
 
 READ_ALL = "thread:read_all"
 

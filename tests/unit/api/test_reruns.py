@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
-from enum import Enum
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,59 +17,14 @@ from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
-from tests.fakes.ports import FAKED
+from tests.harness.armed import CITY, armed, call
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember
-from tests.unit.agents.test_tool_loop import CITY, armed, call
-from tests.unit.api.served import Served
+from tests.unit.api.rerunning import INSPECT, Rerunning
 
-INSPECT = "context:inspect"
 BOSS = (INSPECT, "thread:read_all", "pii:read")
 QUESTION = "What is my cat called?"
-UNWATCHED = {"clock", "model", "audit", "embedder", "counter", "verifier", "pii_detector", "catalog", "signing_key"}
-"""Ports without stored state, and the audit, which gets one record."""
-
-
-class Rerunning(Served):
-    """Ada's conversation, and anybody who runs its turns again."""
-
-    async def rerun(self, message_id: str = "m1", *permissions: str, user: str = "ada", **wish: Any) -> httpx.Response:
-        harness = self.harness
-        run_id = harness.request(message_id).run_id
-        path = f"/threads/{harness.thread_id}/turns/{run_id}/rerun"
-        return await self.post(path, wish, *(permissions or (INSPECT,)), user=user)
-
-    async def ran(self, message_id: str = "m1", **wish: Any) -> dict[str, Any]:
-        answer = await self.rerun(message_id, **wish)
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
-
-    def stored(self) -> str:
-        """Everything that the ports hold, as text."""
-        ports = {name: value for name, value in vars(self.harness).items() if name in {*FAKED} - UNWATCHED}
-        return "\n".join(f"{name}: {_told(port)}" for name, port in ports.items())
-
-
-def _told(value: Any, depth: int = 0) -> str:
-    """Return all of a fake's state. Locks and functions have none."""
-    if value is None or isinstance(value, str | bytes | int | float | Enum) or depth > 12:
-        return repr(value)
-    if type(value).__name__ == "FakeAuditLog":
-        return "the audit, which gets one record"
-    if isinstance(value, dict):
-        return "; ".join(f"{key!r}: {_told(each, depth + 1)}" for key, each in value.items())
-    if isinstance(value, list | tuple | set | frozenset):
-        return str([_told(each, depth + 1) for each in value])
-    if callable(value) or type(value).__module__.partition(".")[0] not in ("tests", "baton", "collections"):
-        return str(value) if type(value).__module__ == "datetime" else type(value).__name__
-    names = (
-        [name for name in vars(value) if not name.endswith("_read")]
-        if hasattr(value, "__dict__")
-        else [*value.__slots__]
-    )
-    return f"{type(value).__name__}({', '.join(f'{name}={_told(getattr(value, name), depth + 1)}' for name in names)})"
 
 
 def block(context: dict[str, Any], kind: str) -> list[dict[str, Any]]:

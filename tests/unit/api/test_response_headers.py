@@ -12,8 +12,8 @@ from baton.api.a2a.access import A2AAccess
 from baton.api.middleware import ResponseHeaders
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.mcp_client import McpServed, request
+from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
-from tests.unit.api.test_streams import run_input
 
 KEPT = {
     # What everybody may read without a token, and may keep for some minutes.

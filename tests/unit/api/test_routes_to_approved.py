@@ -19,8 +19,8 @@ from baton.domain.identity import Permission, Scope
 from baton.domain.procedure import ProcedureScope, ProcedureSource, draft_from
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import advance, calling
+from tests.harness.skills import MAKER, SkillHarness
 from tests.unit.api.served import Served
-from tests.unit.handoffs.test_skill_creation import MAKER, SkillHarness
 
 PATH = "/agents/assistant/procedures"
 MINE = f"{PATH}/user.mine"

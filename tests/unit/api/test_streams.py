@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import uuid
-from typing import Any
 
 import httpx
 import pytest
@@ -14,18 +12,12 @@ from baton.api.sse import Timing
 from baton.domain.errors import UnknownAgent
 from baton.domain.identity import Scope
 from tests.fakes.chat_model import Answer
+from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
 SHORT = 0.05
 LONG = 30.0
 SILENCE = 0.3
-
-
-def run_input(served: Served, **fields: Any) -> dict[str, Any]:
-    """AG-UI's, with one message."""
-    message = {"id": "m1", "role": "user", "content": "Hello"}
-    body = {"threadId": served.harness.thread_id, "runId": str(uuid.uuid4()), "messages": [message]}
-    return body | {"state": {}, "tools": [], "context": [], "forwardedProps": {}} | fields
 
 
 def slow_answer(served: Served) -> asyncio.Event:

@@ -11,7 +11,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffDefinition
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.unit.agents.test_structured_answers import OSLO, SCHEMA, WRITTEN
+from tests.harness.structured import OSLO, SCHEMA, WRITTEN
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.mcp_client import MODES, McpServed, structured
 from tests.unit.api.served import Served

@@ -12,8 +12,8 @@ from tests.harness.harness import Harness
 from tests.harness.thinking import let_agents_think
 from tests.unit.api.a2a_client import A2AServed, message
 from tests.unit.api.mcp_client import McpServed, open_to_mcp
+from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
-from tests.unit.api.test_streams import run_input
 
 __all__ = ["clients_folder", "running_clients"]
 

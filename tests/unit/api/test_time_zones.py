@@ -14,8 +14,8 @@ from tests.contracts.stores import new_thread_id
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.harness.wiki import interrupted, wiki
+from tests.unit.api.resuming import resume
 from tests.unit.api.served import Served
-from tests.unit.api.test_approvals import resume
 
 MORNING = datetime(2026, 11, 21, 16, tzinfo=UTC)
 """A Saturday, at eight in the morning in Los Angeles."""

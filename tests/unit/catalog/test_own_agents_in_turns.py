@@ -11,49 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton.catalog import own_agents
-from baton.composition.app import build
-from baton.domain.agent_version import AgentList, AgentVersion
+from baton.domain.agent_version import AgentList
 from baton.domain.errors import StoreUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
 from baton.tenant_copies import FRESH, GRACE
-from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
-from baton_testing.fakes.clock import FakeClock
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
-from tests.fakes.ports import FakePorts
 from tests.harness.harness import Harness
+from tests.unit.catalog.worker import ADA, TUTOR, Tenant, Worker
 
-ADA = Scope("acme", "ada")
 GLOBEX = Scope("globex", "ada")
-TUTOR: dict[str, Any] = {"name": "Tutor", "description": "Helps.", "system_prompt": "Ask.", "main": True}
-
-
-class Tenant:
-    """Changes the agents of a tenant in the store, as another worker would."""
-
-    def __init__(self, store: FakeAgentDefinitions, clock: FakeClock, scope: Scope = ADA) -> None:
-        self._store, self._clock, self._scope = store, clock, scope
-
-    async def put(self, agent_id: str, values: dict[str, Any] | None) -> None:
-        listed: AgentList = self._store._lists.get(self._scope.tenant_id, AgentList())
-        number = listed.entries[agent_id].number + 1 if agent_id in listed.entries else 1
-        whole = {"id": agent_id, **values} if values is not None else None
-        version = AgentVersion(agent_id, number, whole, "ada", self._clock.now())
-        await self._store.append(self._scope, version, len(str(whole)) if whole else 0, after=listed)
-
-
-class Worker:
-    """One worker's copies of tenants' agents."""
-
-    def __init__(self) -> None:
-        self.store, self.clock = FakeAgentDefinitions(), FakeClock()
-        ports = FakePorts(clock=self.clock, agent_definitions=self.store, light_model="small")
-        self.own = build(ports).own_agents
-        self.tenant = Tenant(self.store, self.clock)
-
-    async def names(self, scope: Scope = ADA) -> dict[str, str]:
-        return {agent_id: agent.name for agent_id, agent in (await self.own.of(scope)).items()}
 
 
 async def test_a_tenant_without_agents_costs_one_read_a_minute() -> None:

@@ -28,7 +28,7 @@ from baton.memory.recall import procedure_matching
 from baton.procedures import approved_procedures
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.harness.harness import Harness
-from tests.unit.memory.test_procedure_matching import procedure
+from tests.unit.memory.matching import procedure
 
 LIBRARY = Path(__file__).parents[3] / "shared" / "baton"
 BOUND = 8

@@ -27,10 +27,10 @@ from baton.ports.files import ThreadFiles
 from baton_testing.fakes.agent_client import Reply
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.armed import armed
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
-from tests.unit.agents.test_tool_loop import armed
-from tests.unit.dialogue.test_remote_agents import RelayHarness
+from tests.harness.relays import RelayHarness
 
 PIECE = "word " * 2_000
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.message import StoredMessage
 from baton.domain.task import RemoteTask
 from baton.ports.agent_client import (
     AgentData,
@@ -18,7 +16,6 @@ from baton.ports.agent_client import (
     AgentProgress,
     AgentReport,
     AgentStarted,
-    AgentTask,
     Attachment,
     NotSent,
     TaskLost,
@@ -26,56 +23,13 @@ from baton.ports.agent_client import (
 from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.files import FakeFiles
 from tests.e2e.ag_ui_rules import check_run
-from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.harness.handoffs import HandoffHarness, texts, transfer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import texts, transfer
+from tests.harness.harness import Said
+from tests.harness.relays import RelayHarness, booker
 
 UNAVAILABLE = "The Booker is currently unavailable."
 WAITS = AgentDone("remote-1")
-
-
-def booker(**more: Any) -> AgentDefinition:
-    """A specialist that runs elsewhere."""
-    return AgentDefinition.model_validate(
-        {
-            "id": "booker",
-            "name": "Booker",
-            "description": "Books tables.",
-            "remote": {"card_url": "https://agents.example.com"},
-            **more,
-        }
-    )
-
-
-class RelayHarness(HandoffHarness):
-    """A harness whose assistant hands over to an agent that runs elsewhere."""
-
-    def __init__(self, *answers: Answer, agent: AgentDefinition | None = None, **handoff: Any) -> None:
-        assistant = AgentDefinition.model_validate(
-            {**ASSISTANT.model_dump(), "handoffs": [{"agent": "booker", **handoff}]}
-        )
-        model = ScriptedChatModel(otherwise=Answer(("What else?",)))
-        model.script(*(answers or (transfer("booker", context_summary="Ada wants a table."),)))
-        Harness.__init__(self, model=model, assistant=assistant, others=(agent or booker(),))
-
-    @property
-    def sent(self) -> list[AgentTask]:
-        """The requests to the agent."""
-        return [task for _, task in self.agent_client.asked]
-
-    async def messages(self) -> list[StoredMessage]:
-        """The messages of the thread."""
-        thread = await self.store.get_thread(self.ada, self.thread_id)
-        return list((await self.store.read_messages(self.ada, thread, limit=50, before=None)).messages)
-
-    async def active(self) -> str:
-        """The active agent."""
-        name: str = (await self.state())["activeAgent"]["id"]
-        return name
-
-    async def outcomes(self) -> list[str | None]:
-        """The ends of the thread's handoffs, the newest first."""
-        return [kept["outcome"] for kept in await self.handoffs_kept()]
 
 
 def deltas(said: Said) -> list[str]:

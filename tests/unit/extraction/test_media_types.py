@@ -15,7 +15,7 @@ from baton.domain.extracted import ExtractedText
 from baton.domain.media_types import TEXTS, MediaType
 from baton.domain.text_encoding import decode_text
 from tests import documents
-from tests.unit.domain.test_text_encoding import ENCODED, encoded
+from tests.encoded_texts import ENCODED, encoded
 
 FILES = {
     DocumentFormat.DOCX: documents.word(("Normal", "Text.")),

@@ -13,15 +13,8 @@ from reportlab.platypus import Table
 
 from baton.adapters.extraction import pdf
 from tests.unit.extraction.drawn_pdf import draw_columns, drawn, wrapped
+from tests.unit.extraction.pdf_pages import HARBOUR, PARKING
 
-HARBOUR = (
-    "The harbour festival opens on the second Saturday of June at ten in the morning near pier seven. Boats of all "
-    "kinds leave every half hour for a tour around the island, and the captains explain how the old lighthouse works."
-)
-PARKING = (
-    "Parking is free behind the fish market for visitors who arrive before nine and who show a printed ticket. Later "
-    "in the day a bus takes guests from the station to the pier, which stops at the town hall and at the museum."
-)
 CONCERT = (
     "In the evening a brass band plays on the square. Whoever wants to sit should bring a chair of their own, because "
     "the benches are kept for those who cannot stand for long. It ends with fireworks over the water at eleven."

@@ -13,7 +13,7 @@ from reportlab.platypus import Table
 from baton.adapters.extraction import pdf
 from tests.unit.extraction.drawn_pdf import draw_columns, drawn, wrapped
 from tests.unit.extraction.pdf_objects import form, one_page
-from tests.unit.extraction.test_pdf_columns import HARBOUR, PARKING
+from tests.unit.extraction.pdf_pages import HARBOUR, PARKING
 
 
 def text(body: bytes) -> str:

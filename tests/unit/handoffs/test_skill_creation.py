@@ -9,42 +9,19 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.agent_files import load_agent
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStep
-from baton_local.root import ROOT
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts
-
-MAKER = load_agent(ROOT / "agents" / "skill-creation.yaml")
-STEPS = [{"text": "Ask which channel.", "condition": "skip if the user named one"}, {"text": "Post the alert."}]
+from tests.harness.skills import MAKER, STEPS, SkillHarness, drafting
 
 
 def procedure(harness: HandoffHarness, **fields: Any) -> Procedure:
     """A procedure "Slack Alert" of the assistant."""
     draft = ProcedureDraft("Slack Alert", "Posts.", ("send slack alert",), (ProcedureStep("Post it."),))
     return replace(Procedure(draft, "acme", "assistant", "bob", harness.clock.now()), **fields)
-
-
-class SkillHarness(HandoffHarness):
-    """The harness with the specialist that ships."""
-
-    def __init__(self, *answers: Answer) -> None:
-        super().__init__(*answers, maker=MAKER.model_copy(update={"id": "maker"}))
-        self.ada = Scope("acme", "ada", frozenset({"skill:create"}))
-
-
-def drafting(*last: Answer) -> tuple[Answer, ...]:
-    """A specialist that collects everything in one turn, and ends it with ``last``."""
-    return (
-        Answer(("The user wants Slack alerts.",)),
-        advance("DEFINING_TRIGGERS", name="Slack Alert", description="Posts an alert to Slack."),
-        advance("GENERATING_SKILL", triggers=["send slack alert"]),
-        advance("TESTING", steps=STEPS),
-        *last,
-    )
 
 
 async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:

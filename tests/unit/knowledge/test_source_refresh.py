@@ -4,93 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from baton.composition.app import App, build
-from baton.domain.document import Document, DocumentRef, VersionStatus
-from baton.domain.egress_policy import EgressPolicy
+from baton.domain.document import DocumentRef, VersionStatus
 from baton.domain.errors import StoreUnavailable, UnknownSource
 from baton.domain.identity import Scope
-from baton.domain.source import Source, SourceRules, SourceStatus
+from baton.domain.source import SourceRules, SourceStatus
 from baton.knowledge import page_listing, source_refresh
-from baton.knowledge.source_refresh import LEASE, SLICE_SECONDS, RefreshReport
-from baton.knowledge.sources import SourceRequest
+from baton.knowledge.source_refresh import LEASE
 from baton.ports.sources import PageContent, PageUnavailable
-from baton_testing.fakes.documents import FakeDocuments
-from tests.fakes.documents import FakeDocumentFiles
-from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
-from tests.harness.harness import Harness
-
-AGENT = "assistant"
-SITE = "https://docs.example.com"
-DAY = timedelta(hours=24)
-RULES = SourceRules(EgressPolicy.of(["*"]), ("manuals/{tenant}/",))
-
-
-def page(text: str, *, etag: str | None = None, content_type: str = "text/html", **more: Any) -> PageContent:
-    return PageContent(text.encode(), content_type, etag, **more)
+from tests.unit.knowledge.source_world import AGENT, DAY, SITE, World, page
 
 
 def sitemap(*paths: str) -> PageContent:
     urls = "".join(f"<url><loc>{path if '://' in path else SITE + path}</loc></url>" for path in paths)
     return page(f"<urlset>{urls}</urlset>", content_type="application/xml")
-
-
-@dataclass
-class World:
-    """An application over fakes, with a site and a bucket."""
-
-    rules: SourceRules = RULES
-
-    def __post_init__(self) -> None:
-        self.harness = Harness()
-        self.ada, self.clock = self.harness.ada, self.harness.clock
-        self.store, self.web, self.objects = FakeSources(), FakeWebPages(), FakeSourceObjects()
-        self.documents, self.files = FakeDocuments(), FakeDocumentFiles()
-        self.app = self.allowing(self.rules)
-
-    def allowing(self, rules: SourceRules) -> App:
-        """The application, with other rules."""
-        return build(
-            self.harness.but(
-                sources=self.store,
-                web_pages=self.web,
-                source_objects=self.objects,
-                source_rules=rules,
-                documents=self.documents,
-                document_files=self.files,
-            )
-        )
-
-    async def create(self, *, scope: Scope | None = None, **fields: Any) -> Source:
-        empty: dict[str, Any] = dict.fromkeys(("urls", "url", "prefix", "title", "required_permission", "source_id"))
-        asked = SourceRequest(**{"kind": "urls", "refresh_hours": 24} | empty | fields)
-        return await self.app.knowledge.sources.create(scope or self.ada, AGENT, asked)
-
-    async def refresh(self, *, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
-        return await self.app.knowledge.source_refreshes.refresh_due(seconds=30, slice_seconds=slice_seconds)
-
-    async def later(self, elapsed: timedelta = DAY) -> RefreshReport:
-        self.clock.advance(elapsed.total_seconds())
-        return await self.refresh()
-
-    async def source(self, source: Source) -> Source:
-        return await self.app.knowledge.sources.get(Scope("acme", "ada"), AGENT, source.id)
-
-    def alive(self) -> dict[str, Document]:
-        """The documents that are not deleted, by their address or name."""
-        alive = [document for document in self.documents.records.values() if document.deleted_at is None]
-        return {(document.url or document.latest.name).removeprefix(SITE): document for document in alive}
-
-    def contents(self, path: str) -> list[str]:
-        """The stored contents of a document, version by version."""
-        document = self.alive()[path]
-        places = sorted(place for place in self.files.bodies if place[2] == document.id)
-        return [self.files.bodies[place]["original"].decode() for place in places]
 
 
 @pytest.fixture

@@ -16,11 +16,7 @@ from baton.memory.recall import procedure_matching
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.embedder import FakeEmbedder
-
-
-def procedure(name: str) -> Procedure:
-    draft = ProcedureDraft(name, f"About {name}.", (), (ProcedureStep("Do it."),))
-    return Procedure(draft, "acme", "assistant", "bob", NOON, version=1, status=ProcedureStatus.APPROVED)
+from tests.unit.memory.matching import procedure
 
 
 async def test_procedures_are_compared_although_their_vectors_are_pushed_out_meanwhile(

@@ -70,22 +70,22 @@ from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.little_memory import with_little_memory
 from tests.harness.sessions import close, make_episode
+from tests.harness.skills import SkillHarness, drafting
 from tests.harness.sockets import Socketed
+from tests.infrastructure.alarms import metrics_of
 from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
-from tests.infrastructure.test_template import metrics_of
 from tests.integration.agents.conftest import defined, resolve
 from tests.integration.tools.harness import Harness as ToolHarness
 from tests.integration.tools.harness import agent_with
-from tests.unit.catalog.test_own_agents_in_turns import TUTOR, Worker
-from tests.unit.handoffs.test_skill_creation import SkillHarness, drafting
+from tests.unit.catalog.worker import TUTOR, Worker
 from tests.unit.identity.signing import SECRET, OneSecret
 from tests.unit.knowledge.pipeline import Pipeline, text_of
-from tests.unit.knowledge.test_source_refresh import SITE, World, page
+from tests.unit.knowledge.source_world import SITE, World, page
 from tests.unit.metrics.written import Context, counts, function
 from tests.unit.procedures.tasks import OPERATOR, complete_task, equip
-from tests.unit.turns.test_opening import with_little_memory
 
 Failure = Callable[[pytest.MonkeyPatch], Awaitable[object]]
 FAILURES: dict[Metric, Failure] = {}

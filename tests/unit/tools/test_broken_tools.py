@@ -19,6 +19,7 @@ from baton.domain.identity import Scope
 from baton.domain.tool import McpServer, ToolDefinition
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 from tests.unit.identity.signing import Monotonic
+from tests.unit.tools.no_secrets import NoSecrets
 
 ADA = Scope("acme", "ada")
 AGENT = AgentDefinition.model_validate(
@@ -68,13 +69,6 @@ class Server:
         self, definition: ToolDefinition, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         return ToolResult("Seen.")
-
-
-class NoSecrets:
-    def get(self, name: str) -> str:
-        raise KeyError(name)
-
-    renewed = get
 
 
 class Turns:

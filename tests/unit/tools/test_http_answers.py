@@ -9,7 +9,7 @@ from baton.adapters.header_values import HeaderValues
 from baton.adapters.http_requests import HttpCall, HttpRequests
 from baton.domain.identity import Scope
 from baton.ports.tools import ToolFailed
-from tests.unit.tools.test_broken_tools import NoSecrets
+from tests.unit.tools.no_secrets import NoSecrets
 
 TEXT = "Straße;Gebühr;30 €"
 PAGE = f"<meta charset=koi8-r><p>Да {'.' * 70_000}"

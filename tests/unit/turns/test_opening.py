@@ -13,15 +13,10 @@ from baton.domain.events import Event
 from baton.ports.agent_client import AgentDone
 from baton_testing.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, Harness
-from tests.unit.agents.test_tool_loop import armed, call
-from tests.unit.dialogue.test_remote_agents import RelayHarness
-
-
-def with_little_memory() -> Harness:
-    """A harness whose assistant sees no more than its last exchange."""
-    memory = ASSISTANT.memory.model_copy(update={"max_working_memory_tokens": 12})
-    return Harness(assistant=ASSISTANT.model_copy(update={"memory": memory}))
+from tests.harness.armed import armed, call
+from tests.harness.harness import Harness
+from tests.harness.little_memory import with_little_memory
+from tests.harness.relays import RelayHarness
 
 
 class SlowWrites:

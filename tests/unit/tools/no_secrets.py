@@ -1,0 +1,10 @@
+"""Secrets of a deployment without any."""
+
+from __future__ import annotations
+
+
+class NoSecrets:
+    def get(self, name: str) -> str:
+        raise KeyError(name)
+
+    renewed = get
