@@ -22,9 +22,9 @@ from baton.memory.recalled import Found, MemorySearch, Retrieval
 from baton_testing.fakes import agent_catalog
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.ports import FakePorts
 from baton_testing.fakes.search_index import FakeSearchIndex
 from tests.contracts.fake_stores import in_memory
+from tests.fakes.ports import FakePorts
 from tests.fakes.token_counter import WordCounter
 from tests.harness.remembered import remember
 
