@@ -1,0 +1,105 @@
+"""Seconds of processor time and wall time that each file of tests takes: a pytest plugin that records and prints them.
+
+The time of a file includes fixtures that it is the first to ask for, and processes that it starts or keeps busy. Busy
+machines change wall times, so files are compared by processor time. Under pytest-xdist the first process adds up.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import psutil
+import pytest
+
+RECORD = ".baton/durations.json"
+"""The record of the last run of tests, in the folder of the project."""
+PRINTED = 30
+COLLECTING = "(imports and collection)"
+
+cpu_seconds: defaultdict[str, float] = defaultdict(float)
+"""Processor time by file."""
+wall_seconds: defaultdict[str, float] = defaultdict(float)
+"""Wall time by file."""
+_begun = time.perf_counter()
+_spent = 0.0
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Charge imports and collection to an entry of their own."""
+    _charge(COLLECTING)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Charge what was spent since the last file ended, when the next test is of another file."""
+    result = yield
+    if nextitem is None or nextitem.path != item.path:
+        _charge(item.path.relative_to(item.config.rootpath).as_posix())
+    return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand this process's seconds to the one that adds up."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["durations"] = [dict(cpu_seconds), dict(wall_seconds)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add the seconds of another process."""
+    measured: Iterable[Mapping[str, float]] = getattr(node, "workeroutput", {}).get("durations", ())
+    for total, more in zip((cpu_seconds, wall_seconds), measured, strict=False):
+        for name, seconds in more.items():
+            total[name] += seconds
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write the record, and print the files and folders that took the most processor time."""
+    config = terminalreporter.config
+    files = {name: {"cpu": round(cpu_seconds[name], 2), "wall": round(wall_seconds[name], 2)} for name in cpu_seconds}
+    record = config.rootpath / RECORD
+    record.parent.mkdir(exist_ok=True)
+    record.write_text(json.dumps(files, indent=1, sort_keys=True))
+    if len(files) <= PRINTED:
+        return
+    terminalreporter.section(f"processor seconds, wall seconds ({RECORD})")
+    for title, folded in (("folders", _by_folder()), ("files", {name: name for name in files})):
+        terminalreporter.write_line(f"{title}:")
+        sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for name, place in folded.items():
+            sums[place][0] += cpu_seconds[name]
+            sums[place][1] += wall_seconds[name]
+        most = sorted(sums.items(), key=lambda entry: -entry[1][0])[:PRINTED]
+        for place, (cpu, wall) in most:
+            terminalreporter.write_line(f"{cpu:8.1f} {wall:8.1f}  {place}")
+    terminalreporter.write_line(f"{sum(cpu_seconds.values()):8.1f} {sum(wall_seconds.values()):8.1f}  all")
+
+
+def _charge(name: str) -> None:
+    global _begun, _spent  # noqa: PLW0603  a process measures itself
+    now, spent = time.perf_counter(), _tree_seconds()
+    cpu_seconds[name] += max(0.0, spent - _spent)
+    wall_seconds[name] += now - _begun
+    _begun, _spent = now, max(spent, _spent)
+
+
+def _tree_seconds() -> float:
+    """Return the processor time of this process and all that it has started, those that have ended included."""
+    own = psutil.Process()
+    total = 0.0
+    for process in (own, *own.children(recursive=True)):
+        try:
+            total += sum(process.cpu_times()[:4])
+        except psutil.Error:  # it has ended just now
+            continue
+    return total
+
+
+def _by_folder() -> dict[str, str]:
+    return {name: str(PurePosixPath(name).parent) if "/" in name else name for name in cpu_seconds}
