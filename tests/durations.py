@@ -82,7 +82,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _charge(name: str) -> None:
-    global _begun, _spent  # noqa: PLW0603  a process measures itself
+    global _begun, _spent
     now, spent = time.perf_counter(), _tree_seconds()
     cpu_seconds[name] += max(0.0, spent - _spent)
     wall_seconds[name] += now - _begun
