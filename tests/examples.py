@@ -2,11 +2,13 @@
 
 import os
 
-USUAL = 40
-"""With 100 each, properties took most of the time of the unit tests."""
+USUAL = 15
+"""The rest is for ``make properties``: with 100 each, properties took most of the time of the unit tests."""
 EXAMPLES = int(os.environ.get("BATON_EXAMPLES", USUAL))
+_REFERENCE = 40
+"""The number of usual examples that properties with a number of their own compare themselves with."""
 
 
 def examples(count: int) -> int:
-    """Return ``count`` for a usual run, and in proportion for one with more or fewer examples."""
-    return max(1, count * EXAMPLES // USUAL)
+    """Return ``count`` for a run with 40 examples, and in proportion for one with more or fewer."""
+    return max(1, count * EXAMPLES // _REFERENCE)

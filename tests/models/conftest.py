@@ -1,5 +1,54 @@
-"""Fixtures that the tests of model adapters share."""
+"""Fixtures that the tests of model adapters share, and the choice of the endpoints that a usual run tries.
+
+Most of these tests are tried with dozens of endpoints, often with several values of another parameter. A usual run
+tries one in ``SHARE`` of a test's pairs, in rotation, so that each endpoint meets a part of the tests, and each value a
+part of the endpoints. Long conversations are marked ``every_endpoint``: each endpoint has one in each run.
+``make models`` tries all pairs, and so does naming a test (``pytest path::test``).
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
 
 from tests.models.standins import stand_in_server, stand_ins
 
 __all__ = ["stand_in_server", "stand_ins"]
+
+SHARE = 4
+ENDPOINT_PARAMETERS = ("endpoint", "model", "family")
+MANY = 8
+"""Tests with this many endpoints or fewer, such as one for each adapter, are tried with all."""
+TRIES_ALL = os.environ.get("BATON_ENDPOINTS") == "all"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the pairs that this run does not try."""
+    if TRIES_ALL or any("::" in argument for argument in config.args):
+        return
+    variants: dict[str, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        if isinstance(item, pytest.Function) and Path(__file__).parent in item.path.parents:
+            variants[item.nodeid.partition("[")[0]].append(item)
+    left_out = {item for name, each in variants.items() for item in _left_out(name, each)}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _left_out(name: str, variants: list[pytest.Function]) -> list[pytest.Function]:
+    if not hasattr(variants[0], "callspec"):
+        return []
+    parameter = next((each for each in ENDPOINT_PARAMETERS if each in variants[0].callspec.indices), None)
+    if parameter is None or len({item.callspec.indices[parameter] for item in variants}) <= MANY:
+        return []
+    turn = zlib.crc32(name.encode())
+    return [
+        item
+        for item in variants
+        if (sum(item.callspec.indices.values()) + turn) % SHARE and not item.get_closest_marker("every_endpoint")
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from baton_local.root import ROOT
-from tests.models.endpoints import CHAT, CONVERSE, RESPONSES
+from tests.models.families import CHAT, CONVERSE, RESPONSES
 
 PAGE = ROOT / "docs" / "how-to" / "use-your-own-model.md"
 TESTS = {

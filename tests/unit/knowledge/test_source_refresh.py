@@ -451,7 +451,7 @@ async def test_a_tenant_with_many_due_sources_does_not_delay_the_others(world: W
     world.web.before_fetch = slow
     stranger = Scope("globex", "eve")
     source = await world.create(urls=[f"{SITE}/0"])
-    for number in range(1, 5_400):
+    for number in range(1, 10 * source_refresh.CONCURRENT):
         urls = (f"{SITE}/{number}",)
         await world.store.create(
             world.ada, replace(source, id=f"src_{number:032x}", urls=urls, check_at=source.check_at - DAY)
