@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types depth faults properties models grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,21 +67,24 @@ lint: setup ## Style, formatting and the import rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m baton_local.web lint
+	@$(BIN)/python -m tests.unchanged clients/web -- $(BIN)/python -m baton_local.web lint
 
 types: setup ## Types, strictly
 	@echo "== types"
 	@$(BIN)/mypy --num-workers auto
-	@$(BIN)/python -m baton_local.web types
+	@$(BIN)/python -m tests.unchanged clients/web -- $(BIN)/python -m baton_local.web types
 
 depth: setup ## Count the calls from the worker's handler to the model, and the generators from its stream to the outbox
 	@$(BIN)/python -m benchmarks.call_depth
 
-faults: setup ## Kill, lose, repeat and fail at every stage; with more than ten times the cases that `make test` generates
+faults: setup ## Kill, lose, repeat and fail at every stage; with many times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest tests/faults -n 2 $(TESTS)
 
-properties: setup ## Rules as properties, with ten times the examples that `make test` generates
+properties: setup ## Rules as properties, with many times the examples that `make test` generates
 	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit tests/e2e/test_fuzz.py -m hypothesis -n 2 $(TESTS)
+
+models: setup ## Tests of model adapters with every endpoint; `make test` tries a part of the pairs
+	@BATON_ENDPOINTS=all $(BIN)/pytest tests/models -n 2 $(TESTS)
 
 grants: ## Judge the calls that `make test` recorded by the roles: make grants RECORDINGS=folder
 	@echo "== grants"

@@ -18,7 +18,14 @@ settings.load_profile("baton")
 # The checks that tests share explain themselves as tests do.
 pytest.register_assert_rewrite("tests.e2e", "tests.contracts", "tests.faults.state_machines", "tests.harness")
 
-pytest_plugins = ["tests.distribution", "tests.durations", "tests.engines", "tests.e2e.fixtures", "tests.faults.counts"]
+pytest_plugins = [
+    "tests.distribution",
+    "tests.durations",
+    "tests.unchanged",
+    "tests.engines",
+    "tests.e2e.fixtures",
+    "tests.faults.counts",
+]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, run, translate
+from tests.infrastructure.stack import BUILD_INPUTS, ROOT, TOOLS, Stack, read_template, run, translate
 
-BUILD_INPUTS = ("template.yaml", "samconfig.toml", "pyproject.toml", "uv.lock", "README.md")
 BUILD_FOLDERS = ("agents", "functions", "layers", "shared", "statemachines")
+SHARED_LAYER = "SharedLayer"
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +36,13 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = run(TOOLS / "sam", "build", cwd=project)
     assert result.returncode == 0, result.stderr
     return project / ".aws-sam" / "build"
+
+
+@pytest.fixture(scope="session")
+def shared_layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The layer of Baton's own code alone, as its makefile builds it."""
+    folder = tmp_path_factory.mktemp(SHARED_LAYER)
+    source = read_template()["Resources"][SHARED_LAYER]["Properties"]["ContentUri"]
+    result = run("make", f"build-{SHARED_LAYER}", f"ARTIFACTS_DIR={folder}", cwd=ROOT / source)
+    assert result.returncode == 0, result.stderr
+    return folder

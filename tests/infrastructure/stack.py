@@ -19,6 +19,8 @@ from samtranslator.yaml_helper import yaml_parse
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
 TOOLS = Path(sys.executable).parent
+BUILD_INPUTS = ("template.yaml", "samconfig.toml", "pyproject.toml", "uv.lock", "README.md")
+"""The files that `sam build` reads, besides folders."""
 PRIVATE_UV = ROOT / ".baton/tools/bin/uv"
 
 Resource = dict[str, Any]

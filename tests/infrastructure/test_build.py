@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
-from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.infrastructure.stack import ROOT, Stack
+from tests.infrastructure.bytecode import assert_compiled
+from tests.infrastructure.stack import BUILD_INPUTS, Stack
 
-MAGIC_OF_3_13 = (3571).to_bytes(2, "little") + b"\r\n"
-UNCHECKED_HASH = (1).to_bytes(4, "little")
-"""PEP 552's flags: validated by hash, which is not looked at."""
+# What is packed of Baton itself changes often: test_shared_layer.py looks at that.
+pytestmark = pytest.mark.skipped_if_unchanged(*BUILD_INPUTS, "layers", "functions", "shared/Makefile")
+
 MEGABYTE = 1024 * 1024
 VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
 VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -25,10 +23,6 @@ EXTRACTION = "ExtractionLayer"
 
 def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def files(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def layers_of(source: Stack, function: dict[str, Any]) -> list[str]:
@@ -53,57 +47,9 @@ def test_the_libraries_that_read_documents_repeat_nothing_of_the_dependencies(bu
     assert not packages[0] & packages[1]
 
 
-def test_the_library_and_its_agents_are_shipped_and_nothing_else(build: Path) -> None:
-    library = {
-        f"python/baton/{path.relative_to(ROOT / 'shared/baton').as_posix()}"
-        for path in (ROOT / "shared/baton").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    agents = {path.relative_to(ROOT).as_posix() for path in (ROOT / "agents").rglob("*") if path.is_file()}
-    assert agents
-    packed = {name for name in files(build / "SharedLayer") if "__pycache__" not in name}
-    assert packed == library | agents
-
-
-@pytest.mark.parametrize("layer", ["DependenciesLayer", "SharedLayer", EXTRACTION])
+@pytest.mark.parametrize("layer", ["DependenciesLayer", EXTRACTION])
 def test_a_layers_modules_are_packed_with_lambdas_bytecode(build: Path, layer: str) -> None:
-    """Lambda can write none: without it every cold start compiles what it imports."""
-    modules = {path for path in (build / layer / "python").rglob("*.py") if path.stem.isidentifier()}
-    compiled = {module: module.parent / "__pycache__" / f"{module.stem}.cpython-313.pyc" for module in modules}
-    if not any(bytecode.is_file() for bytecode in compiled.values()):
-        pytest.skip("there is no Python 3.13 on this machine, and sam build said so")
-    for module, bytecode in compiled.items():
-        assert bytecode.read_bytes()[:8] == MAGIC_OF_3_13 + UNCHECKED_HASH, module
-
-
-def compile_layer(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run layers/compile.sh for this interpreter's version."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    environment = {"PATH": os.environ["PATH"], "LAYER_PYTHON": sys.executable, "PYTHON_VERSION": version} | settings
-    return subprocess.run(
-        ["sh", str(ROOT / "layers" / "compile.sh"), str(folder)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_bytecode_is_not_compared_with_its_source_at_import(tmp_path: Path) -> None:
-    module = tmp_path / "python" / "package" / "module.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("VALUE = 1\n")
-    assert compile_layer(tmp_path).returncode == 0
-    [bytecode] = (module.parent / "__pycache__").iterdir()
-    assert bytecode.read_bytes()[:8] == MAGIC_NUMBER + UNCHECKED_HASH
-    assert b"/opt/python/package/module.py" in bytecode.read_bytes()
-
-
-def test_a_missing_python_is_told_and_refused_where_bytecode_is_required(tmp_path: Path) -> None:
-    (tmp_path / "python").mkdir()
-    without = compile_layer(tmp_path, PYTHON_VERSION="9.9", UV="false")
-    assert (without.returncode, "No Python 9.9" in without.stderr) == (0, True)
-    assert compile_layer(tmp_path, PYTHON_VERSION="9.9", UV="false", BATON_REQUIRE_BYTECODE="1").returncode == 1
+    assert_compiled(build / layer)
 
 
 @pytest.mark.parametrize(

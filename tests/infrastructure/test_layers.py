@@ -20,6 +20,11 @@ from baton_local.stack import FunctionDefinition, Stack
 from tests.engines import TableAt
 from tests.infrastructure.stack import PRIVATE_UV, ROOT, read_template, run
 
+pytestmark = pytest.mark.skipped_if_unchanged(
+    *("template.yaml", "pyproject.toml", "layers", "functions", "shared", "agents", "statemachines", "events"),
+    *("baton_local", "tests/infrastructure/stack.py", "tests/infrastructure/one_event.py"),
+)
+
 BUILT = {
     name: item["Properties"]["ContentUri"]
     for name, item in read_template()["Resources"].items()

@@ -21,6 +21,9 @@ from tests.infrastructure.alarms import metrics_of
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"
+only_if_changed = pytest.mark.skipped_if_unchanged(
+    *("template.yaml", "account.yaml", "samconfig.toml", "statemachines", "tests/infrastructure/stack.py")
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +60,24 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return found
 
 
+@only_if_changed
 def test_sam_accepts_the_template() -> None:
     # Its option --lint would load cfn-lint's rules once more.
     result = run(TOOLS / "sam", "validate", "--region", "us-east-1")
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@only_if_changed
 def test_the_template_is_valid_as_it_is_deployed_by_default(findings: dict[str, list[str]]) -> None:
     assert findings["default"] == []
 
 
+@only_if_changed
 def test_the_template_of_careful_deployments_is_valid_and_has_no_circles(findings: dict[str, list[str]]) -> None:
     assert findings["canary"] == []
 
 
+@only_if_changed
 def test_circles_would_be_found(findings: dict[str, list[str]]) -> None:
     assert "E3004" in {finding.split()[0] for finding in findings["circular"]}
 

@@ -1,0 +1,63 @@
+"""The layer of Baton's own code has the library and its agents, with bytecode."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+
+from tests.infrastructure.bytecode import UNCHECKED_HASH, assert_compiled
+from tests.infrastructure.stack import ROOT
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_library_and_its_agents_are_shipped_and_nothing_else(shared_layer: Path) -> None:
+    library = {
+        f"python/baton/{path.relative_to(ROOT / 'shared/baton').as_posix()}"
+        for path in (ROOT / "shared/baton").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    agents = {path.relative_to(ROOT).as_posix() for path in (ROOT / "agents").rglob("*") if path.is_file()}
+    assert agents
+    packed = {name for name in files(shared_layer) if "__pycache__" not in name}
+    assert packed == library | agents
+
+
+def test_its_modules_are_packed_with_lambdas_bytecode(shared_layer: Path) -> None:
+    """Lambda can write none: without it every cold start compiles what it imports."""
+    assert_compiled(shared_layer)
+
+
+def compile_layer(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run layers/compile.sh for this interpreter's version."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    environment = {"PATH": os.environ["PATH"], "LAYER_PYTHON": sys.executable, "PYTHON_VERSION": version} | settings
+    return subprocess.run(
+        ["sh", str(ROOT / "layers" / "compile.sh"), str(folder)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_bytecode_is_not_compared_with_its_source_at_import(tmp_path: Path) -> None:
+    module = tmp_path / "python" / "package" / "module.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("VALUE = 1\n")
+    assert compile_layer(tmp_path).returncode == 0
+    [bytecode] = (module.parent / "__pycache__").iterdir()
+    assert bytecode.read_bytes()[:8] == MAGIC_NUMBER + UNCHECKED_HASH
+    assert b"/opt/python/package/module.py" in bytecode.read_bytes()
+
+
+def test_a_missing_python_is_told_and_refused_where_bytecode_is_required(tmp_path: Path) -> None:
+    (tmp_path / "python").mkdir()
+    without = compile_layer(tmp_path, PYTHON_VERSION="9.9", UV="false")
+    assert (without.returncode, "No Python 9.9" in without.stderr) == (0, True)
+    assert compile_layer(tmp_path, PYTHON_VERSION="9.9", UV="false", BATON_REQUIRE_BYTECODE="1").returncode == 1
