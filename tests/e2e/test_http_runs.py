@@ -162,40 +162,37 @@ async def test_a_run_waits_for_the_turn_before_it(alice: User, model: FaultModel
     assert [content for _, content in model.requests[1].said] == ["First", gate.text, "Second"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        [],
-        "hello",
-        run_input("Hello") | {"messages": []},
-        run_input("Hello") | {"messages": [{"id": "a", "role": "assistant", "content": "Hello"}]},
-        run_input("Hello") | {"messages": [{"role": "user", "content": "Hello"}]},
-        run_input("Hello") | {"messages": [{"id": "m-1", "role": "stranger", "content": "Hello"}]},
-        run_input("Hello") | {"messages": "Hello"},
-        run_input("Hello") | {"threadId": None},
-        run_input("Hello") | {"threadId": ""},
-        run_input("Hello") | {"threadId": 7},
-        run_input("Hello") | {"runId": "x" * 129},
-        run_input("Hello") | {"forwardedProps": {"agentId": 7}},
-        run_input("Hello") | {"forwardedProps": {"agentId": ""}},
-        run_input("Hello") | {"resume": [{"interruptId": "i-1", "status": "perhaps"}]},
-        run_input("Hello") | {"resume": [{"interruptId": "", "status": "resolved"}]},
-        run_input("Hello") | {"resume": [{"interruptId": f"{n}.1", "status": "resolved"} for n in (1, 2)]},
-        run_input(""),
-        run_input("  \n"),
-        run_input([]),
-        run_input(7),
-        run_input("Hello", message_id="x" * 129),
-        run_input("Hello", message_id="line\nbreak"),
-        run_input([{"type": "image", "source": {"type": "data", "value": "!!", "mimeType": "image/png"}}]),
-    ],
-    ids=lambda body: str(body)[-70:],
-)
-async def test_an_input_of_the_wrong_shape_is_a_problem(
-    alice: User, cloud: RunningCloud, tenant: str, body: object
-) -> None:
-    check_problem(await alice.post("/runs", body), 422, "invalid_request")
+WRONG_INPUTS: list[object] = [
+    {},
+    [],
+    "hello",
+    run_input("Hello") | {"messages": []},
+    run_input("Hello") | {"messages": [{"id": "a", "role": "assistant", "content": "Hello"}]},
+    run_input("Hello") | {"messages": [{"role": "user", "content": "Hello"}]},
+    run_input("Hello") | {"messages": [{"id": "m-1", "role": "stranger", "content": "Hello"}]},
+    run_input("Hello") | {"messages": "Hello"},
+    run_input("Hello") | {"threadId": None},
+    run_input("Hello") | {"threadId": ""},
+    run_input("Hello") | {"threadId": 7},
+    run_input("Hello") | {"runId": "x" * 129},
+    run_input("Hello") | {"forwardedProps": {"agentId": 7}},
+    run_input("Hello") | {"forwardedProps": {"agentId": ""}},
+    run_input("Hello") | {"resume": [{"interruptId": "i-1", "status": "perhaps"}]},
+    run_input("Hello") | {"resume": [{"interruptId": "", "status": "resolved"}]},
+    run_input("Hello") | {"resume": [{"interruptId": f"{n}.1", "status": "resolved"} for n in (1, 2)]},
+    run_input(""),
+    run_input("  \n"),
+    run_input([]),
+    run_input(7),
+    run_input("Hello", message_id="x" * 129),
+    run_input("Hello", message_id="line\nbreak"),
+    run_input([{"type": "image", "source": {"type": "data", "value": "!!", "mimeType": "image/png"}}]),
+]
+
+
+async def test_an_input_of_the_wrong_shape_is_a_problem(alice: User, cloud: RunningCloud, tenant: str) -> None:
+    for body in WRONG_INPUTS:
+        check_problem(await alice.post("/runs", body), 422, "invalid_request")
     assert cloud.items(tenant) == []
 
 
