@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, BrowserContext, CDPSession, Error, Page, async_playwright
 
+from baton_local import web
 from tests.browser.chromium import start
 
 PATIENCE_MS = 60_000
@@ -49,7 +50,8 @@ def _origin(url: str) -> str:
 
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """The browser. Without one the tests are skipped, but not in continuous integration."""
+    """The browser, for pages that are built. Without one the tests are skipped, but not in continuous integration."""
+    web.build()
     async with async_playwright() as playwright:
         try:
             launched = await start(playwright)
