@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties models grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ properties: setup ## Rules as properties, with many times the examples that `mak
 
 models: setup ## Tests of model adapters with every endpoint; `make test` tries a part of the pairs
 	@BATON_ENDPOINTS=all $(BIN)/pytest tests/models -n 2 $(TESTS)
+
+mutations: setup ## Inject faults one at a time, each of which a test must find
+	@$(BIN)/python -m tests.mutations
 
 grants: ## Judge the calls that `make test` recorded by the roles: make grants RECORDINGS=folder
 	@echo "== grants"

@@ -21,7 +21,7 @@ SERVICES = {
     "search": "search",
     "embedder": "the embedder",
 }
-GENERATED = int(os.environ.get("BATON_FAULT_CASES", "90"))
+GENERATED = int(os.environ.get("BATON_FAULT_CASES", "45"))
 """The numbers of cases and schedules that a session generates in memory."""
 EVENTS = {
     "kill -9": "kills",
