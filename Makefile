@@ -48,7 +48,7 @@ check: setup ## Lint, types and unit tests: the daily loop, a minute and a half 
 	$(end-checks); $(sum-up)
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
-test: setup ## Check everything: lint, types, every test; about eight minutes on two cores
+test: setup ## Check everything: lint, types, every test; about twelve minutes on two cores
 	@failed=(); $(begin-checks); \
 	echo "== tests"; \
 	if [ -n "$(TESTS)" ]; then \
