@@ -48,7 +48,7 @@ MUTATIONS = (
     Mutation("\nGAP = 3\n", "\nGAP = 30\n", "tests/unit/domain/test_triggers.py"),
     # Recall.
     Mutation("item.cosine >= floor)", "item.cosine >= 0)", "tests/unit/memory/test_selecting.py"),
-    Mutation("if match.score >= least]", "if match.score >= 0]", "tests/unit/memory/test_procedure_matching.py"),
+    Mutation("if match.score >= least]", "if match.score >= 0]", "tests/unit/memory/test_selecting.py"),
     # Turns and documents.
     Mutation("if known.digest != call.request.digest:", "if not known.digest:", "tests/unit/turns/test_turns.py"),
     Mutation("at_once=CONCURRENT,\n", "at_once=1_000,\n", "tests/unit/knowledge/test_source_refresh.py"),

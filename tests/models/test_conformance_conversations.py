@@ -58,7 +58,6 @@ async def test_a_conversation_with_tools_is_never_refused(stand_ins: StandIns, e
     assert rule_refusals(stand_ins) == []
 
 
-@pytest.mark.every_endpoint
 @pytest.mark.parametrize(**named(UNKNOWN_CHAT))
 async def test_what_an_unknown_endpoint_refuses_is_learned(stand_ins: StandIns, endpoint: Endpoint) -> None:
     stand_ins.chat.contexts["ollama"] = 32_000  # what does not fit would be cut silently
