@@ -25,7 +25,7 @@ from baton.domain.search import IndexName, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import chunks_of
 from baton.pipelines.admission import Admission
-from baton.ports.agents import AgentCatalog
+from baton.ports.agents import ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, SearchIndex
@@ -58,7 +58,7 @@ class DocumentationPorts(Protocol):
     def admission(self) -> Admission: ...
 
     @property
-    def catalog(self) -> AgentCatalog: ...
+    def shipped_agents(self) -> ShippedAgents: ...
 
     @property
     def clock(self) -> Clock: ...
@@ -124,7 +124,7 @@ class Documentation:
     async def _ingest_all(self) -> None:
         ports = self._ports()
         paths = list(_paths(self._root))
-        known = {agent.id for agent in ports.catalog.all()}
+        known = {agent.id for agent in ports.shipped_agents.all()}
         agents = [agent for agent in AGENTS if agent in known]
         if not paths or not agents:
             return

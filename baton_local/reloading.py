@@ -1,6 +1,6 @@
 """Hot reload: the agents' files and the tools' code as they are now, for the next turn.
 
-Functions go on as they are, with their connections and running turns. What they have in common is the catalog of
+Functions go on as they are, with their connections and running turns. They share the registry of
 agents, which is exchanged. A running turn keeps the definitions that it began with, and a definition its tools.
 """
 

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from baton.adapters.token_counter import TiktokenCounter
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
-from baton.ports.agents import AgentCatalog
+from baton.ports.agents import ShippedAgents
 from baton.ports.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
 from baton.ports.clock import Clock
 from baton.ports.files import ThreadFiles
@@ -72,14 +72,14 @@ class ConversationPorts(MemoryPorts):
         self,
         *,
         clock: LoopClock,
-        catalog: AgentCatalog,
+        shipped_agents: ShippedAgents,
         model: ChatModel,
         names: ModelNames,
         tools: Tools,
         counter: TokenCounter,
     ) -> None:
         self.clock = clock
-        self.catalog, self.tools, self.counter = catalog, tools, counter
+        self.shipped_agents, self.tools, self.counter = shipped_agents, tools, counter
         self.model: CountedModel = CountedModel(model)
         self.default_model, self.light_model = names.default, names.light
 

@@ -67,7 +67,7 @@ class Runner:
         tools = StubbedTools(real_tools(self.agents), {**content.tools, **test.tools}, content.reach)
         ports = ConversationPorts(
             clock=LoopClock(content.begins_at, test.name),
-            catalog=self.agents,
+            shipped_agents=self.agents,
             model=model.model,
             names=model.names,
             tools=tools,

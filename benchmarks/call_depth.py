@@ -34,8 +34,8 @@ from baton.composition.app import App, build
 from baton.domain.agent import AgentDefinition
 from baton.ports.clock import SystemClock
 from baton_local.root import ROOT, TOKENIZER
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.ports import MemoryPorts
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.tools import FakeTools
 
 OWN = (str(ROOT / "shared/baton"), str(ROOT / "functions"))
@@ -145,7 +145,7 @@ def measure() -> CallDepth:
     model = OpenAIChatModel(api_key="none", base_url=MODEL, transport=endpoint)
     ports = MemoryPorts(
         clock=SystemClock(),
-        catalog=FakeAgentCatalog(AGENT),
+        shipped_agents=FakeShippedAgents(AGENT),
         model=ProviderModels({"default": lambda: model}),
         default_model="model",
         light_model="model",

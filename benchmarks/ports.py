@@ -41,7 +41,7 @@ class NoRemoteAgents:
 
 
 class AgentsInMemory:
-    """Implements ``ports.agent_catalog.AgentCatalog``. The first of ``definitions`` is the default main agent."""
+    """Implements ``ports.agents.ShippedAgents``. The first of ``definitions`` is the default main agent."""
 
     def __init__(self, *definitions: AgentDefinition) -> None:
         self._definitions = {definition.id: definition for definition in definitions}

@@ -61,9 +61,9 @@ def measured(name: str, calls: Sequence[Call], turns: range, strides: Sequence[i
 def measure(turns: range, played: Sequence[Turn] | None = None) -> list[Measured]:
     """Play the conversation with the sliding history, which comes first, and with each setting."""
     played = played or conversation()
-    catalog = AgentFiles.load(ROOT / "agents")
+    shipped_agents = AgentFiles.load(ROOT / "agents")
     counter = TiktokenCounter(TOKENIZER)
-    main, specialist = catalog.get("assistant"), catalog.get("knowledge")
+    main, specialist = shipped_agents.get("assistant"), shipped_agents.get("knowledge")
     assert main is not None  # noqa: S101 - they ship
     assert specialist is not None  # noqa: S101
     before = SlidingPlayer(main, specialist, counter)

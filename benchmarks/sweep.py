@@ -64,7 +64,7 @@ class _Ports(Ports):
 
     def __init__(self, table: Table, store: ThreadStore) -> None:
         self.table, self.store = table, store
-        self.queue = self.connections = self.closings = self.catalog = self.bodies = cast("Any", None)
+        self.queue = self.connections = self.closings = self.shipped_agents = self.bodies = cast("Any", None)
 
 
 class Bench:

@@ -145,7 +145,7 @@ class MeteredPorts(Ports):
         self.table, self.bodies, self.queue = table, S3Bodies(s3, bucket), queue
         self.clock, self.connections, self.closings = clock, connections, NoClosings()
         self.files = S3Files(s3, bucket, clock)
-        self.catalog = AgentFiles.load(ROOT / "agents", "assistant")
+        self.shipped_agents = AgentFiles.load(ROOT / "agents", "assistant")
         self.counter = TiktokenCounter(TOKENIZER)
         self.default_model = self.light_model = "scripted"
         self.model_providers, self.model_profiles = {}, {}
@@ -192,7 +192,7 @@ class Baton:
         ports = self._ports()
         ports.model = model
         if agents:
-            ports.catalog = AgentsInMemory(*agents)
+            ports.shipped_agents = AgentsInMemory(*agents)
         ports.tiktoken.load()  # load the vocabulary now, not in the first turn
         shapes.load()  # likewise the shapes of stored bodies
         return build(ports).turns

@@ -10,7 +10,7 @@ from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
 from baton.domain.events import Event
 from baton.domain.identity import Scope
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from tests.contracts.stores import Stores
 from tests.e2e.ag_ui_rules import check_ag_ui, check_run
 from tests.fakes.chat_model import ScriptedChatModel
@@ -74,13 +74,16 @@ class Worker:
     """Turns and closings over real stores; with a ``fault``, not always to the end."""
 
     def __init__(
-        self, stores: Stores, catalog: FakeAgentCatalog, model: ScriptedChatModel, fault: NextFault | None
+        self, stores: Stores, shipped_agents: FakeShippedAgents, model: ScriptedChatModel, fault: NextFault | None
     ) -> None:
         def faulty(store: Any) -> Any:
             return _Faulty(store, fault) if fault is not None else store
 
         ports = FakePorts.over(
-            stores, catalog=catalog, model=model, **{name: faulty(getattr(stores, name)) for name in FAULTY}
+            stores,
+            shipped_agents=shipped_agents,
+            model=model,
+            **{name: faulty(getattr(stores, name)) for name in FAULTY},
         )
         app = build(ports)
         self.turns, self.closer, self.endings, self.replays = app.turns, app.closer, app.sessions.endings, app.replays

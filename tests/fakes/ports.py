@@ -11,9 +11,9 @@ from baton.composition.store_ports import StorePorts
 from baton.domain.pipelines import PipelineLimits
 from baton.domain.source import SourceRules
 from baton.pipelines.admission import Admission
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.ports import MemoryPorts
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.tools import FakeTools
 from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
 from tests.fakes.chat_model import ScriptedChatModel
@@ -121,8 +121,8 @@ class FakePorts(MemoryPorts):
         return FakeRetentions()
 
     @cached_property
-    def catalog(self) -> FakeAgentCatalog:
-        return FakeAgentCatalog()
+    def shipped_agents(self) -> FakeShippedAgents:
+        return FakeShippedAgents()
 
     @cached_property
     def model(self) -> ScriptedChatModel:

@@ -16,15 +16,15 @@ from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
 from baton.entry.controls import Controls
 from baton.entry.sweep import Sweeper
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import Forks
 from baton.outbox.replay import Replays
+from baton.registry.agent_registry import AgentRegistry
 from baton.requests.parsing import message_request
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.closing import Closer
 from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from tests.contracts.stores import Stores
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.ports import STORES, FakePorts
@@ -71,7 +71,7 @@ class Harness(FakePorts):
         super().__init__(**given)
         self.assistant = assistant
         definitions = (assistant, LIBRARIAN, *others)
-        self.catalog = FakeAgentCatalog(*(definitions if recalls else map(without_retrieval, definitions)))
+        self.shipped_agents = FakeShippedAgents(*(definitions if recalls else map(without_retrieval, definitions)))
         self.ada = Scope("acme", "ada") if stores is None else stores.ada
         self.thread_id = str(uuid.uuid4())
         self.app = build(self)

@@ -26,7 +26,7 @@ def changed(agent: AgentDefinition, **fields: Any) -> AgentDefinition:
 
 def define(harness: HandoffHarness, agent: AgentDefinition) -> None:
     """Deploy another definition of the agent."""
-    harness.catalog.definitions[agent.id] = agent
+    harness.shipped_agents.definitions[agent.id] = agent
 
 
 async def messages(harness: Harness) -> list[StoredMessage]:

@@ -19,7 +19,7 @@ class AgentFileError(Exception):
 
 
 class AgentFiles:
-    """``AgentCatalog`` over a folder of YAML files, one agent a file."""
+    """``ShippedAgents`` over a folder of YAML files, one agent a file."""
 
     def __init__(self, definitions: Sequence[AgentDefinition], default_main: str | None = None) -> None:
         """``default_main`` is the id that ``BATON_DEFAULT_AGENT`` names; None: the only main agent is the default."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from baton.agents.context_budgets import ContextBudgets
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.memory.agent_memory import AgentMemory
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
@@ -14,6 +13,7 @@ from baton.ports.clock import Clock
 from baton.ports.files import Files
 from baton.ports.run_records import RunRecords
 from baton.ports.tools import Tools
+from baton.registry.agent_registry import AgentRegistry
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from baton.agents.tool_calls import Question
 from baton.agents.tool_kit import tool_kit
 from baton.agents.transcript import Transcript
 from baton.background import in_background
-from baton.catalog.agent_directory import AgentDirectory
 from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
@@ -56,6 +55,7 @@ from baton.ports.agent_client import (
 )
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 from baton.ports.leases import Lease
+from baton.registry.registered_agents import RegisteredAgents
 
 logger = Logger(child=True)
 
@@ -361,7 +361,7 @@ async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal:
 async def stop_remote_tasks(
     services: AgentServices,
     scope: Scope,
-    agents: AgentDirectory,
+    agents: RegisteredAgents,
     left: RemoteTasks,
     journal: Mapping[str, ToolCallRecord],
 ) -> None:

@@ -11,7 +11,7 @@ from baton.agents.model_advice import advice_on_error, advice_on_learned, advice
 from baton.agents.model_probes import PROBE_SECONDS, ModelProbes
 from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
 from baton.domain.model_providers import Ability, AbilityCheck, ConfiguredModel, ModelKind, ModelReport, Provider, route
-from baton.ports.agents import AgentCatalog
+from baton.ports.agents import ShippedAgents
 from baton.ports.chat_model import ChatModel, LearningModel
 from baton.ports.search import Embedder
 
@@ -26,7 +26,7 @@ class ModelChecks:
     model: ChatModel
     embedder: Callable[[], Embedder]
     """Returns the embedding model. Only what needs it loads it."""
-    catalog: AgentCatalog
+    shipped_agents: ShippedAgents
     providers: Mapping[str, Provider]
     default_model: str
     light_model: str
@@ -37,7 +37,7 @@ class ModelChecks:
     def models(self) -> list[ConfiguredModel]:
         """Return all models that can be checked."""
         return configured_models(
-            self.catalog.all(),
+            self.shipped_agents.all(),
             self.providers,
             default_model=self.default_model,
             light_model=self.light_model,
@@ -62,7 +62,7 @@ class ModelChecks:
             self._is_running = False
 
     async def _chat(self, model: ConfiguredModel) -> ModelReport:
-        choices = choices_of(model, self.catalog.all())
+        choices = choices_of(model, self.shipped_agents.all())
         checks = await ModelProbes(self.model, seconds=self.seconds).check(model.name, tuple(choices.values()))
         learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}
         report = ModelReport(model, checks, learned)

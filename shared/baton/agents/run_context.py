@@ -11,7 +11,6 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.agent_services import AgentServices
-from baton.catalog.agent_directory import AgentDirectory
 from baton.concurrency import gather_all, stop_all
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.errors import LeaseLost, StoreUnavailable
@@ -25,6 +24,7 @@ from baton.memory.inspection.inspection import Inspection
 from baton.ports.chat_model import ModelSettings
 from baton.ports.files import ThreadFiles
 from baton.ports.leases import Lease
+from baton.registry.registered_agents import RegisteredAgents
 
 EmitEvent = Callable[[BaseEvent], None]
 """Takes an event of a run, in order. It neither waits nor fails."""
@@ -89,7 +89,7 @@ class RunContext:
     """One attempt at a run, for the agents and tools that work on it."""
 
     services: AgentServices
-    agents: AgentDirectory
+    agents: RegisteredAgents
     """The tenant's agents, as they were when the run began."""
     scope: Scope
     """The user's, with the permissions the message came with."""

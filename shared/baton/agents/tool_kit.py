@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.agents.builtin_tools import builtin_tools
-from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ClientTool
 from baton.domain.handoff import ContextMode
@@ -20,6 +19,7 @@ from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_name
 from baton.memory.prompt.quoting import quoted
 from baton.ports.chat_model import TokenCounter, ToolSpec
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
+from baton.registry.registered_agents import RegisteredAgents
 
 MAX_COMPLAINT = 500
 CLIENT_TOOL = (
@@ -125,7 +125,7 @@ class ToolKit:
 async def tool_kit(
     agent: AgentDefinition,
     scope: Scope,
-    agents: AgentDirectory,
+    agents: RegisteredAgents,
     tools: Tools,
     *,
     conversation: RunningConversation | None = None,

@@ -14,12 +14,12 @@ from fastapi import Request
 from pydantic import Field
 
 from baton.api.schemas import Agent, Asked
-from baton.catalog.agent_editing import Expected
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent_version import MAX_COMMENT
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
 from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
+from baton.registry.agent_editing import Expected
 
 MAX_BODY = 256 * 1024
 """Bytes of a request. A definition may be a quarter of it; the rest is room for how it is written."""

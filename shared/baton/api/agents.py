@@ -21,8 +21,6 @@ from baton.api.agent_bodies import (
 from baton.api.dependencies import AgentId, Caller, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
-from baton.catalog.agent_changes import wire
-from baton.catalog.agent_editing import AgentChange as EditedAgent
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import checked
@@ -42,6 +40,8 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.identity import Permission, Scope, is_printable
+from baton.registry.agent_changes import wire
+from baton.registry.agent_editing import AgentChange as EditedAgent
 
 router = APIRouter(prefix="/agents", tags=["agents"])
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from baton.domain.model_providers import Provider
     from baton.ports.a2a import CardSigner
     from baton.ports.agent_client import AgentClient
-    from baton.ports.agents import AgentCatalog
+    from baton.ports.agents import ShippedAgents
     from baton.ports.chat_model import ChatModel, TokenCounter
     from baton.ports.identity import TokenVerifier
     from baton.ports.tools import Tools
@@ -39,8 +39,8 @@ class AgentPorts(StorePorts):
         return AgentFiles.load(settings.agents_dir, settings.default_agent)
 
     @cached_property
-    def catalog(self) -> AgentCatalog:
-        """Definitions of agents."""
+    def shipped_agents(self) -> ShippedAgents:
+        """The agents that ship with the deployment."""
         return self.agent_files
 
     @cached_property

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from baton.agents.agent_services import AgentServices
     from baton.agents.approvals import Approvals
     from baton.agents.model_checks import ModelChecks
-    from baton.catalog.agent_editing import AgentEditing
-    from baton.catalog.own_agents import OwnAgents
     from baton.composition.ports import Ports
     from baton.domain.model_providers import OfferedModels
     from baton.entry.actions import Actions
@@ -29,13 +27,15 @@ if TYPE_CHECKING:
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
-    from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.handoffs.sandboxes import Sandboxes
     from baton.outbox.replay import Replays
     from baton.outbox.task_news import TaskNews
     from baton.ports.turn_queue import QueueRecords
+    from baton.registry.agent_editing import AgentEditing
+    from baton.registry.agent_registry import AgentRegistry
+    from baton.registry.own_agents import OwnAgents
     from baton.tenant_copies import CurrentLimits
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
@@ -251,7 +251,7 @@ class App:
         return ModelChecks(
             model=ports.model,
             embedder=lambda: ports.embedder,
-            catalog=ports.catalog,
+            shipped_agents=ports.shipped_agents,
             providers=ports.model_providers,
             default_model=ports.default_model,
             light_model=ports.light_model,
@@ -269,26 +269,26 @@ class App:
     @cached_property
     def agents(self) -> AgentRegistry:
         """Knows which agents exist, and which users may talk to them."""
-        from baton.handoffs.agent_registry import AgentRegistry
+        from baton.registry.agent_registry import AgentRegistry
 
-        return AgentRegistry(self.ports.catalog, self.own_agents)
+        return AgentRegistry(self.ports.shipped_agents, self.own_agents)
 
     @cached_property
     def own_agents(self) -> OwnAgents:
         """Keeps copies of tenants' own agents."""
-        from baton.catalog.own_agents import OwnAgents
+        from baton.registry.own_agents import OwnAgents
 
         return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
 
     @cached_property
     def agent_editing(self) -> AgentEditing:
         """Changes tenants' own agents."""
-        from baton.catalog.agent_belongings import AgentBelongings
-        from baton.catalog.agent_editing import AgentEditing
+        from baton.registry.agent_belongings import AgentBelongings
+        from baton.registry.agent_editing import AgentEditing
 
         ports = self.ports
         return AgentEditing(
-            ports.catalog,
+            ports.shipped_agents,
             ports.agent_definitions,
             self.own_agents,
             ports.audit,
@@ -304,7 +304,7 @@ class App:
         from baton.domain.model_providers import OfferedModels
 
         ports = self.ports
-        choices = [agent.model for agent in ports.catalog.all()]
+        choices = [agent.model for agent in ports.shipped_agents.all()]
         named = [name for choice in choices for name in (choice.name, *choice.fallback) if name is not None]
         return OfferedModels.of((ports.default_model, ports.light_model, *named), ports.model_providers)
 

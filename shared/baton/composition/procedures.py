@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from baton.composition.memory import MemoryUseCases
     from baton.composition.ports import Ports
     from baton.composition.privacy import PrivacyUseCases
-    from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.skill_making import SkillMaking
     from baton.procedures.administration import ProcedureAdministration
     from baton.procedures.approved_procedures import ApprovedProcedures
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from baton.procedures.procedure_capture import ProcedureCapture
     from baton.procedures.procedure_sources import ProcedureSources
     from baton.procedures.skill_administration import SkillAdministration
+    from baton.registry.agent_registry import AgentRegistry
     from baton.tenant_copies import CurrentLimits
 
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baton.composition.ports import Ports
-    from baton.handoffs.agent_registry import AgentRegistry
     from baton.handoffs.conversation_states import ConversationStates
     from baton.outbox.task_news import TaskNews
+    from baton.registry.agent_registry import AgentRegistry
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
     from baton.sessions.made_titles import MadeTitles

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from baton.agents.call_outcome import Transfer
-from baton.catalog.agent_directory import missing_permissions
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_summary import summarised
 from baton.domain.agent import AgentDefinition
@@ -21,6 +20,7 @@ from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
 from baton.handoffs.forks import fork_id
 from baton.memory.prompt.handoff_context import granted_ids
+from baton.registry.registered_agents import missing_permissions
 
 
 class HandoffEvents:

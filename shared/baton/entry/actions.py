@@ -24,7 +24,6 @@ from baton.domain.metrics import Metric, count
 from baton.domain.queued import Subscriber
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.outbox.connection_sender import send_to
 from baton.outbox.reader_events import ReaderEvents, beginning
 from baton.outbox.replay import Replays
@@ -34,6 +33,7 @@ from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.privacy.readers import Readers, sees_all
+from baton.registry.agent_registry import AgentRegistry
 from baton.requests.client_offers import client_offer
 from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
 from baton.requests.queue_mapping import queued_action, queued_answer, queued_message

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.catalog.agent_directory import AgentDirectory, gone, missing_permissions
 from baton.concurrency import gather_all
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
@@ -24,12 +23,13 @@ from baton.domain.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_moves import abandon, expire, resume
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.skill_making import SkillMaking
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.ports.handoffs import HandoffStore, UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
 from baton.ports.leases import Lease
+from baton.registry.agent_registry import AgentRegistry
+from baton.registry.registered_agents import RegisteredAgents, missing_permissions, placeholder_for
 
 logger = Logger(child=True)
 
@@ -164,7 +164,7 @@ class ConversationStates:
         agent = agents.describe(thread.active_agent_id)
         trouble = None
         if agent is None and thread.is_handed_over:
-            agent, trouble = gone(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
+            agent, trouble = placeholder_for(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
         conversation = RunningConversation(
             thread, main, agent or main, agents.describe, resumable=known.resumable, trouble=trouble
         )
@@ -237,7 +237,7 @@ class ConversationStates:
         )
 
 
-def _may_continue(scope: Scope, agents: AgentDirectory, unfinished: UnfinishedWorkflow) -> bool:
+def _may_continue(scope: Scope, agents: RegisteredAgents, unfinished: UnfinishedWorkflow) -> bool:
     agent = agents.describe(unfinished.workflow.agent_id)
     return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
 

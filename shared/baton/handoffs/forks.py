@@ -19,7 +19,6 @@ from baton.domain.identity import Scope
 from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.leases import acquire_when_free, holding
 from baton.memory.prompt.handoff_context import said
 from baton.memory.prompt.history_reading import ReadHistory, messages_between, read_history
@@ -30,6 +29,7 @@ from baton.ports.clock import Clock
 from baton.ports.leases import Commit, Lease, LeaseRequest
 from baton.ports.messages import TurnRecord
 from baton.ports.threads import ThreadStore
+from baton.registry.agent_registry import AgentRegistry
 from baton.requests.thread_access import own_thread
 
 SPECIALIST = "specialist"

@@ -10,12 +10,12 @@ from baton.domain.errors import NotFound
 from baton.domain.identity import Scope
 from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.handoffs.forks import MAX_COPIED, Forks
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.threads import ThreadStore
 from baton.privacy.readers import Readers
+from baton.registry.agent_registry import AgentRegistry
 
 TITLE = "Sandbox: {title}"
 MAX_TITLE = 110

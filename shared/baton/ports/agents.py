@@ -10,8 +10,8 @@ from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.identity import Scope
 
 
-class AgentCatalog(Protocol):
-    """Agent definitions by id."""
+class ShippedAgents(Protocol):
+    """The agents that ship with the deployment, by id."""
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         """Return the definition, or None if there is no such agent."""
@@ -38,7 +38,7 @@ class AgentDefinitions(Protocol):
         ...
 
     async def append(self, scope: Scope, version: AgentVersion, size: int, *, after: AgentList) -> AgentList:
-        """Store a version and make it the newest of its agent, both or neither. Return the new list.
+        """Store a version and make it the newest of its agent in one step. Return the new list.
 
         ``size`` is that of the definition, as ``AgentEntry`` has it. ``after`` is the list that the change was made
         for. Raises ``AgentsChanged`` if the list has changed since.

@@ -15,7 +15,6 @@ from baton.domain.identity import Scope, derived_record_id, derived_run_id
 from baton.domain.imported import IMPORT_TURN, ImportedSession
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.usage import Usage
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.leases import acquire_when_free, holding
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.audit import AuditLog, Once
@@ -24,6 +23,7 @@ from baton.ports.clock import TimeZones
 from baton.ports.leases import Commit, Lease, LeaseRequest, NoSuchThread
 from baton.ports.messages import FeedbackStore, TurnRecord
 from baton.ports.threads import ThreadStore
+from baton.registry.agent_registry import AgentRegistry
 from baton.sessions.sessions import Sessions
 
 PATIENCE_SECONDS = 10

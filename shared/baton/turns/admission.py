@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from baton.agents.approvals import audit_answer
 from baton.agents.tool_kit import taken_name
-from baton.catalog.agent_directory import AgentDirectory
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
@@ -33,6 +32,7 @@ from baton.handoffs.forks import is_led_by_parent
 from baton.leases import give_back
 from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
 from baton.ports.turn_queue import HeldRecord
+from baton.registry.registered_agents import RegisteredAgents
 from baton.requests.thread_access import distinguish_unavailable
 from baton.requests.turn_requests import (
     ActionRequest,
@@ -75,7 +75,7 @@ class AdmittedRun:
     lease: Lease
     scope: Scope
     """The user's scope, with the permissions that the message came with."""
-    agents: AgentDirectory
+    agents: RegisteredAgents
     branch: BranchOpening | None = None
     """The branch that the run begins; the thread of ``lease`` is then that of its point."""
 

@@ -10,9 +10,6 @@ from datetime import timedelta
 from ag_ui.core import BaseEvent
 
 from baton.agents.run_context import Writes
-from baton.catalog.agent_directory import AgentDirectory
-from baton.catalog.agent_editing import AgentEditing
-from baton.catalog.own_agents import OwnAgents
 from baton.concurrency import gather_all
 from baton.dialogue.dialogue import Dialogue
 from baton.dialogue.dialogue_result import DialogueResult
@@ -28,6 +25,9 @@ from baton.domain.tool_call import ToolCallRecord, is_shown
 from baton.domain.usage import Usage
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.leases import Lease
+from baton.registry.agent_editing import AgentEditing
+from baton.registry.own_agents import OwnAgents
+from baton.registry.registered_agents import RegisteredAgents
 from baton.requests.turn_requests import MessageRequest
 from baton.turns.dry_run_ports import (
     PastMemory,
@@ -136,7 +136,7 @@ class Reruns:
         attempt = _Attempt(services, scope, turn, agents, conversation, recorded, wish)
         return await attempt.answer()
 
-    async def _wished(self, caller: Scope, turn: PastTurn, wish: RerunWish) -> AgentDirectory:
+    async def _wished(self, caller: Scope, turn: PastTurn, wish: RerunWish) -> RegisteredAgents:
         """Return today's agents, with the model and the version that are asked for."""
         agents = await self._services.agents.registry.current(caller)
         active = turn.thread.active_agent_id
@@ -161,7 +161,7 @@ class Reruns:
             raise UnknownAgentVersion(
                 "Only agents that a tenant has made have versions; this one ships with the deployment."
             ) from None
-        definition = self._own_agents.usable(caller.tenant_id, version) if version.values is not None else None
+        definition = self._own_agents.parse_usable(caller.tenant_id, version) if version.values is not None else None
         if definition is None:
             raise UnknownAgentVersion("This version is a deletion, or today's rules do not allow it.")
         return definition
@@ -175,7 +175,7 @@ class _Attempt:
         services: TurnServices,
         scope: Scope,
         turn: PastTurn,
-        agents: AgentDirectory,
+        agents: RegisteredAgents,
         conversation: RunningConversation,
         recorded: RecordedCalls,
         wish: RerunWish,

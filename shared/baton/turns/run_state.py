@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, EmitEvent, RemoteTasks, RunContext, Writes
 from baton.agents.tool_calls import Consult
 from baton.agents.transcript import Transcript
-from baton.catalog.agent_directory import AgentDirectory
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer
@@ -22,6 +21,7 @@ from baton.domain.tool_call import ToolCallRecord
 from baton.handoffs.conversation_tracker import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.leases import Lease
+from baton.registry.registered_agents import RegisteredAgents
 from baton.requests.turn_requests import TurnRequest
 from baton.turns.reading import ThreadSnapshot
 from baton.turns.turn_services import TurnServices
@@ -36,7 +36,7 @@ class RunState:
     """The user's scope, with the permissions that the message came with."""
     thread: Thread
     run: Run
-    agents: AgentDirectory
+    agents: RegisteredAgents
     """The tenant's agents, as they were when the run began."""
     agent: AgentDefinition
     """The agent that is active when the run begins."""

@@ -27,12 +27,12 @@ from baton.requests.parsing import message_request
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_local.root import TOKENIZER
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.connections import FakeConnections
 from baton_testing.fakes.context_records import FakeContextRecords
 from baton_testing.fakes.episodes import FakeClosings
 from baton_testing.fakes.files import FakeFiles
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.tools import FakeTools
 from baton_testing.fakes.turn_queue import FakeTurnQueue
 from tests.engines import TableAt
@@ -59,7 +59,7 @@ class _Ports(Ports):
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
         self.table, self.bodies = table, bodies
-        self.catalog = FakeAgentCatalog(ASSISTANT)
+        self.shipped_agents = FakeShippedAgents(ASSISTANT)
         self.default_model = self.light_model = "fault-1"
         self.model_providers, self.model_profiles = {}, {}
         self.counter = TiktokenCounter(TOKENIZER)

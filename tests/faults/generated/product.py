@@ -57,7 +57,7 @@ class Product:
             queue=SqsTurnQueue(engines.sqs, QUEUE_URL),
             queue_records=SqsRecords(engines.sqs, QUEUE_URL),
             connections=ApiGatewayConnections(engines.gateway),
-            catalog=_agents(),
+            shipped_agents=_agents(),
             model=model,
             counter=_counter(),
         )

@@ -29,7 +29,7 @@ from baton.domain.tool_call import ToolCall
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.requests.parsing import continue_request, exit_request, message_request
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, permitted
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
 from tests.contracts.stores import Stores, new_thread_id
@@ -97,11 +97,11 @@ class ConversationMachine(RuleBasedStateMachine):
         super().__init__()
         self.stores = make_stores()
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self.catalog = FakeAgentCatalog(*AGENTS)
+        self.shipped_agents = FakeShippedAgents(*AGENTS)
         self.model = ScriptedChatModel(otherwise=Answer(("What else?",)))
         self.fault = NextFault()
-        self.worker = Worker(self.stores, self.catalog, self.model, self.fault)
-        self.second_worker = Worker(self.stores, self.catalog, self.model, None)
+        self.worker = Worker(self.stores, self.shipped_agents, self.model, self.fault)
+        self.second_worker = Worker(self.stores, self.shipped_agents, self.model, None)
         self.ids = [new_thread_id(), new_thread_id()]
         self.screens: dict[int, Screen] = {}
         """Of the threads that were begun."""
@@ -173,9 +173,9 @@ class ConversationMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(sorted(MAKERS)))
     def deploy(self, name: str) -> None:
         maker = MAKERS[name]
-        self.catalog.definitions.pop("maker", None)
+        self.shipped_agents.definitions.pop("maker", None)
         if maker is not None:
-            self.catalog.definitions["maker"] = maker
+            self.shipped_agents.definitions["maker"] = maker
         self.redefined = set(self.screens)
 
     # How it is done
@@ -261,7 +261,7 @@ class ConversationMachine(RuleBasedStateMachine):
         if any(event.type == "STATE_SNAPSHOT" for event in replay.events):
             self.redefined.discard(at)
         if screen.state and at not in self.redefined:
-            assert screen.state == thread_state(self.catalog.get, thread).wire()
+            assert screen.state == thread_state(self.shipped_agents.get, thread).wire()
         said = [m for m in await self.messages(thread) if m.role is Role.ASSISTANT and m.text]
         assert screen.texts == {message.id: message.text for message in said}
 

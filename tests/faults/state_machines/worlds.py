@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from boto3.dynamodb.types import Binary
 
 from baton.adapters.dynamodb.bodies import pack, unpack
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from tests.harness.harness import ASSISTANT
 from tests.integration.privacy.conftest import World
 
@@ -28,7 +28,7 @@ class MemoryWorld(World):
         self.ada, self.bob = self.stores.ada, self.stores.bob
         self.name = self.ada.tenant_id[-8:]
         self.ports = self.ports.but(
-            catalog=FakeAgentCatalog(ASSISTANT),
+            shipped_agents=FakeShippedAgents(ASSISTANT),
             recall_deadline=timedelta(seconds=self.recall_seconds),
         )
 

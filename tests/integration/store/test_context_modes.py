@@ -7,7 +7,7 @@ import pytest
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
 from baton.requests.parsing import message_request
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from tests.contracts.conversing import Worker
 from tests.contracts.handoff_agents import AGENTS, ASSISTANT
 from tests.contracts.stores import Stores, new_thread_id
@@ -26,7 +26,7 @@ async def test_later_turns_are_given_what_the_handoff_granted(stores: Stores, mo
     assistant = AgentDefinition.model_validate({**ASSISTANT.model_dump(), "handoffs": [handoff]})
     model = ScriptedChatModel()
     model.script("eins", "zwei", Answer.calling(TRANSFER), "How can I help?", "I see.")
-    turns = Worker(stores, FakeAgentCatalog(assistant, *AGENTS[1:]), model, None).turns
+    turns = Worker(stores, FakeShippedAgents(assistant, *AGENTS[1:]), model, None).turns
     thread_id = new_thread_id()
     for text in ("one", "two", "Please help", "Like this"):
         request = message_request(stores.ada, thread_id=thread_id, message_id=text, content=text)

@@ -49,10 +49,10 @@ def specialist(agent_id: str) -> str:
 
 
 def test_the_agents_of_this_repository_are_good() -> None:
-    catalog = AgentFiles.load(ROOT / "agents")
-    assert catalog.default_main().id == "assistant"
-    assert catalog.get("assistant") in catalog.all()
-    assert catalog.get("nobody") is None
+    shipped_agents = AgentFiles.load(ROOT / "agents")
+    assert shipped_agents.default_main().id == "assistant"
+    assert shipped_agents.get("assistant") in shipped_agents.all()
+    assert shipped_agents.get("nobody") is None
 
 
 @pytest.mark.parametrize("folder", ["agents", "examples/agents", "baton_project/skeleton/agents"])

@@ -29,8 +29,8 @@ from baton.domain.errors import (
 )
 from baton.domain.model_providers import Ability, AbilityCheck, ModelKind, ModelReport, ModelUse, Provider
 from baton.ports.chat_model import ChatModel
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog, agent
 from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.shipped_agents import FakeShippedAgents, agent
 from tests.fault_model import chunk, usage_chunk
 from tests.harness.able_model import AbleModel
 from tests.harness.harness import Harness
@@ -42,7 +42,7 @@ def checks_of(model: ChatModel, *agents: AgentDefinition, embedder: FakeEmbedder
     ports = Harness().but(
         model=model,
         embedder=embedder or FakeEmbedder(),
-        catalog=FakeAgentCatalog(*agents),
+        shipped_agents=FakeShippedAgents(*agents),
         model_providers=SERVERS,
         default_model="big",
         light_model="small",

@@ -48,8 +48,8 @@ from baton.domain.run_events import (
 )
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
-from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
+from baton_testing.fakes.shipped_agents import agent
 from tests.unit.domain.strategies import contents
 
 ids = st.text(min_size=1, max_size=12)

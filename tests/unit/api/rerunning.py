@@ -13,7 +13,17 @@ from tests.unit.api.served import Served
 INSPECT = "context:inspect"
 
 
-UNWATCHED = {"clock", "model", "audit", "embedder", "counter", "verifier", "pii_detector", "catalog", "signing_key"}
+UNWATCHED = {
+    "clock",
+    "model",
+    "audit",
+    "embedder",
+    "counter",
+    "verifier",
+    "pii_detector",
+    "shipped_agents",
+    "signing_key",
+}
 """Ports without stored state, and the audit, which gets one record."""
 
 

@@ -214,7 +214,9 @@ class Sweep:
                 begun = (await client.delete("/v1/users/me/memory")).json()
                 there = [(begun["requestId"],)]
             case ["agent_id"]:
-                there = [(each,) for each in ("tutor", "left", *(each.id for each in self.harness.catalog.all()))]
+                there = [
+                    (each,) for each in ("tutor", "left", *(each.id for each in self.harness.shipped_agents.all()))
+                ]
             case ["agent_id", "number"]:
                 there = [(agent_id, each) for agent_id in ("tutor", "left", "assistant") for each in ("1", "2", "3")]
                 others = [(each, "1") for each in WRONG_IDS] + [("tutor", each) for each in WRONG_NUMBERS]

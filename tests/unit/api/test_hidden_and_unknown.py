@@ -71,7 +71,7 @@ def noted(served: Served) -> Counter[str]:
     wrapped = {
         name: Noted(name, value, calls)
         for name in FAKED
-        if "fakes" in type(value := getattr(ports, name)).__module__ and name not in ("clock", "catalog")
+        if "fakes" in type(value := getattr(ports, name)).__module__ and name not in ("clock", "shipped_agents")
     }
     for name, value in wrapped.items():
         setattr(served.harness, name, value)

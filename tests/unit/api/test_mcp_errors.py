@@ -259,7 +259,7 @@ async def test_a_fault_of_ours_tells_nothing_of_the_inside(
     answer = await served.send(body, **headers)
     assert response_in(answer)["result"]["structuredContent"]["code"] == "internal_error"
     assert "inside" not in answer.text
-    monkeypatch.setattr(served.harness.catalog, "get", broken_at_once)
+    monkeypatch.setattr(served.harness.shipped_agents, "get", broken_at_once)
     answer = await served.send(body, **headers)
     assert response_in(answer)["error"]["code"] == -32603
     assert "inside" not in answer.text

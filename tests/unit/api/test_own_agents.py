@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.catalog import tenant_agents
 from baton.domain.agent import AgentDefinition
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, draft_from
 from baton.domain.tenant_limits import TenantLimits
-from baton_testing.fakes.agent_catalog import agent
+from baton.registry import tenant_agents
+from baton_testing.fakes.shipped_agents import agent
 from tests.contracts.documents import new_document
 from tests.contracts.sources import new_source
 from tests.examples import examples

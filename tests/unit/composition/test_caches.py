@@ -20,12 +20,12 @@ from baton.adapters.bedrock import chat_model as bedrock
 from baton.adapters.models import profiles
 from baton.adapters.openai import chat_completions
 from baton.agents import context_budgets
-from baton.catalog import own_agents
 from baton.domain.identity import Scope
 from baton.domain.secret import SecretReference
 from baton.domain.tool import McpServer, PythonTool
 from baton.memory.recall import procedure_matching
 from baton.procedures import approved_procedures
+from baton.registry import own_agents
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.harness.harness import Harness
 from tests.unit.memory.matching import procedure

@@ -94,7 +94,7 @@ def test_the_fakes_replace_every_port_that_a_use_case_needs() -> None:
 
 
 def test_baton_test_ships_the_fakes_of_all_ports_that_a_conversation_needs() -> None:
-    given = {"clock", "catalog", "model", "tools", "counter", "default_model", "light_model"}
+    given = {"clock", "shipped_agents", "model", "tools", "counter", "default_model", "light_model"}
     fakes = FakePorts()
     ports = MemoryPorts(**{name: getattr(fakes, name) for name in given})
     built = build(ports)

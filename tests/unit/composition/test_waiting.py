@@ -34,7 +34,7 @@ SLEEPS = {
     "api/a2a/updates.py: follow": STREAM,
     "api/a2a/push.py: _let_thread_notify": CALLER,
     "api/a2a/sending.py: _until_begun": CALLER,
-    "catalog/agent_editing.py: _pause": AGAIN,
+    "registry/agent_editing.py: _pause": AGAIN,
     "leases.py: acquire_when_free": "only the holder of the lease may go on, and a caller or a record has some seconds",
     "outbox/connection_sender.py: _pause": AGAIN,
     "outbox/follow.py: follow": STREAM,

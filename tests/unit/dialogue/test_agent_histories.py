@@ -12,8 +12,8 @@ from baton.dialogue import agent_histories
 from baton.dialogue.agent_histories import AgentHistories
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.memory.prompt.history_reading import ReadHistory
-from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
+from baton_testing.fakes.shipped_agents import agent
 from tests.fakes.token_counter import WordCounter
 
 OPENING = SimpleNamespace(ordinal=4, tokens=10)

@@ -69,7 +69,7 @@ async def test_a_transfer_to_itself_or_to_an_agent_that_is_not_declared_is_an_un
 
 async def test_a_transfer_to_an_agent_that_has_left_the_deployment_is_an_error_for_the_model() -> None:
     harness = HandoffHarness(transfer(), Answer(("Sorry.",)))
-    del harness.catalog.definitions["maker"]
+    del harness.shipped_agents.definitions["maker"]
     said = await harness.say()
     assert texts(said) == [("Assistant", "Sorry.")]
     assert (await active(harness), await harness.handoffs_kept()) == ("assistant", [])

@@ -13,7 +13,6 @@ from baton.adapters.models import attached_file, attachments, file_types
 from baton.agents import agent_loop, given_sources, remote_answers, tool_calls
 from baton.api import audit, middleware
 from baton.api.runs import TURN_SECONDS
-from baton.catalog import agent_drafts, tenant_agents
 from baton.domain import (
     agent_checks,
     answer_schema,
@@ -38,6 +37,7 @@ from baton.domain import (
 from baton.handoffs import forks
 from baton.knowledge import sources
 from baton.memory.inspection import record_size
+from baton.registry import agent_drafts, tenant_agents
 from baton.requests import client_offers, parsing, session_import
 from baton.turns import run
 from tests.unit.docs.pages import ROOT

@@ -33,8 +33,8 @@ from baton.domain.events import (
 from baton.domain.message import Role, StoredMessage
 from baton.domain.text import encodable
 from baton.domain.usage import Usage
-from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
+from baton_testing.fakes.shipped_agents import agent
 
 STAMP = RunStamp("t1", "r1", 2)
 QUESTION = StoredMessage("m1", Role.USER, "Hello", 0, "r1", NOON, 5)

@@ -133,8 +133,8 @@ async def test_an_earlier_session_with_a_specialist_is_not_granted_to_the_next()
 async def looked(**handoff: Any) -> HandoffHarness:
     """A harness whose main agent has called a tool."""
     harness = HandoffHarness(**handoff)
-    assistant = harness.catalog.definitions["assistant"]
-    harness.catalog.definitions["assistant"] = AgentDefinition.model_validate(
+    assistant = harness.shipped_agents.definitions["assistant"]
+    harness.shipped_agents.definitions["assistant"] = AgentDefinition.model_validate(
         {**assistant.model_dump(), "tools": [LOOK]}
     )
 
@@ -203,7 +203,7 @@ async def test_the_transfer_itself_is_told_to_nobody() -> None:
 async def test_the_specialist_knows_its_own_calls() -> None:
     harness = await talked()
     helper = AgentDefinition.model_validate({**HELPER.model_dump(), "tools": [LOOK]})
-    harness.catalog.definitions["helper"] = helper
+    harness.shipped_agents.definitions["helper"] = helper
 
     async def look() -> str:
         return "Three pages."
@@ -366,7 +366,9 @@ async def test_a_message_that_stands_for_its_summary_is_quoted_too() -> None:
 def with_room_for(harness: HandoffHarness, tokens: int) -> None:
     """Give the specialist's prompts so much room beside its tools."""
     memory = {"max_working_memory_tokens": tokens, "semantic_top_k": 0, "episodic_top_k": 0}
-    harness.catalog.definitions["helper"] = AgentDefinition.model_validate({**HELPER.model_dump(), "memory": memory})
+    harness.shipped_agents.definitions["helper"] = AgentDefinition.model_validate(
+        {**HELPER.model_dump(), "memory": memory}
+    )
 
 
 @pytest.mark.parametrize("mode", ["summary", "recent", "full", "forked"])

@@ -294,7 +294,7 @@ async def test_a_specialist_that_leads_through_no_workflow_any_more_lets_go() ->
 async def test_a_workflow_outlives_a_deployment_without_its_agent() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     await harness.say()
-    del harness.catalog.definitions["maker"]
+    del harness.shipped_agents.definitions["maker"]
     await harness.say("m2", "Box")
     define(harness, MAKER)
     assert len(await harness.workflows.unfinished(harness.ada)) == 1
@@ -303,7 +303,7 @@ async def test_a_workflow_outlives_a_deployment_without_its_agent() -> None:
 async def test_a_specialist_that_has_left_the_deployment_is_unavailable() -> None:
     harness = HandoffHarness(transfer("helper"))
     await harness.say()
-    del harness.catalog.definitions["helper"]
+    del harness.shipped_agents.definitions["helper"]
     said = await harness.say("m2", "Box")
     assert texts(said)[0][0] == "Assistant"
     assert "currently unavailable" in texts(said)[0][1]
@@ -351,7 +351,7 @@ async def test_a_trigger_that_is_a_catastrophe_for_backtracking_costs_nothing(tr
 async def test_closing_shows_the_end_of_a_workflow_whose_agent_has_left_the_deployment() -> None:
     harness = HandoffHarness(transfer())
     said = await harness.say()
-    del harness.catalog.definitions["maker"]
+    del harness.shipped_agents.definitions["maker"]
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, said.events[-1].seq or 0)

@@ -24,8 +24,10 @@ class ThriftyHarness(HandoffHarness):
     def __init__(self, **handoff: Any) -> None:
         maker = AgentDefinition.model_validate({**MAKER.model_dump(), "memory": ROOM})
         super().__init__(maker=maker, **handoff)
-        main = self.catalog.definitions["assistant"]
-        self.catalog.definitions["assistant"] = AgentDefinition.model_validate({**main.model_dump(), "memory": ROOM})
+        main = self.shipped_agents.definitions["assistant"]
+        self.shipped_agents.definitions["assistant"] = AgentDefinition.model_validate(
+            {**main.model_dump(), "memory": ROOM}
+        )
         self.model.otherwise = Answer(("word " * 40,))
 
     async def talk(self, first: str, count: int) -> None:

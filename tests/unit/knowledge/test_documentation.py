@@ -15,11 +15,11 @@ from baton.domain.pipelines import Pipeline, PipelineLimits
 from baton.domain.search import IndexName, SearchFilter
 from baton.pipelines.admission import Admission
 from baton_local.documentation import TENANT, USER, Documentation
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from tests.contracts.pipelines import run_of
 from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from tests.harness.harness import ASSISTANT
@@ -35,8 +35,8 @@ class Ports:
     search: FakeSearchIndex = field(default_factory=FakeSearchIndex)
     embedder: FakeEmbedder = field(default_factory=FakeEmbedder)
     clock: FakeClock = field(default_factory=FakeClock)
-    catalog: FakeAgentCatalog = field(
-        default_factory=lambda: FakeAgentCatalog(
+    shipped_agents: FakeShippedAgents = field(
+        default_factory=lambda: FakeShippedAgents(
             ASSISTANT, *(ASSISTANT.model_copy(update={"id": name, "main": False}) for name in ("knowledge", "research"))
         )
     )
@@ -166,6 +166,6 @@ async def test_pages_wait_while_documents_of_users_are_in_the_pipeline(root: Pat
 
 
 async def test_agents_that_are_not_there_get_nothing(root: Path) -> None:
-    ports = Ports(catalog=FakeAgentCatalog(ASSISTANT))
+    ports = Ports(shipped_agents=FakeShippedAgents(ASSISTANT))
     assert await read(ports, root) == []
     assert await ports.ready() == []

@@ -12,8 +12,8 @@ from baton.composition.app import build
 from baton.domain.errors import ModelMisconfigured
 from baton.domain.model_providers import Ability, Provider
 from baton_local.model_tables import HEAD, ModelTables, is_own
-from baton_testing.fakes.agent_catalog import FakeAgentCatalog, agent
 from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.shipped_agents import FakeShippedAgents, agent
 from tests.harness.able_model import AbleModel
 from tests.harness.harness import Harness
 
@@ -25,7 +25,7 @@ def checks_of(model: AbleModel, address: str = "http://model.test/v1") -> ModelC
     ports = Harness().but(
         model=model,
         embedder=FakeEmbedder(),
-        catalog=FakeAgentCatalog(agent(model={"fallback": ["bedrock/nova"]})),
+        shipped_agents=FakeShippedAgents(agent(model={"fallback": ["bedrock/nova"]})),
         model_providers={
             "default": Provider(base_url=address),
             "bedrock": Provider.model_validate({"kind": "bedrock"}),
@@ -109,7 +109,7 @@ def test_nothing_is_printed_after_the_stop() -> None:
 def test_the_demo_model_is_not_tried_and_nothing_is_printed() -> None:
     model = AbleModel()
     checks = checks_of(model, f"{DEMO}openai/v1")
-    checks.catalog = FakeAgentCatalog()
+    checks.shipped_agents = FakeShippedAgents()
     found = threading.Event()
 
     def all_checks() -> ModelChecks:

@@ -19,7 +19,7 @@ from baton.domain.procedure_set import ProcedureSet
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.prompt.context import AgentHistory, AssembledContext
 from baton.memory.recalled import Found, MemorySearch, Retrieval
-from baton_testing.fakes import agent_catalog
+from baton_testing.fakes import shipped_agents
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.search_index import FakeSearchIndex
@@ -69,7 +69,7 @@ async def test_an_item_is_recalled_or_stands_in_the_history_of_the_same_prompt(
 ) -> None:
     memory = {"max_working_memory_tokens": budget, "retrieved_tokens": 200, "episodic_top_k": 20, "retrieved": place}
     items = tuple(map(said_here, sorted(found)))
-    made = await prompt(agent_catalog.agent(memory=memory), Found(QUESTION, episodes=Retrieval(items)), tokens)
+    made = await prompt(shipped_agents.agent(memory=memory), Found(QUESTION, episodes=Retrieval(items)), tokens)
     shown = {f"m{len(tokens)}", *(each.id for exchange in made.included for each in exchange.messages)}
     for item in made.recalled.episodes.items:
         if item.included:
@@ -83,11 +83,11 @@ async def test_an_agent_without_history_sees_only_the_message_and_what_was_recal
     search, embedder = FakeSearchIndex(), FakeEmbedder()
     await remember(search, embedder, ADA, "The pump is started by hand.")
     asked = MemorySearch(ADA, QUESTION)
-    made = await built(search, embedder).prompt_for(agent_catalog.agent(), asked)
+    made = await built(search, embedder).prompt_for(shipped_agents.agent(), asked)
     assert [each.role for each in made.prompts] == [Role.SYSTEM, Role.CONTEXT, Role.USER]
     assert "started by hand" in str(made.prompts[1].content)
     assert made.prompts[2].content == QUESTION
-    without = await built(search, embedder).prompt_for(agent_catalog.agent(), replace(asked, with_episodes=False))
+    without = await built(search, embedder).prompt_for(shipped_agents.agent(), replace(asked, with_episodes=False))
     assert [each.role for each in without.prompts] == [Role.SYSTEM, Role.USER]
 
 
@@ -103,8 +103,8 @@ async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_e
 
     await remember(ports.search, ports.embedder, ADA, "The pump is started by hand.")
     memory = app.memory.agent_memory
-    search = await memory.search(agent_catalog.agent(id="assistant"), MemorySearch(ADA, QUESTION, procedures))
-    made = await memory.prompt_for(agent_catalog.agent(id="specialist"), search)
+    search = await memory.search(shipped_agents.agent(id="assistant"), MemorySearch(ADA, QUESTION, procedures))
+    made = await memory.prompt_for(shipped_agents.agent(id="specialist"), search)
     assert [each.shown for each in made.recalled.episodes.included] == ["The pump is started by hand."]
     assert reads == 1
     assert ports.embedder.queries == [QUESTION]
@@ -114,5 +114,5 @@ async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_e
 async def test_without_a_message_nothing_is_searched(text: str) -> None:
     search = FakeSearchIndex()
     search.failure = RuntimeError("nobody asks it")
-    asked = await built(search, FakeEmbedder()).search(agent_catalog.agent(), MemorySearch(ADA, text))
+    asked = await built(search, FakeEmbedder()).search(shipped_agents.agent(), MemorySearch(ADA, text))
     assert asked.found == Found()

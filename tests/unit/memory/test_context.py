@@ -27,7 +27,7 @@ from baton.memory.prompt.token_estimates import (
     prompt_tokens,
 )
 from baton.ports.chat_model import Prompt
-from baton_testing.fakes import agent_catalog
+from baton_testing.fakes import shipped_agents
 from baton_testing.fakes.clock import NOON
 
 
@@ -46,7 +46,7 @@ run_sizes = st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=4), max_
 
 def agent(*, memory: dict[str, Any] | None = None, **fields: str) -> AgentDefinition:
     """Return an agent without retrieval, so that its system prompt is its own alone."""
-    return agent_catalog.agent(memory={"semantic_top_k": 0, "episodic_top_k": 0, **(memory or {})}, **fields)
+    return shipped_agents.agent(memory={"semantic_top_k": 0, "episodic_top_k": 0, **(memory or {})}, **fields)
 
 
 def assemble(

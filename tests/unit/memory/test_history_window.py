@@ -27,8 +27,8 @@ from baton.memory.prompt.history_window import (
 from baton.memory.prompt.message_prompts import masked
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import Prompt
-from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import NOON
+from baton_testing.fakes.shipped_agents import agent
 from tests.examples import examples
 from tests.fakes.token_counter import WordCounter
 

@@ -80,12 +80,12 @@ from tests.infrastructure.stack import read_template
 from tests.integration.agents.conftest import defined, resolve
 from tests.integration.tools.harness import Harness as ToolHarness
 from tests.integration.tools.harness import agent_with
-from tests.unit.catalog.worker import TUTOR, Worker
 from tests.unit.identity.signing import SECRET, OneSecret
 from tests.unit.knowledge.pipeline import Pipeline, text_of
 from tests.unit.knowledge.source_world import SITE, World, page
 from tests.unit.metrics.written import Context, counts, function
 from tests.unit.procedures.tasks import OPERATOR, complete_task, equip
+from tests.unit.registry.worker import TUTOR, Worker
 
 Failure = Callable[[pytest.MonkeyPatch], Awaitable[object]]
 FAILURES: dict[Metric, Failure] = {}

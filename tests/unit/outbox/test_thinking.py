@@ -11,9 +11,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event, RunStamp, reasoning_content, reasoning_start, state_snapshot, text_content
 from baton.domain.tool_call import ToolCall
 from baton.outbox.event_log import PIECE_SECONDS, EventLog
-from baton_testing.fakes.agent_catalog import agent
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.frames import events_in
+from baton_testing.fakes.shipped_agents import agent
 from baton_testing.fakes.stream_log import FakeStreamLog
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer

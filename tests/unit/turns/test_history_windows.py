@@ -203,7 +203,7 @@ async def test_a_smaller_budget_takes_effect_with_the_next_turn() -> None:
     await talk(talked, *range(20))
     assert thread_windows(talked) == ()
     smaller = thrifty(summary=False)
-    talked.catalog.definitions["assistant"] = smaller
+    talked.shipped_agents.definitions["assistant"] = smaller
     await talk(talked, 20)
     window = thread_windows(talked)
     assert window[0].first_ordinal > 0

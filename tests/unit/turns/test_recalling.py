@@ -218,8 +218,8 @@ async def test_agents_have_their_own_knowledge() -> None:
 async def test_a_specialist_that_takes_over_uses_the_same_embedding_and_its_own_knowledge() -> None:
     harness = HandoffHarness()
     for name in ("maker", "assistant"):
-        definition = harness.catalog.definitions[name]
-        harness.catalog.definitions[name] = definition.model_copy(update={"memory": ASSISTANT.memory})
+        definition = harness.shipped_agents.definitions[name]
+        harness.shipped_agents.definitions[name] = definition.model_copy(update={"memory": ASSISTANT.memory})
         await learn(harness, harness.ada, name, f"The {name} knows that the cat is Miso.")
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     harness.model.script(transfer(), "Miso it is.")

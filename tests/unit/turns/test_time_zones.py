@@ -144,9 +144,9 @@ async def test_the_day_does_not_change_within_a_run(harness: Harness) -> None:
 async def test_a_specialist_and_a_consulted_agent_have_the_same_day() -> None:
     harness = HandoffHarness()
     harness.clock.time = LATE
-    helper = harness.catalog.definitions["helper"]
+    helper = harness.shipped_agents.definitions["helper"]
     asks = {**helper.model_dump(), "sub_agents": ["locked"]}
-    harness.catalog.definitions["helper"] = AgentDefinition.model_validate(asks)
+    harness.shipped_agents.definitions["helper"] = AgentDefinition.model_validate(asks)
     ask = ToolCall("c", "ask_locked", json.dumps({"message": "Which weekday is tomorrow?"}))
     harness.model.script("Ada needs help.", Answer.calling(ask), "Saturday.", "It is Saturday.")
     may = Scope("acme", "ada", frozenset({"cave:enter"}))

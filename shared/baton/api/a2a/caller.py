@@ -8,11 +8,11 @@ from a2a.server.context import ServerCallContext
 
 from baton.api.a2a.access import A2AAccess
 from baton.api.sse import Timing
-from baton.catalog.agent_directory import AgentDirectory
 from baton.composition.app import App
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.push_config import Line
+from baton.registry.registered_agents import RegisteredAgents
 
 CALLER = "baton"
 """The key of the ``A2ACaller`` in the state of a call."""
@@ -27,7 +27,7 @@ class A2ACaller:
     scope: Scope
     app: App
     timing: Timing
-    agents: AgentDirectory
+    agents: RegisteredAgents
     """The agents of the caller's tenant."""
     agent: AgentDefinition | None
     """The agent of the address; None for the address of the deployment, whose default agent answers."""

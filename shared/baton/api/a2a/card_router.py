@@ -13,7 +13,6 @@ from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
 from baton.api.dependencies import AgentId, Caller, UseCases, bearer, caller
 from baton.api.problems import responses
-from baton.catalog.agent_directory import AgentDirectory
 from baton.composition.app import App
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import (
@@ -27,6 +26,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.registry.registered_agents import RegisteredAgents
 
 NOBODY = Scope("public", "anonymous")
 """The reader of a card without a token: a scope without permissions."""
@@ -131,7 +131,7 @@ async def signing_keys(request: Request, app: UseCases) -> Response:
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})
 
 
-def find_carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> CardedAgent:
+def find_carded(agents: RegisteredAgents, scope: Scope, agent_id: str | None) -> CardedAgent:
     """Return an agent that conversations can begin with or be handed over to. Raises ``UnknownAgent``."""
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
     visible = {each.id: each for each in agents.visible(scope)}
@@ -142,7 +142,7 @@ def find_carded(agents: AgentDirectory, scope: Scope, agent_id: str | None) -> C
     return CardedAgent(agent, specialists, agents.sub_agents(scope, agent))
 
 
-def card_of(agents: AgentDirectory, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
+def card_of(agents: RegisteredAgents, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
     """Return the card of an agent, or of the default one, as ``scope`` may see it. Raises ``UnknownAgent``."""
     url = f"{base}/a2a" if agent is None else f"{base}/a2a/{agent.id}"
     return agent_card(find_carded(agents, scope, agent.id if agent is not None else None), url, access)
@@ -152,7 +152,7 @@ async def _serve(request: Request, app: App, reader: Scope | None, agent_id: str
     scope, access = reader or NOBODY, request.app.state.a2a
     try:
         # Without a token there is no tenant: only agents that ship have a public card.
-        agents = await app.agents.of(scope) if reader is not None else AgentDirectory(app.ports.catalog, {})
+        agents = await app.agents.of(scope) if reader is not None else RegisteredAgents(app.ports.shipped_agents, {})
         agent = agents.get(scope, agent_id) if agent_id is not None else None
         card = card_of(agents, scope, agent, base_url(request, access), access)
     except UnknownAgent:

@@ -34,8 +34,8 @@ from baton.domain.push_config import (
     pause_after,
 )
 from baton.domain.thread import Thread
-from baton.handoffs.agent_registry import AgentRegistry
 from baton.ports.a2a import WebhookRefused, WebhookUnreachable
+from baton.registry.agent_registry import AgentRegistry
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
 SIGNATURE_HEADER = "X-A2A-Notification-Signature"

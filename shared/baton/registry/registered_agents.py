@@ -9,18 +9,18 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
-from baton.ports.agents import AgentCatalog
+from baton.ports.agents import ShippedAgents
 
 
-class AgentDirectory:
-    """The agents that ship with the deployment and a tenant's own. It never changes, so a run sees one state of them.
+class RegisteredAgents:
+    """The agents that ship with the deployment and a tenant's own. They never change, so a run sees one state of them.
 
     For a caller who lacks a permission of an agent, that agent does not exist. Where both have an id, the agent that
     ships has it.
     """
 
-    def __init__(self, shipped: AgentCatalog, own: Mapping[str, AgentDefinition]) -> None:
-        """Take what ``shipped`` has at this moment: a catalog may be exchanged while runs go on."""
+    def __init__(self, shipped: ShippedAgents, own: Mapping[str, AgentDefinition]) -> None:
+        """Copy the agents of ``shipped``, which may be exchanged while runs go on."""
         self._default = shipped.default_main()
         self._shipped = {agent.id: agent for agent in shipped.all()}
         self._own = own
@@ -29,13 +29,13 @@ class AgentDirectory:
         """Return the definition for display in a thread, whatever the caller's permissions."""
         return self._shipped.get(agent_id) or self._own.get(agent_id)
 
-    def changed(self, change: Callable[[AgentDefinition], AgentDefinition]) -> AgentDirectory:
-        """Return a directory whose definitions are what ``change`` makes of these."""
-        directory = copy(self)
-        directory._default = change(self._default)
-        directory._shipped = {name: change(agent) for name, agent in self._shipped.items()}
-        directory._own = {name: change(agent) for name, agent in self._own.items()}
-        return directory
+    def changed(self, change: Callable[[AgentDefinition], AgentDefinition]) -> RegisteredAgents:
+        """Return these agents with each definition replaced by the result of ``change``."""
+        agents = copy(self)
+        agents._default = change(self._default)
+        agents._shipped = {name: change(agent) for name, agent in self._shipped.items()}
+        agents._own = {name: change(agent) for name, agent in self._own.items()}
+        return agents
 
     def all(self) -> list[AgentDefinition]:
         """Return every agent, by id."""
@@ -67,21 +67,21 @@ class AgentDirectory:
         self.get(scope, thread.agent_id)
 
     def main(self, thread: Thread) -> AgentDefinition:
-        """Return the thread's main agent, or the default one if it is there no more."""
+        """Return the thread's main agent, or the default one if it no longer exists."""
         return self.describe(thread.agent_id) or self._default
 
     def answering(self, thread: Thread) -> AgentDefinition:
-        """Return the active agent of a thread, or the default one if it is there no more."""
+        """Return the active agent of a thread, or the default one if it no longer exists."""
         return self.describe(thread.active_agent_id) or self._default
 
     def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
-        """Return the agents that ``agent`` may ask on behalf of the caller."""
+        """Return the agents that ``agent`` may consult on behalf of the caller."""
         asked = (self.describe(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
         return [other for other in asked if other is not None and not missing_permissions(scope, other)]
 
 
-def gone(agent_id: str) -> AgentDefinition:
-    """Return a placeholder for an agent that is there no more, for messages about it."""
+def placeholder_for(agent_id: str) -> AgentDefinition:
+    """Return a placeholder for an agent that no longer exists, for messages about it."""
     return AgentDefinition(id=agent_id, name=agent_id, description="No longer here.", system_prompt="-")
 
 

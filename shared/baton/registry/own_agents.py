@@ -1,4 +1,4 @@
-"""A worker's copies of tenants' own agents: one small read a minute and tenant, beside whatever else a turn reads."""
+"""A worker's copies of tenants' own agents: one small read for each tenant and minute, during a turn's other reads."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from baton.tenant_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
 logger = Logger(child=True)
 
 AGAIN = timedelta(seconds=5)
-"""The age from which a copy is read again for somebody who names an agent that it lacks."""
+"""The age from which a copy is read again for a caller that names an agent that it lacks."""
 MAX_TENANTS = 500
 """Tenants whose agents a worker keeps."""
 MAX_CHARACTERS = 16 * 1024 * 1024
-"""Characters of all definitions that a worker keeps. Those of the tenant that was longest away go first."""
+"""Characters of all definitions that a worker keeps. Those of the tenant least recently used go first."""
 
 Agents = Mapping[str, AgentDefinition]
 _Key = tuple[str, int]
@@ -35,7 +35,7 @@ _Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a worker knows of one tenant's agents."""
+    """A worker's copy of one tenant's agents."""
 
     agents: Agents = field(default_factory=dict)
     parsed: Mapping[_Key, AgentDefinition | None] = field(default_factory=dict)
@@ -51,10 +51,10 @@ def _size(copy: Copy[_Read]) -> int:
 
 
 class OwnAgents:
-    """The agents that tenants have made, without those that the rules of today do not allow."""
+    """The agents that tenants have made, without those that current rules do not allow."""
 
     def __init__(self, store: AgentDefinitions, clock: Clock, models: Callable[[], OfferedModels]) -> None:
-        """``models`` returns those that a tenant's agent may name."""
+        """``models`` returns the models that a tenant's agent may name."""
         self._store = store
         self._models = models
         self._copies = AgedCopies(
@@ -66,13 +66,14 @@ class OwnAgents:
         )
 
     def begin(self, scope: Scope) -> None:
-        """Begin to read the tenant's agents if the copy is old, so that the read runs beside others."""
+        """Begin to read the tenant's agents if the copy is old, so that the read runs during others."""
         self._copies.begin(scope)
 
     async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> Agents:
         """Return the tenant's agents by id, at most a minute old (or ``since``), as far as the store can be read.
 
-        ``patience`` is how many seconds a read may take before a copy of the last five minutes is used; None: any.
+        ``patience`` is the number of seconds that a read may take before a copy of the last five minutes is used;
+        None: any number.
 
         Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
         """
@@ -89,18 +90,18 @@ class OwnAgents:
         missing = [key for key in wanted if key not in parsed_before]
         found = await self._store.read(scope, missing) if missing else ()
         size = sum(listed[version.agent_id].size for version in found)
-        parsed = await off_loop(size, self._parsed, scope.tenant_id, found) if found else {}
-        # One that is not found is no version of this moment: it is read again with the next copy.
+        parsed = await off_loop(size, self._parse_all, scope.tenant_id, found) if found else {}
+        # A version that is not found is read again with the next copy.
         known = {**parsed_before, **parsed}
         kept = {key: known[key] for key in wanted if key in known}
         agents = {key[0]: agent for key, agent in kept.items() if agent is not None}
         return _Read(agents, kept, sum(entry.size for entry in listed.values()))
 
-    def _parsed(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
-        return {(each.agent_id, each.number): self.usable(tenant_id, each) for each in versions}
+    def _parse_all(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
+        return {(each.agent_id, each.number): self.parse_usable(tenant_id, each) for each in versions}
 
-    def usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
-        """Return the definition if today's rules allow it: they may be stricter than when it was stored."""
+    def parse_usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
+        """Return the definition if current rules allow it: they may be stricter than when it was stored."""
         try:
             definition, problems = checked(version.values or {})
         except RecursionError:

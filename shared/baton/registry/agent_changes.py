@@ -1,4 +1,4 @@
-"""What differs between two definitions of an agent, field by field."""
+"""The differences between two definitions of an agent, field by field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class FieldChange:
     """One field that differs. Values are as the API serves them."""
 
     field: str
-    """Names from the outside in: ``memory.retrievedTokens``. Lists differ as a whole."""
+    """The path of names: ``memory.retrievedTokens``. Lists differ as a whole."""
     before: Any
     """None: there was no such agent, or the field was empty."""
     after: Any
@@ -23,8 +23,8 @@ class FieldChange:
 def changes_between(before: AgentDefinition | None, after: AgentDefinition) -> tuple[FieldChange, ...]:
     """Return the fields that differ, by name. Of a new agent, those that are not at their defaults."""
     if before is None:
-        told = wire(after, exclude_defaults=True)
-        return tuple(FieldChange(field, None, value) for field, value in sorted(told.items()))
+        served = wire(after, exclude_defaults=True)
+        return tuple(FieldChange(field, None, value) for field, value in sorted(served.items()))
     return tuple(_differences(wire(before), wire(after), ""))
 
 

@@ -1,4 +1,4 @@
-"""Changes of a tenant's own agents: checked, made versions of, restored, and deleted."""
+"""Changes of a tenant's own agents: checks, versions, restoration and deletion."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from baton.catalog.agent_belongings import AgentBelongings
-from baton.catalog.agent_changes import FieldChange, changes_between
-from baton.catalog.agent_directory import AgentDirectory
-from baton.catalog.agent_drafts import AgentDraft, drafted
-from baton.catalog.own_agents import OwnAgents
-from baton.catalog.tenant_agents import TenantAgents, check_permissions
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_version import AgentList, AgentVersion
@@ -30,15 +24,21 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Scope
 from baton.domain.model_providers import OfferedModels
-from baton.ports.agents import AgentCatalog, AgentDefinitions, AgentsChanged
+from baton.ports.agents import AgentDefinitions, AgentsChanged, ShippedAgents
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
+from baton.registry.agent_belongings import AgentBelongings
+from baton.registry.agent_changes import FieldChange, changes_between
+from baton.registry.agent_drafts import AgentDraft, make_draft
+from baton.registry.own_agents import OwnAgents
+from baton.registry.registered_agents import RegisteredAgents
+from baton.registry.tenant_agents import TenantAgents, check_permissions
 from baton.tenant_copies import CurrentLimits
 
 MAX_TRIES = 24
 """Attempts at a change while others change the tenant's agents too: one of them succeeds at each time."""
 PAUSE_SECONDS = 0.03
-"""The longest pause after the first attempt, and how much longer that after each further one is."""
+"""The longest pause after the first attempt, and the time by which each further one is longer."""
 MAX_PAUSE_SECONDS = 0.3
 NOW = timedelta(0)
 _AUDITED = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
@@ -46,7 +46,7 @@ _AUDITED = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the caller takes the agent to be. Another state refuses the change."""
+    """The state of the agent that the caller expects. In another state the change is refused."""
 
     version: int | None = None
     """Its newest version; None: any."""
@@ -54,7 +54,7 @@ class Expected:
     """Whether there is such an agent; None: either."""
 
     def check(self, present: AgentVersion | None) -> None:
-        """Raise ``AgentVersionMismatch`` if the agent is something else. None: there is no such agent."""
+        """Raise ``AgentVersionMismatch`` if the agent is in another state. None: there is no such agent."""
         if self.exists is not None and self.exists is not (present is not None):
             raise AgentVersionMismatch("There is no such agent." if self.exists else "There is such an agent already.")
         if self.version is not None and (present is None or present.number != self.version):
@@ -67,34 +67,34 @@ ANYTHING = Expected()
 
 @dataclass(frozen=True, slots=True)
 class AgentChange:
-    """A change of an agent, or what it would be."""
+    """A change of an agent, or the change that a dry run would make."""
 
     agent: AgentDefinition
     version: int
     """The agent's newest version afterwards."""
     is_new: bool
-    """Whether there was no such agent before."""
+    """True if there was no such agent before."""
     is_stored: bool
-    """Whether a version was made: not for a dry run, nor for what the agent was already."""
+    """True if a version was made: not for a dry run, nor for a definition that the agent has already."""
     changes: Sequence[FieldChange]
     warnings: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class AgentEditing:
-    """Changes tenants' own agents on behalf of those who hold ``agent:write``.
+    """Changes tenants' own agents for callers with the permission ``agent:write``.
 
-    An agent whose permissions the caller lacks does not exist for the caller, neither to be changed nor to be referred
+    An agent whose permissions the caller lacks does not exist for the caller, who can neither change it nor refer
     to. A repeated change makes no second version.
     """
 
-    shipped: AgentCatalog
+    shipped: ShippedAgents
     store: AgentDefinitions
     own: OwnAgents
     audit: AuditLog
     clock: Clock
     models: Callable[[], OfferedModels]
-    """Returns those that a tenant's agent may name."""
+    """Returns the models that a tenant's agent may name."""
     belongings: AgentBelongings
     limits: CurrentLimits
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -116,7 +116,7 @@ class AgentEditing:
         ``AgentVersionMismatch``, ``AgentLimitReached`` and ``StoreUnavailable``.
         """
         self._check_not_shipped(agent_id)
-        draft = await off_loop(LARGE, drafted, agent_id, values, as_served=as_served, models=self.models)
+        draft = await off_loop(LARGE, make_draft, agent_id, values, as_served=as_served, models=self.models)
         return await self._store_version(
             scope, draft, expected, comment=comment, restores=None, is_dry=is_dry, outcome=None
         )
@@ -132,7 +132,7 @@ class AgentEditing:
         old = await self.version(scope, agent_id, number)
         if old.values is None:
             raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
-        draft = await off_loop(LARGE, drafted, agent_id, old.values, as_served=False, models=self.models)
+        draft = await off_loop(LARGE, make_draft, agent_id, old.values, as_served=False, models=self.models)
         return await self._store_version(
             scope, draft, expected, comment=comment, restores=number, is_dry=False, outcome="restored"
         )
@@ -141,7 +141,7 @@ class AgentEditing:
         """Delete an agent; its versions are kept. A repetition changes nothing.
 
         Raises ``AgentInUse`` while another agent of the tenant refers to it or it has documents, sources or procedures,
-        which nobody could reach any more; ``AgentIdTaken`` for one that ships, ``UnknownAgent``,
+        which nobody could reach afterwards; ``AgentIdTaken`` for one that ships, ``UnknownAgent``,
         ``AgentVersionMismatch`` and ``StoreUnavailable``.
         """
         self._check_not_shipped(agent_id)
@@ -186,7 +186,7 @@ class AgentEditing:
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None
     ) -> tuple[Sequence[AgentVersion], int | None]:
-        """Return an agent's versions, the newest first, and the number below which the next page is."""
+        """Return an agent's versions, the newest first, and the number below which the next page begins."""
         state = await self._state(scope, agent_id)
         if state.newest is None:
             raise UnknownAgent
@@ -212,7 +212,7 @@ class AgentEditing:
             await self._pause(attempt)
             state = await self._state(scope, definition.id)
             present, before = state.present, state.own.get(definition.id)
-            # What belongs to a deleted agent, such as its documents, is its successor's.
+            # Documents and other belongings of a deleted agent belong to its successor.
             for former in filter(None, (state.newest, state.deleted)):
                 check_permissions(scope, former)
             changes = changes_between(before, definition)
@@ -256,22 +256,22 @@ class AgentEditing:
     async def _state(self, scope: Scope, agent_id: str) -> TenantAgents:
         listed = await self.store.list(scope)
         entry = listed.entries.get(agent_id)
-        # An id that is unknown is looked up as well, so that it takes as long as one that is hidden from the caller.
+        # An unknown id is looked up as well, so that the answer takes as long as for an agent hidden from the caller.
         found = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
         own = await self.own.of(scope, since=NOW, patience=None)
         newest = found[0] if found else None
         deleted: Sequence[AgentVersion] = ()
         if newest is not None and newest.values is None:
             deleted = await self.store.read(scope, [(agent_id, newest.number - 1)])
-        directory = AgentDirectory(self.shipped, own)
-        return TenantAgents(listed, directory, own, newest, deleted[0] if deleted else None)
+        registered = RegisteredAgents(self.shipped, own)
+        return TenantAgents(listed, registered, own, newest, deleted[0] if deleted else None)
 
     def _check_not_shipped(self, agent_id: str) -> None:
         if self.shipped.get(agent_id) is not None:
             raise AgentIdTaken
 
     async def _note(self, scope: Scope, version: AgentVersion, outcome: str) -> None:
-        """Audit a change, once, without what the definition says."""
+        """Audit a change, once, without the text of the definition."""
         key = uuid.uuid5(_AUDITED, f"{scope.tenant_id}\0{version.agent_id}\0{version.number}")
         detail: dict[str, Any] = {"agentId": version.agent_id, "version": version.number}
         if version.restores is not None:

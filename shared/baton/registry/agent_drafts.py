@@ -1,4 +1,4 @@
-"""Definitions of a tenant's own agents before they are stored: read, checked on their own, and measured."""
+"""Definitions of a tenant's own agents before they are stored: reading, checks and size."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class AgentDraft:
 
     @classmethod
     def of(cls, definition: AgentDefinition) -> AgentDraft:
-        """Return the definition as it will be read again. Raises ``ValueError`` for what is no JSON."""
+        """Return the definition as it will be read again. Raises ``ValueError`` for values that JSON cannot hold."""
         values = definition.model_dump(mode="json", exclude_unset=True)
         if values.get("workflow", ...) is None:  # as it is served; in a file it is a mistake
             del values["workflow"]
         return cls(AgentDefinition.model_validate(values), values, len(json.dumps(values, ensure_ascii=False)))
 
 
-def drafted(
+def make_draft(
     agent_id: str, values: Mapping[str, Any], *, as_served: bool, models: Callable[[], OfferedModels]
 ) -> AgentDraft:
-    """Return the definition as it would be stored. Raises ``InvalidAgent`` with all its own problems.
+    """Return the definition as it would be stored. Raises ``InvalidAgent`` with all its problems.
 
-    ``as_served``: fields may have the names that the API serves. ``models`` returns those that it may name.
+    ``as_served``: fields may have the names that the API serves. ``models`` returns the models that it may name.
     """
     try:
         text = json.dumps(values, ensure_ascii=False, allow_nan=False, default=str)
@@ -64,9 +64,9 @@ def drafted(
 
 def invalid(problems: Sequence[Problem]) -> InvalidAgent:
     """Return the error with all problems, each with its field."""
-    return InvalidAgent([FieldProblem(field_named(each.place), each.what, place=each.place) for each in problems])
+    return InvalidAgent([FieldProblem(field_name(each.place), each.what, place=each.place) for each in problems])
 
 
-def field_named(place: Sequence[str | int]) -> str:
+def field_name(place: Sequence[str | int]) -> str:
     """Return a field's name, as in ``handoffs.0.agent``."""
     return ".".join(str(part) for part in place if part != "[key]")

@@ -14,8 +14,8 @@ def agent(agent_id: str = "assistant", **fields: Any) -> AgentDefinition:
     return AgentDefinition.model_validate({"id": agent_id} | _DEFAULTS | fields)
 
 
-class FakeAgentCatalog:
-    """``ports.agent_catalog.AgentCatalog``; the first of ``definitions`` is the default main agent."""
+class FakeShippedAgents:
+    """``ports.agents.ShippedAgents``; the first of ``definitions`` is the default main agent."""
 
     def __init__(self, *definitions: AgentDefinition) -> None:
         self.definitions = {definition.id: definition for definition in definitions or (agent(),)}

@@ -1,4 +1,4 @@
-"""What belongs to an agent and would be left behind if it were deleted."""
+"""Documents, sources and procedures of an agent, which must be removed before it is deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton.ports.sources import SourceStore
 
 PAGE = 100
 MAX_PAGES = 20
-"""Pages of procedures that are looked through: an agent's own are listed among those of all agents."""
+"""Pages of procedures that are read: an agent's own are listed among those of all agents."""
 _LIVE = (ProcedureStatus.APPROVED, ProcedureStatus.PENDING)
 
 
@@ -26,15 +26,15 @@ class AgentBelongings:
     procedures: ProcedureStore
 
     async def of(self, scope: Scope, agent_id: str) -> list[str]:
-        """Return what has to be deleted before the agent can be, as a list of what the caller has to do."""
+        """Return the steps that the caller must take before the agent can be deleted."""
         documents, sources, procedures = await gather_all(
             self._has_documents(scope, agent_id),
             self._has_sources(scope, agent_id),
             self._has_procedures(scope, agent_id),
         )
-        told = ["delete its sources"] if sources else []
-        told += ["delete its documents"] if documents else []
-        return told + (["retire or reject its procedures"] if procedures else [])
+        steps = ["delete its sources"] if sources else []
+        steps += ["delete its documents"] if documents else []
+        return steps + (["retire or reject its procedures"] if procedures else [])
 
     async def _has_documents(self, scope: Scope, agent_id: str) -> bool:
         found, _ = await self.documents.of_agent(scope, agent_id, limit=1, cursor=None)

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.catalog import own_agents
 from baton.domain.agent_version import AgentList
 from baton.domain.errors import StoreUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
+from baton.registry import own_agents
 from baton.tenant_copies import FRESH, GRACE
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
-from tests.unit.catalog.worker import ADA, TUTOR, Tenant, Worker
+from tests.unit.registry.worker import ADA, TUTOR, Tenant, Worker
 
 GLOBEX = Scope("globex", "ada")
 

@@ -1,1 +1,0 @@
-"""The agents of a tenant: what turns know of them, and how they are changed."""
