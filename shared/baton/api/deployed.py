@@ -15,7 +15,7 @@ from baton.settings.resources import PushSettings
 
 EARLY = (
     *("turns", "branch_selection", "follower", "controls", "forks", "merges", "sandboxes", "approvals"),
-    *("agent_editing", "task_news", "current_limits", "knowledge.search"),
+    *("agent_editing", "task_notifications", "current_limits", "knowledge.search"),
     *("memory.inspector", "memory.episode_messages", "memory.episode_search"),
     *("privacy.readers", "privacy.forget_calls", "privacy.exports"),
     *("sessions.titles", "sessions.ratings", "sessions.importer", "sessions.overviews"),

@@ -27,7 +27,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Permission
 from baton.sessions.turn_listing import turns_of
-from baton.turns.reruns import RerunWish
+from baton.turns.reruns import RerunOptions
 
 ABSENT = {
     InspectorMode.ALL: "all turns are recorded now (BATON_INSPECTOR is all).",
@@ -115,7 +115,7 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
         raise
     more = {"agentVersion": asked.agent_version, "without": asked.without[:MAX_AUDITED_ITEMS]}
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
-    ran = await app.reruns.run(caller, turn, RerunWish(asked.model, asked.agent_version, frozenset(asked.without)))
+    ran = await app.reruns.run(caller, turn, RerunOptions(asked.model, asked.agent_version, frozenset(asked.without)))
     record = json.loads(await app.memory.inspector.made(thread.id, run_id, ran.inspection))
     rerun = Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
     return await app.privacy.readers.shown(caller, thread.user_id, rerun)

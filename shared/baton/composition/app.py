@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from baton.handoffs.forks import Forks
     from baton.handoffs.sandboxes import Sandboxes
     from baton.outbox.replay import Replays
-    from baton.outbox.task_news import TaskNews
+    from baton.outbox.task_notifications import TaskNotifications
     from baton.ports.turn_queue import QueueRecords
     from baton.registry.agent_editing import AgentEditing
     from baton.registry.agent_registry import AgentRegistry
@@ -58,7 +58,9 @@ class App:
         self.knowledge = KnowledgeUseCases(ports, lambda: self.current_limits)
         self.privacy = PrivacyUseCases(ports)
         self.memory = MemoryUseCases(ports, self.knowledge)
-        self.sessions = SessionUseCases(ports, lambda: self.agents, lambda: self.conversations, lambda: self.task_news)
+        self.sessions = SessionUseCases(
+            ports, lambda: self.agents, lambda: self.conversations, lambda: self.task_notifications
+        )
         self.procedures = ProcedureUseCases(
             ports, self.memory, self.privacy, lambda: self.agents, lambda: self.current_limits
         )
@@ -113,7 +115,7 @@ class App:
             clock=ports.clock,
             forgotten=ports.forget_requests,
             a2a_tasks=ports.a2a_tasks,
-            task_news=self.task_news,
+            task_notifications=self.task_notifications,
         )
 
     @cached_property
@@ -203,7 +205,7 @@ class App:
             forks=self.forks,
             approved_procedures=self.procedures.approved,
             inspector=self.memory.inspector,
-            task_news=self.task_news,
+            task_notifications=self.task_notifications,
             learning=self.procedures.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
@@ -213,11 +215,11 @@ class App:
         )
 
     @cached_property
-    def task_news(self) -> TaskNews:
+    def task_notifications(self) -> TaskNotifications:
         """Queues changes of A2A tasks for those who want to be notified."""
-        from baton.outbox.task_news import TaskNews
+        from baton.outbox.task_notifications import TaskNotifications
 
-        return TaskNews(lambda: self.ports.push_queue)
+        return TaskNotifications(lambda: self.ports.push_queue)
 
     @cached_property
     def agent_services(self) -> AgentServices:

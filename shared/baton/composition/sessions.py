@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from baton.composition.ports import Ports
     from baton.handoffs.conversation_states import ConversationStates
-    from baton.outbox.task_news import TaskNews
+    from baton.outbox.task_notifications import TaskNotifications
     from baton.registry.agent_registry import AgentRegistry
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
@@ -32,13 +32,13 @@ class SessionUseCases:
         ports: Ports,
         agents: Callable[[], AgentRegistry],
         conversations: Callable[[], ConversationStates],
-        task_news: Callable[[], TaskNews],
+        task_notifications: Callable[[], TaskNotifications],
     ) -> None:
-        """``agents``, ``conversations`` and ``task_news`` return use cases; they are called when one here needs it."""
+        """``agents``, ``conversations`` and ``task_notifications`` return use cases of ``App``, on demand."""
         self.ports = ports
         self._agents = agents
         self._conversations = conversations
-        self._task_news = task_news
+        self._task_notifications = task_notifications
 
     @cached_property
     def importer(self) -> Importer:
@@ -77,7 +77,7 @@ class SessionUseCases:
             self.sessions,
             self._conversations(),
             ports.clock,
-            self._task_news(),
+            self._task_notifications(),
         )
 
     @cached_property

@@ -36,7 +36,7 @@ Segments = tuple[Segment, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class BranchWish:
+class BranchRequest:
     """A client's wish for another answer to a message of the user's, or for another message in its place."""
 
     from_id: str
@@ -59,8 +59,8 @@ class BranchStart:
     """The id in the wish, if it was another one than clients see; a worker that takes over compares the requests."""
 
     @property
-    def wish(self) -> BranchWish:
-        return BranchWish(self.wished_id or self.from_id, self.is_regenerate)
+    def request(self) -> BranchRequest:
+        return BranchRequest(self.wished_id or self.from_id, self.is_regenerate)
 
     def shown(self, ordinal: int) -> dict[str, Any]:
         """Return what clients are told of the branch that begins at ``ordinal``."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from baton.domain.branches import BranchWish
+from baton.domain.branches import BranchRequest
 from baton.domain.client_offer import ClientOffer
 from baton.domain.history_window import SummaryDue
 from baton.domain.identity import Scope
@@ -80,7 +80,7 @@ class QueuedMessage(_Queued):
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task."""
-    branch: BranchWish | None = None
+    branch: BranchRequest | None = None
     notifies: bool = False
     """Whether its client wants to be notified of that task."""
     client: ClientOffer | None = None

@@ -28,7 +28,7 @@ from baton.domain.queued import (
 )
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
-from baton.outbox.task_news import TaskNews
+from baton.outbox.task_notifications import TaskNotifications
 from baton.ports.a2a import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
@@ -61,7 +61,7 @@ class QueuedTurns:
     clock: Clock
     forgotten: ForgetRequests
     a2a_tasks: A2ATasks
-    task_news: TaskNews
+    task_notifications: TaskNotifications
 
     async def run(
         self,
@@ -164,7 +164,7 @@ class QueuedTurns:
             )
             kept = await self.a2a_tasks.mark(queued.scope, queued.thread_id, mark)
             if kept == mark:
-                await self.task_news.marked(
+                await self.task_notifications.note_mark(
                     queued.scope, queued.thread_id, queued.a2a_task, f"{mark.status.value}.{queued.message_id}"
                 )
         subscriber = queued.subscriber

@@ -145,7 +145,7 @@ class ConversationStates:
         change = self.leave(conversation, HandoffOutcome.CLOSED).change
         return resumable if change is None else (await self.keep(lease, change)).resumable
 
-    async def news(self, scope: Scope, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
+    async def events_of_change(self, scope: Scope, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
         """Return the events that show clients a change of the conversation state outside a run."""
         before = thread.conversation
         agents = await self.agents.of(scope)

@@ -9,11 +9,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from aws_lambda_powertools import Logger
 
 from baton.background import in_background
+from baton.concurrency import gather_all
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
+from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.outbox.frames import EncodedEvent, FrameQueue, frames
-from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections, FrameRefused
+from baton.ports.clock import Clock
+from baton.ports.connections import ConnectionBusy, ConnectionGone, Connections, FrameRefused, LiveRegistry
 
 logger = Logger(child=True)
 
@@ -144,6 +147,25 @@ async def send_to(
                 return False
             break
     return True
+
+
+async def send_to_all(
+    live: LiveRegistry, connections: Connections, clock: Clock, scope: Scope, thread_id: str, event: Event
+) -> None:
+    """Post an event without a sequence number to all connections of a thread.
+
+    A failure is not raised: clients can read the change that the event announces.
+    """
+    with contextlib.suppress(BatonError):
+        attached = (await live.live(scope, thread_id)).connections
+        now = clock.now()
+        await gather_all(
+            *(
+                send_to(connections, connection_id, [event], patience=WORKER_SECONDS)
+                for connection_id, token_expires_at in attached.items()
+                if token_expires_at > now
+            )
+        )
 
 
 async def _pause(backoff: float) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from baton.domain.branches import BranchWish
+from baton.domain.branches import BranchRequest
 from baton.domain.client_offer import ClientOffer
 from baton.domain.content import is_within, parse_content
 from baton.domain.errors import InvalidRequest, MessageTooLarge
@@ -67,25 +67,27 @@ def message_request(
     if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
         raise InvalidRequest("agentId must be the id of an agent.")
     run_id = optional_run_id(run_id)
-    wish = branch_wish(branch)
-    if wish is not None and thread_id is None:
+    branch_request = parse_branch_request(branch)
+    if branch_request is not None and thread_id is None:
         raise InvalidRequest("branch: name the conversation that it belongs to.")
     thread = derived_thread_ref(scope, message_id) if thread_id is None else named_thread(scope, thread_id)
-    if wish is not None:
+    if branch_request is not None:
         thread = ThreadRef(thread.id, may_create=False)
     return MessageRequest(
         thread=thread,
         message_id=message_id,
         run_id=run_id or derived_run_id(thread.id, message_id),
-        content="" if wish is not None and wish.is_regenerate else parse_content(content, content_field),
+        content=""
+        if branch_request is not None and branch_request.is_regenerate
+        else parse_content(content, content_field),
         agent_id=agent_id,
-        branch=wish,
+        branch=branch_request,
         client=client,
         time_zone=optional_time_zone(time_zone),
     )
 
 
-def branch_wish(raw: object) -> BranchWish | None:
+def parse_branch_request(raw: object) -> BranchRequest | None:
     """Parse the wish for a branch, which may be missing. Raises ``InvalidRequest``."""
     match raw:
         case None:
@@ -93,7 +95,7 @@ def branch_wish(raw: object) -> BranchWish | None:
         case {"from": str(from_id)} if is_printable(from_id, MAX_MESSAGE_ID):
             regenerate = raw.get("regenerate") if isinstance(raw, dict) else None
             if regenerate is None or isinstance(regenerate, bool):
-                return BranchWish(from_id, is_regenerate=bool(regenerate))
+                return BranchRequest(from_id, is_regenerate=bool(regenerate))
     raise InvalidRequest('branch must be {"from": the id of a user\'s message, "regenerate"?: true or false}.')
 
 

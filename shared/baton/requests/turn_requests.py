@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.domain.branches import BranchWish
+from baton.domain.branches import BranchRequest
 from baton.domain.client_offer import ClientOffer
 from baton.domain.content import content_digest
 from baton.domain.identity import ThreadRef
@@ -24,7 +24,7 @@ class MessageRequest:
     agent_id: str | None = None
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
-    branch: BranchWish | None = None
+    branch: BranchRequest | None = None
     """The wish to begin a branch; None for a message that continues the conversation."""
     notifies: bool = False
     """Whether its client wants to be notified of that task."""

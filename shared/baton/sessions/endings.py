@@ -18,7 +18,7 @@ from baton.handoffs.conversation_states import ConversationStates
 from baton.leases import holding
 from baton.outbox.delivery import Delivery, announce
 from baton.outbox.event_log import EventLog, jump_from
-from baton.outbox.task_news import TaskNews
+from baton.outbox.task_notifications import TaskNotifications
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
@@ -52,7 +52,7 @@ class Endings:
     sessions: Sessions
     conversations: ConversationStates
     clock: Clock
-    task_news: TaskNews
+    task_notifications: TaskNotifications
 
     async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:
         """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``."""
@@ -85,24 +85,26 @@ class Endings:
         closed = Closed(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
         log = EventLog(self.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
-        left = await self.conversations.news(scope, thread, ConversationState(thread.agent_id, resumable=resumable))
+        left = await self.conversations.events_of_change(
+            scope, thread, ConversationState(thread.agent_id, resumable=resumable)
+        )
         bodies: list[BaseEvent] = [*left, thread_closed(reason, closed.episode_id)]
         jump = jump_from(lease)
         if jump is not None:
             bodies[0].metadata = {"previousSeq": jump}
         events = [log.number(body) for body in bodies]
         await log.write_piece(lease)
-        is_told = thread.notifies and await self.task_news.session_closed(lease)
-        if await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable) and not is_told:
-            await self.task_news.session_closed(lease)
+        is_queued = thread.notifies and await self.task_notifications.note_session_closed(lease)
+        if await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable) and not is_queued:
+            await self.task_notifications.note_session_closed(lease)
         # The pipeline need not wait for slow connections.
         await gather_all(
             self.sessions.finish(scope, thread.id, ref, reason.value),
-            self._tell(lease, events, log.logged_seq, subscriber),
+            self._announce(lease, events, log.logged_seq, subscriber),
         )
         return closed
 
-    async def _tell(
+    async def _announce(
         self, lease: Lease, events: Sequence[Event], logged_seq: int, subscriber: Subscriber | None
     ) -> None:
         delivery = Delivery(

@@ -86,7 +86,7 @@ class MadeTitles:
             return False  # the user has named it
         # The commit of a run in progress finds the title, and sends it after the run's last event.
         if kept.run is None or kept.is_interrupted:
-            await self.titles.tell(scope, thread_id, title)
+            await self.titles.notify(scope, thread_id, title)
         return True
 
     async def _begun(self, scope: Scope, thread: Thread) -> _Begun:

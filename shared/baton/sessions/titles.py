@@ -8,7 +8,7 @@ from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_title, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
-from baton.outbox.thread_news import tell_connections
+from baton.outbox.connection_sender import send_to_all
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections, LiveRegistry
@@ -41,10 +41,10 @@ class Titles:
             raise
         # The title is what the user wrote: the record says that it was changed, not to what.
         await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome="renamed", detail={})
-        await self.tell(scope, thread_id, title)
+        await self.notify(scope, thread_id, title)
         return renamed
 
-    async def tell(self, scope: Scope, thread_id: str, title: str) -> None:
+    async def notify(self, scope: Scope, thread_id: str, title: str) -> None:
         """Tell the thread's connections of its new title."""
         event = unsequenced(thread_title(title), threadId=thread_id)
-        await tell_connections(self.live, self.connections, self.clock, scope, thread_id, event)
+        await send_to_all(self.live, self.connections, self.clock, scope, thread_id, event)

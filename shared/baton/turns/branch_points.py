@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
-from baton.domain.branches import ROOT, BranchStart, BranchWish, check_room
+from baton.domain.branches import ROOT, BranchRequest, BranchStart, check_room
 from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable
 from baton.domain.handoff import ContextMode, HandoffOutcome
 from baton.domain.history_window import on_path
@@ -50,17 +50,17 @@ class BranchPoints:
     store: ThreadStore
     conversations: ConversationStates
 
-    async def opening(self, scope: Scope, thread: Thread, wish: BranchWish, content: Content) -> BranchOpening:
+    async def opening(self, scope: Scope, thread: Thread, request: BranchRequest, content: Content) -> BranchOpening:
         """Return how the run begins that a wish asks for.
 
         Raises ``BranchUnavailable``, ``TooManyBranches`` and ``BranchCrossesHandoff``.
         """
-        message = await self._message(scope, thread, wish.from_id)
+        message = await self._message(scope, thread, request.from_id)
         check_room(thread.segments, thread.next_ordinal)
         point = await self.after(scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal))
-        wished_id = wish.from_id if wish.from_id != message.shown_id else None
-        start = BranchStart(message.shown_id, wish.is_regenerate, point.after_id, wished_id)
-        if wish.is_regenerate:
+        requested_id = request.from_id if request.from_id != message.shown_id else None
+        start = BranchStart(message.shown_id, request.is_regenerate, point.after_id, requested_id)
+        if request.is_regenerate:
             return BranchOpening(point, start, message.content, message.a2a_task)
         return BranchOpening(point, start, content, None)
 

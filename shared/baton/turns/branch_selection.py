@@ -94,7 +94,7 @@ class BranchSelection:
         change = before.left.change if before.left is not None else None
         if change is not None:
             conversation = await self.services.conversations.keep(lease, change)
-            changes = list(await self.services.conversations.news(scope, thread, conversation))
+            changes = list(await self.services.conversations.events_of_change(scope, thread, conversation))
         log = EventLog(self.services.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
         bodies = [branch_selected(branch_id, after_id), *changes]
         jump = jump_from(lease)
@@ -108,10 +108,10 @@ class BranchSelection:
             conversation=conversation,
             windows=before.thread.windows,
         )
-        await self._tell(lease, events, log.logged_seq)
+        await self._announce(lease, events, log.logged_seq)
         return Selected(thread.id, branch_id, log.last_seq)
 
-    async def _tell(self, lease: Lease, events: Sequence[Event], logged_seq: int) -> None:
+    async def _announce(self, lease: Lease, events: Sequence[Event], logged_seq: int) -> None:
         services = self.services
         delivery = Delivery(
             lease.scope,

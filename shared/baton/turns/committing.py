@@ -52,7 +52,7 @@ class RunOutcome:
     """A committed run, and whether the caller has received its events."""
 
     finished: FinishedRun
-    was_told: bool
+    was_sent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +91,8 @@ class RunCommit:
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
         *others, last = (each for each in messages if each is not self.state.question)
-        is_told, *_ = await gather_all(
-            self._tell_task(self._thread, ended),
+        is_queued, *_ = await gather_all(
+            self._notify_of_end(self._thread, ended),
             self.writes.done(),
             *(store.put_message(lease, each) for each in others),
         )
@@ -106,11 +106,11 @@ class RunCommit:
             await settle_tasks(self._services.agents, lease, run, self.state.journal)
             await self._services.conversations.undo(lease, self.state.question, end.change)
         finished = await self._move_pointer(messages, end, ended, pending, windows=result.windows)
-        if not is_told:
-            await self._tell_task(finished.thread, ended)
+        if not is_queued:
+            await self._notify_of_end(finished.thread, ended)
         count_failure(result.error)
         self.outbox.send_numbered(final)
-        self._tell_title(finished.thread)
+        self._send_title(finished.thread)
         try:
             await self._follow_up(finished, end, ended, result.summary_due)
         finally:
@@ -138,7 +138,7 @@ class RunCommit:
             offered_by=self.state.offered_by,
         )
         finished = await self._move_pointer(tuple(messages), end, ended, pending)
-        await self._tell_task(finished.thread, ended)
+        await self._notify_of_end(finished.thread, ended)
         count_failure(error_from_code(end.error_code) if end.error_code else None)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         self.outbox.delivery.post(
@@ -147,7 +147,7 @@ class RunCommit:
                 for seq, body in enumerate(end.tail, end.tail_seq)
             ]
         )
-        self._tell_title(finished.thread)
+        self._send_title(finished.thread)
         try:
             if ended is not None:
                 await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
@@ -230,7 +230,7 @@ class RunCommit:
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 
-    async def _tell_task(self, thread: Thread, ended: EpisodeRef | None) -> bool:
+    async def _notify_of_end(self, thread: Thread, ended: EpisodeRef | None) -> bool:
         """Queue the end of the run for clients that want to be notified of tasks. Return whether it is queued.
 
         It is queued before the commit if they are known by then, so that no death of this worker loses it.
@@ -238,7 +238,7 @@ class RunCommit:
         is_of_task = self.state.question.a2a_task is not None or self.state.answered is not None
         if not thread.notifies or not (is_of_task or ended is not None):
             return False
-        return await self._services.task_news.run_ended(
+        return await self._services.task_notifications.note_run_ended(
             self.holder.lease, self._run.run_id, self.state.question.a2a_task, ends_session=ended is not None
         )
 
@@ -251,7 +251,7 @@ class RunCommit:
             count(Metric.SUMMARIES_FAILED)
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
 
-    def _tell_title(self, thread: Thread) -> None:
+    def _send_title(self, thread: Thread) -> None:
         """Send a title that was made during the run. Its maker sends none while a run is in progress."""
         if thread.title is not None and self._thread.title is None:
             self.outbox.delivery.post([unsequenced(thread_title(thread.title), threadId=thread.id)])

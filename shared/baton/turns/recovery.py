@@ -63,14 +63,14 @@ def _again(thread: Thread, run: Run, opening: StoredMessage, client: ClientOffer
     """Return the request that the run answers; None if it cannot be rebuilt."""
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:
-        wish = opening.branch.wish if opening.branch is not None else None
+        branch_request = opening.branch.request if opening.branch is not None else None
         return MessageRequest(
             ref,
             run.message_id,
             run.run_id,
             opening.content,
             a2a_task=opening.a2a_task,
-            branch=wish,
+            branch=branch_request,
             client=client,
             time_zone=opening.time_zone,
         )

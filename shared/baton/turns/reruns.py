@@ -48,7 +48,7 @@ MAX_SECONDS = 240.0
 
 
 @dataclass(frozen=True, slots=True)
-class RerunWish:
+class RerunOptions:
     """What is to be other than it was."""
 
     model: str | None = None
@@ -115,7 +115,7 @@ class Reruns:
         """Return the turn of a run. Raises ``NotFound``, ``RerunUnavailable`` and ``StoreUnavailable``."""
         return await self._turns.find(owner, thread, run_id, message_id)
 
-    async def run(self, caller: Scope, turn: PastTurn, wish: RerunWish) -> DryRun:
+    async def run(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> DryRun:
         """Answer the turn's message again, as its user would be answered now.
 
         Raises ``ModelNotOffered``, ``UnknownAgentVersion``, ``RerunUnavailable``, and the error that the answer ends
@@ -124,30 +124,32 @@ class Reruns:
         services, thread = self._services, turn.thread
         permissions = frozenset(turn.record.permissions) if turn.record is not None else frozenset()
         scope = Scope(caller.tenant_id, thread.user_id, permissions)
-        if wish.model is not None and wish.model not in self._offered:
+        if options.model is not None and options.model not in self._offered:
             raise ModelNotOffered(f"This deployment offers: {self._offered}.")
-        agents = await self._wished(caller, turn, wish)
+        agents = await self._chosen_agents(caller, turn, options)
         conversation = await self._turns.conversation(scope, turn, agents.main(thread), agents.describe)
         recorded = RecordedCalls(
             await services.agents.records.calls_of_run(
                 scope, thread.id, turn.question.run_id, first_ordinal=turn.question.ordinal
             )
         )
-        attempt = _Attempt(services, scope, turn, agents, conversation, recorded, wish)
+        attempt = _Attempt(services, scope, turn, agents, conversation, recorded, options)
         return await attempt.answer()
 
-    async def _wished(self, caller: Scope, turn: PastTurn, wish: RerunWish) -> RegisteredAgents:
+    async def _chosen_agents(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> RegisteredAgents:
         """Return today's agents, with the model and the version that are asked for."""
         agents = await self._services.agents.registry.current(caller)
         active = turn.thread.active_agent_id
-        chosen = await self._version(caller, active, wish.agent_version) if wish.agent_version is not None else None
+        chosen = (
+            await self._version(caller, active, options.agent_version) if options.agent_version is not None else None
+        )
 
         def changed(agent: AgentDefinition) -> AgentDefinition:
             if chosen is not None and agent.id == active:
                 agent = chosen
-            if wish.model is None or agent.remote is not None:
+            if options.model is None or agent.remote is not None:
                 return agent
-            model = agent.model.model_copy(update={"name": wish.model, "fallback": ()})
+            model = agent.model.model_copy(update={"name": options.model, "fallback": ()})
             return agent.model_copy(update={"model": model})
 
         if chosen is not None and agents.describe(active) is None:
@@ -178,14 +180,14 @@ class _Attempt:
         agents: RegisteredAgents,
         conversation: RunningConversation,
         recorded: RecordedCalls,
-        wish: RerunWish,
+        options: RerunOptions,
     ) -> None:
         thread, question = turn.thread, turn.question
         self._records = UnstoredRecords()
         self._recorded = recorded
         own = services.agents
         memory = PastMemory(
-            own.memory.recall, own.memory.counter, frozenset(wish.without), thread.id, question.timestamp
+            own.memory.recall, own.memory.counter, frozenset(options.without), thread.id, question.timestamp
         )
         dry = replace(
             own,
@@ -200,7 +202,7 @@ class _Attempt:
         self._question = question
         self._agents = agents
         self._conversation = conversation
-        self._wish = wish
+        self._options = options
         self._run = Run(question.run_id, question.id, attempt=1)
         self._client = turn.record.client if turn.record is not None else None
         # Procedures that were changed a moment ago count.
@@ -217,7 +219,7 @@ class _Attempt:
             history_before(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
             recall_for(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
         )
-        history = replace(history, messages=without_turns(history.messages, self._wish.without))
+        history = replace(history, messages=without_turns(history.messages, self._options.without))
         opened = asyncio.Event()
         opened.set()
         self._writes.begin()

@@ -117,7 +117,7 @@ class RunExecution:
                 result = await self._answer(snapshot)
             assert result is not None  # noqa: S101 - without a question to wait for, it always begins
             finished = await self._committing().commit(result)
-            return RunOutcome(finished, was_told=True)
+            return RunOutcome(finished, was_sent=True)
         finally:
             self._outbox.stop()
             await gather_all(self._writes.stop(), stop_all(*begun))
@@ -133,7 +133,7 @@ class RunExecution:
         # The model is not called again, and clients that have seen the answer keep it.
         assert left is not None  # noqa: S101 - other content was refused
         self._outbox.open()
-        return RunOutcome(await self._committing().adopt(known, left), was_told=False)
+        return RunOutcome(await self._committing().adopt(known, left), was_sent=False)
 
     async def _earlier_outcome(self, known: TurnRecord) -> RunOutcome | None:
         """Return the run that an earlier attempt has committed and release the lease; None if there is none."""
@@ -142,7 +142,7 @@ class RunExecution:
         if finished is None:
             return None
         await store.release(self._holder.lease)
-        return RunOutcome(finished, was_told=False)
+        return RunOutcome(finished, was_sent=False)
 
     async def _find_watchers(self) -> None:
         """Read the connections that watch the thread and the requests to cancel its runs."""

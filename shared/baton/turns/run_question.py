@@ -109,7 +109,7 @@ async def _announce_begin(state: RunState, lease: Lease) -> None:
     """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
     root = state.question.a2a_task
     if root is not None or state.answered is not None:
-        await state.services.task_news.run_began(lease, state.run.run_id, root)
+        await state.services.task_notifications.note_run_began(lease, state.run.run_id, root)
 
 
 async def _nothing() -> None:

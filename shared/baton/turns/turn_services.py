@@ -11,7 +11,7 @@ from baton.domain.thread import LeaseTimes
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks
 from baton.memory.inspection.inspector import Inspector
-from baton.outbox.task_news import TaskNews
+from baton.outbox.task_notifications import TaskNotifications
 from baton.ports.clock import TimeZones
 from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.stream_log import StreamLog
@@ -37,7 +37,7 @@ class TurnServices:
     forks: Forks
     approved_procedures: ApprovedProcedures
     inspector: Inspector
-    task_news: TaskNews
+    task_notifications: TaskNotifications
     learning: Learning
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]

@@ -83,7 +83,7 @@ class Turns:
                     outcome = await RunExecution(self._services, run).execute()
                 if run.call.request.message_id != call.request.message_id:
                     continue  # that was an orphaned run
-                return outcome.finished if outcome.was_told else await self._repeats.replay(call, outcome.finished)
+                return outcome.finished if outcome.was_sent else await self._repeats.replay(call, outcome.finished)
             except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
                 raise await self._admission.denial(call, error, unknown_agent) from None
             except LeaseLost:

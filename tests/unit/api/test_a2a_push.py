@@ -315,7 +315,7 @@ async def test_two_marks_of_a_task_within_minutes_are_both_told(served: A2AServe
     """Here a configuration was set as the run ended, and the task is cancelled then. The queue drops repeated names."""
     task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     await worked_off(served)
-    await served.harness.app.task_news.marked(served.harness.ada, task["contextId"], "m-1", "configured.2")
+    await served.harness.app.task_notifications.note_mark(served.harness.ada, task["contextId"], "m-1", "configured.2")
     assert states(await worked_off(served)) == ["input-required"]
     await served.call("tasks/cancel", {"id": task["id"]})
     await served.call("tasks/cancel", {"id": task["id"]})
@@ -357,7 +357,7 @@ async def test_a_refused_message_is_told(served: A2AServed) -> None:
     refused = TaskMark(root="m-1", user_id="ada", status=MarkStatus.REFUSED, at=harness.clock.now(), message_id="m-1")
     await harness.a2a_tasks.mark(scope, task["contextId"], refused)
     served.queue.sent.clear()
-    await harness.app.task_news.marked(scope, task["contextId"], "m-1", "refused.m-1")
+    await harness.app.task_notifications.note_mark(scope, task["contextId"], "m-1", "refused.m-1")
     assert isinstance(queued, QueuedMessage)
     assert queued.notifies
     assert states(await worked_off(served)) == ["rejected"]

@@ -305,7 +305,7 @@ async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) ->
 async def a_queue_of_notifications_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     harness.push_queue.is_down = True
-    await harness.app.task_news.marked(harness.ada, harness.thread_id, "m1", "canceled")
+    await harness.app.task_notifications.note_mark(harness.ada, harness.thread_id, "m1", "canceled")
 
 
 @failure(Metric.NOTIFICATIONS_FAILED)

@@ -164,4 +164,6 @@ async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
                 raise StoreUnavailable("The task has not begun yet. Please try again in a moment.") from None
             await asyncio.sleep(POLL_SECONDS)
     if task.thread is None or thread.next_ordinal != task.thread.next_ordinal or thread.episode != task.thread.episode:
-        await app.task_news.marked(caller.scope, thread_id, task.id.root, f"configured.{thread.next_ordinal}")
+        await app.task_notifications.note_mark(
+            caller.scope, thread_id, task.id.root, f"configured.{thread.next_ordinal}"
+        )

@@ -22,7 +22,7 @@ logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True)
-class TaskNews:
+class TaskNotifications:
     """Queues changes. None of its methods raises: a turn never fails for a notification.
 
     Ends are queued before they are committed, so that a worker that dies in between loses none: who tells them waits
@@ -32,22 +32,22 @@ class TaskNews:
     queue: Callable[[], PushQueue]
     """Returns the queue. Only threads with configurations need it."""
 
-    async def run_began(self, lease: Lease, run_id: str, root: str | None) -> bool:
+    async def note_run_began(self, lease: Lease, run_id: str, root: str | None) -> bool:
         """Queue that a run has begun, of the task ``root`` if that is known. Return whether the queue has it."""
         return await self._send(_under(lease, ChangeKind.BEGAN, run_id=run_id, root=root))
 
-    async def run_ended(self, lease: Lease, run_id: str, root: str | None, *, ends_session: bool) -> bool:
+    async def note_run_ended(self, lease: Lease, run_id: str, root: str | None, *, ends_session: bool) -> bool:
         """Queue that a run ends, and with it perhaps the session, which concerns other tasks too."""
         if not ends_session:
             return await self._send(_under(lease, ChangeKind.ENDED, run_id=run_id, root=root))
         first = lease.thread.episode_first_ordinal
         return await self._send(_under(lease, ChangeKind.ENDED, run_id=run_id, first_ordinal=first))
 
-    async def session_closed(self, lease: Lease) -> bool:
+    async def note_session_closed(self, lease: Lease) -> bool:
         """Queue that the session ends."""
         return await self._send(_under(lease, ChangeKind.CLOSED, first_ordinal=lease.thread.episode_first_ordinal))
 
-    async def marked(self, scope: Scope, thread_id: str, root: str, mark: str) -> bool:
+    async def note_mark(self, scope: Scope, thread_id: str, root: str, mark: str) -> bool:
         """Queue that a task was cancelled, or that its message was refused. The same ``mark`` is told once."""
         return await self._send(
             TaskChange(
