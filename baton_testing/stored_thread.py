@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
-from baton.privacy.readers import may_be_said, replaced
+from baton.privacy.readers import may_be_said, replace_texts
 from baton.privacy.redaction import Redactor
 from baton_testing.errors import CannotRun
 
@@ -40,7 +40,7 @@ class StoredThread:
         """Return it with placeholders for personal data, the same one wherever the same value stands."""
         whole = {name: getattr(self, name) for name in self.__slots__}
         redactor = Redactor(InProcessPiiDetector())
-        clean = await replaced(whole, redactor, may_be_said)
+        clean = await replace_texts(whole, redactor, may_be_said)
         return StoredThread(**clean)
 
 

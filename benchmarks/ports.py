@@ -65,7 +65,7 @@ class Record:
     def seconds_left(self) -> float:
         return 60.0
 
-    def attempting(self, attempt: int) -> None:
+    def note_attempt(self, attempt: int) -> None:
         """Do nothing, because no other worker receives the record."""
 
 

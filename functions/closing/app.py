@@ -26,7 +26,7 @@ admission = app.ports.admission
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Carry out the ``step`` that ``event`` names for its ``session``, or mark the session's episode as failed.
 
-    Returns what the state machine keeps of it beside its input: no content.
+    Return the values that the state machine adds to its input. They have no content.
     """
     session = event["session"]
     thread_id, number = session["threadId"], session["episode"]

@@ -11,7 +11,7 @@ from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
 from baton.domain.identity import Scope
-from baton.privacy.forgetting import described
+from baton.privacy.forgetting import to_state_output
 
 MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to finish the request in progress and store the counts."""
@@ -23,7 +23,7 @@ forgetting = composition.deployed().privacy.forgetting  # built once per executi
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Carry out one step of the request that ``event`` refers to, and return what comes next: counts, no content."""
+    """Carry out one step of the request that ``event`` refers to, and return the next step and counts, no content."""
     request_id: str = event["requestId"]
     logger.append_keys(tenant_id=event["tenantId"], request_id=request_id, step=event["step"])
     scope = Scope(event["tenantId"], event["userId"])
@@ -36,4 +36,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         case _:
             result = event_loop.run(forgetting.give_up(scope, request_id))
     logger.info("forgetting", next=result.next.value, counts=dict(result.counts), residue=dict(result.residue))
-    return dict(described(result, forgetting.waits))
+    return dict(to_state_output(result, forgetting.waits))

@@ -25,7 +25,7 @@ admission = app.ports.admission
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Carry out the ``step`` that ``event`` names for its ``task``, or mark the task's capture as failed.
 
-    Returns what the state machine keeps of it beside its input, and no content: how far the capture is, and whether
+    Return the values that the state machine adds to its input: the progress of the capture without content, and whether
     another step follows.
     """
     task = event["task"]

@@ -1,4 +1,4 @@
-"""The sender of push notifications of A2A tasks: it works off their queue, one record an invocation."""
+"""The sender of push notifications of A2A tasks: it consumes their queue, one record an invocation."""
 
 from __future__ import annotations
 

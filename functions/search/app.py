@@ -21,7 +21,7 @@ CLOUDFORMATION_SECONDS = 30.0
 @logger.inject_lambda_context(clear_state=True)
 @counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Run the command of ``event``, or what CloudFormation asks for a ``Custom::SearchIndices``.
+    """Run the command of ``event``, or CloudFormation's request for a ``Custom::SearchIndices``.
 
     An operator's event is ``{"command": "migrate"}``, ``{"command": "reindex", "indices": [...]}``, or
     ``{"command": "verify", "tenants": [...]}`` and the same with ``repair``.

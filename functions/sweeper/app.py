@@ -1,4 +1,4 @@
-"""The sweeper: every minute it ends idle sessions, queues takeovers of dead runs, starts what retention is due, and
+"""The sweeper: every minute it ends idle sessions, queues takeovers of dead runs, starts retention that is due, and
 resumes the ingestion of documents."""
 
 from __future__ import annotations

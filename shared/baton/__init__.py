@@ -6,7 +6,7 @@ __version__: str
 
 
 def __getattr__(name: str) -> str:
-    """Return ``__version__``. The metadata is read when it is asked for, because that takes 50 ms of each start."""
+    """Return ``__version__``. The metadata is read on demand, because reading it takes 50 ms."""
     if name != "__version__":
         raise AttributeError(name)
     from importlib.metadata import PackageNotFoundError, version

@@ -1,4 +1,4 @@
-"""``python -m baton.admin search ...``: the operators' commands, with the environment variables of the functions."""
+"""``python -m baton.admin search ...``: commands of operators, with the environment variables of the functions."""
 
 from __future__ import annotations
 

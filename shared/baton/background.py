@@ -1,4 +1,4 @@
-"""Work that goes on without its caller: kept until it ends, and never ending unnoticed."""
+"""Work that continues without its caller. It is kept until it ends, and its failure is logged."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _working: set[asyncio.Task[Any]] = set()
 
 
 def in_background(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-    """Begin ``work``, which goes on if its caller ends, and return its task. Nobody has to await it.
+    """Begin ``work``, which continues if its caller ends, and return its task. No caller has to await it.
 
-    Its failure is logged under ``name``. One that is no ``BatonError`` is counted as an internal fault.
+    Its failure is logged under ``name``. A failure that is no ``BatonError`` is counted as an internal fault.
     """
     task = asyncio.ensure_future(work)
     _working.add(task)

@@ -23,8 +23,8 @@ _threads = ThreadPoolExecutor(4, thread_name_prefix="work")
 async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
     """Return the results of all steps, or raise the first failure, but only once every step has ended.
 
-    ``asyncio.gather`` raises at once, and what is still being read or written then goes on behind its caller's back.
-    A failure does not cancel the other steps as ``asyncio.TaskGroup`` does, because a write that was cancelled may
+    ``asyncio.gather`` raises at once, and the remaining reads and writes then continue unnoticed by the caller.
+    A failure does not cancel the other steps as ``asyncio.TaskGroup`` does, because a cancelled write may
     have taken effect or not. If the caller is cancelled, the steps are cancelled too, and awaited first.
     """
     begun = [asyncio.ensure_future(step) for step in steps]
@@ -71,7 +71,7 @@ async def each_until(
 ) -> bool:
     """Deal with items, at most ``at_once`` at the same time, and return whether all were begun by the ``deadline``.
 
-    The deadline is a time of the event loop. What has begun by then is waited for, also if reading the items fails.
+    The deadline is a time of the event loop. Items begun by then are waited for, also if reading the items fails.
     ``deal_with`` must not raise.
     """
     loop = asyncio.get_running_loop()
@@ -122,7 +122,7 @@ def _notice_failures(steps: Iterable[asyncio.Future[Any]]) -> None:
 
 
 async def off_loop(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run ``work`` and return its result: in a thread if ``size``, that of its input, is large, otherwise directly.
+    """Run ``work`` and return its result: in a thread if ``size``, the size of its input, is large, else directly.
 
     This helps for Python code, which releases the interpreter's lock every few milliseconds, and for zlib, hashing and
     tiktoken, which release it while they work. It does not help for code that holds the lock until it is done, such as

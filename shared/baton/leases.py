@@ -1,4 +1,4 @@
-"""Taking a thread's lease, holding it, and finding out whether its holder is alive."""
+"""Taking a thread's lease, holding it, and checking that its holder is alive."""
 
 from __future__ import annotations
 

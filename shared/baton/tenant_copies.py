@@ -1,4 +1,4 @@
-"""A worker's copies of what tenants keep: one small read a minute and tenant, during a turn's other reads."""
+"""A worker's copies of tenants' settings: one small read for each tenant and minute, during a turn's other reads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from baton.ports.tenants import TenantLimitStore
 FRESH = timedelta(minutes=1)
 """The age up to which a copy is used without a read."""
 STALE = timedelta(minutes=5)
-"""The age up to which a turn goes on with a copy if the read takes longer than ``PATIENCE_SECONDS``."""
+"""The age up to which a turn uses a copy if the read takes longer than ``PATIENCE_SECONDS``."""
 GRACE = timedelta(hours=1)
 """The age up to which a copy is used while reads fail."""
 PATIENCE_SECONDS = 0.2
 READING_SECONDS = 20.0
-"""Age of a read that is not waited for any more: its event loop may have ended, or its worker was frozen."""
+"""Age of a read that is no longer waited for: its event loop may have ended, or its worker was frozen."""
 MAX_TENANTS = 1_000
 """Tenants whose limits a worker keeps."""
 
@@ -45,7 +45,7 @@ class Copy(Generic[V]):
 
 
 class AgedCopies(Generic[V]):
-    """Copies by tenant. Those of the tenant that was longest away are dropped first."""
+    """Copies by tenant. Those of the tenant least recently used are dropped first."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class AgedCopies(Generic[V]):
         *,
         note_failure: Callable[[], None] = lambda: None,
     ) -> None:
-        """``read`` takes the value that was read before. ``kept`` has the bound; ``name`` says in logs what is read.
+        """``read`` takes the value that was read before. ``kept`` has the bound; ``name`` is the value's name in logs.
 
         ``note_failure`` is called whenever an old copy stands in for a failed read.
         """
@@ -75,7 +75,7 @@ class AgedCopies(Generic[V]):
     async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> V:
         """Return the tenant's value, at most a minute old (or ``since``), as far as the store can be read.
 
-        ``patience`` is how many seconds a read may take before a copy of the last five minutes is used; None: any.
+        ``patience``: the seconds that a read may take before a copy of the last five minutes is used; None: any.
 
         Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
         """
@@ -88,7 +88,7 @@ class AgedCopies(Generic[V]):
             async with asyncio.timeout(patience if age is not None and age < STALE else None):
                 await asyncio.shield(reading)
         except TimeoutError:
-            pass  # the read goes on for the next turn
+            pass  # the read continues for the next turn
         except BatonError:
             if age is None or age >= GRACE or patience is None:
                 raise
@@ -132,7 +132,7 @@ class AgedCopies(Generic[V]):
 
 
 class CurrentLimits:
-    """The limits that a tenant has now: its own, and never more than the deployment's."""
+    """The limits that a tenant has now: its own, but at most the deployment's."""
 
     def __init__(self, store: TenantLimitStore, deployment: DeploymentLimits, clock: Clock) -> None:
         self._store = store
@@ -146,16 +146,16 @@ class CurrentLimits:
     async def of(self, scope: Scope) -> DeploymentLimits:
         """Return the tenant's limits, at most a minute old.
 
-        If they cannot be read, those of the last copy hold, or the deployment's: a limit is not worth an answer.
+        If they cannot be read, those of the last copy hold, or the deployment's: a limit must not cost an answer.
         """
         try:
             limits: TenantLimits | None = await self._copies.of(scope)
-        except StoreUnavailable:  # whatever else a turn needs of the table tells of the outage
+        except StoreUnavailable:  # the turn's other reads of the table report the outage
             limits = self._copies.last(scope)
         return (limits or TenantLimits()).within(self.deployment)
 
     async def current(self, scope: Scope) -> DeploymentLimits:
-        """Return the limits as they are stored now, for what is done rarely. Raises ``StoreUnavailable``."""
+        """Return the limits as they are stored now, for rare operations. Raises ``StoreUnavailable``."""
         return (await self._store.get(scope)).within(self.deployment)
 
     def forget(self, scope: Scope) -> None:

@@ -78,7 +78,7 @@ class SqsHeldRecord:
     def seconds_left(self) -> float:
         return self._hidden_until - asyncio.get_running_loop().time()
 
-    def attempting(self, attempt: int) -> None:
+    def note_attempt(self, attempt: int) -> None:
         seconds = self._times.hidden_for(attempt)
         if seconds != self._seconds:
             self._seconds = seconds

@@ -36,7 +36,7 @@ from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.memory.recalled import NOTHING_RECALLED
 from baton.outbox.answer_limit import AnswerLimit
-from baton.outbox.text_batches import batched
+from baton.outbox.text_batches import batch
 from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import AnsweredBy, Finished, FinishReason, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 
@@ -229,7 +229,7 @@ class AgentLoop:
         )
         # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
         # writes would have to wait.
-        chunks = batched(stream, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened)
+        chunks = batch(stream, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:

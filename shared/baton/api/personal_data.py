@@ -21,7 +21,7 @@ from baton.domain.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.forgetting import Retention as RetentionRecord
 from baton.domain.identity import ME, Permission, Scope, thread_ref
 from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
-from baton.entry.forget_requests import named_user
+from baton.entry.forget_requests import scope_of_user
 from baton.privacy.readers import sees_all
 
 router = APIRouter(tags=["personal data"])
@@ -176,7 +176,7 @@ async def export_user(
     Lines have a `type`, except sessions, which are as they can be imported. A line of type `cursor` names where to
     continue; a last line of type `end` says that nothing is missing.
     """
-    subject = named_user(caller, user_id, "user.export")
+    subject = scope_of_user(caller, user_id, "user.export")
     subject = Scope(subject.tenant_id, subject.user_id)
     exports = app.privacy.exports
     whole = exports.everything if content == "everything" else exports.sessions

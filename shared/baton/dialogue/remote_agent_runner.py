@@ -27,7 +27,7 @@ from baton.domain.task import RemoteTask
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.outbox.answer_limit import AnswerLimit
-from baton.outbox.text_batches import batched
+from baton.outbox.text_batches import batch
 from baton.ports.agent_client import (
     AgentChunk,
     AgentData,
@@ -102,7 +102,7 @@ class RemoteAgentRunner:
         text, is_open, sources = "", False, self._files.sources
         failure: BatonError | None = None
         limit = AnswerLimit()
-        chunks = batched(self._chunks(), limit=limit, deadline=context.deadline, stop=context.stop)
+        chunks = batch(self._chunks(), limit=limit, deadline=context.deadline, stop=context.stop)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:

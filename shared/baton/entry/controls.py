@@ -1,4 +1,4 @@
-"""Requests of users besides messages: cancel a run, exit a handoff, continue a workflow, close the session."""
+"""Requests of users other than messages: cancel a run, exit a handoff, continue a workflow, close the session."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Controls:
         workflow = await self.conversations.unfinished(scope, named)
         if known is not None and await self.conversations.is_in_session(known, scope):
             raise HandoffInProgress
-        # What came of it before is repeated until it is committed; afterwards it is tried anew.
+        # An earlier result is repeated until it is committed; afterwards the request is tried again.
         said = known.next_ordinal if known is not None else 0
         key = f"{to_millis(workflow.updated_at)}.{said}"
         return continue_request(thread.id, named, key=key, may_create=thread.may_create)
@@ -133,7 +133,7 @@ class Controls:
         try:
             await self.store.check_writable(scope, thread.id)
         except ThreadUnavailable as refusal:
-            await self._refused(scope, thread.id, action, refusal)
+            await self._audit_refusal(scope, thread.id, action, refusal)
             raise
         try:
             return await self.store.get_thread(scope, thread.id)
@@ -144,8 +144,8 @@ class Controls:
         try:
             return await own_thread(self.store, scope, thread_id)
         except ThreadUnavailable as refusal:
-            await self._refused(scope, thread_id, action, refusal)
+            await self._audit_refusal(scope, thread_id, action, refusal)
             raise
 
-    async def _refused(self, scope: Scope, thread_id: str, action: str, refusal: ThreadUnavailable) -> None:
+    async def _audit_refusal(self, scope: Scope, thread_id: str, action: str, refusal: ThreadUnavailable) -> None:
         await self.audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})

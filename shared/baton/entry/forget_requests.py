@@ -1,4 +1,4 @@
-"""Requests to forget: who may make them, and about whom."""
+"""Requests to forget, and the permissions that they need."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from baton.ports.threads import ThreadStore
 from baton.requests.thread_access import own_thread
 
 
-def named_user(scope: Scope, user_id: str, action: str) -> Scope:
-    """Return the scope of the user that a path names. Others than the caller need ``user:manage``.
+def scope_of_user(scope: Scope, user_id: str, action: str) -> Scope:
+    """Return the scope of the user that a path names. Another user than the caller needs ``user:manage``.
 
     Raises ``Forbidden`` and ``InvalidRequest``; neither depends on whether there is such a user.
     """
@@ -29,7 +29,7 @@ def named_user(scope: Scope, user_id: str, action: str) -> Scope:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCalls:
-    """Takes requests to forget, and shows how far they have come."""
+    """Takes requests to forget, and reads their progress."""
 
     store: ThreadStore
     requests: ForgetRequests
@@ -40,7 +40,7 @@ class ForgetCalls:
 
     async def forget_user(self, scope: Scope, user_id: str) -> ForgetRequest:
         """Forget a user: everything said before the request's cut-off. Raises ``Forbidden``, ``StoreUnavailable``."""
-        subject = named_user(scope, user_id, "user.forget")
+        subject = scope_of_user(scope, user_id, "user.forget")
         return await self._begin(scope, self._request(scope, ForgetSubject.USER, subject.user_id))
 
     async def forget_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
@@ -51,7 +51,7 @@ class ForgetCalls:
         """
         latest = await self.requests.latest(scope, thread_id)
         if latest is not None and latest.user_id == scope.user_id and latest.status is not ForgetStatus.COMPLETED:
-            # Its tombstone hides the thread. Start it again, in case the request died before it had started it.
+            # Its tombstone hides the thread. Start the pipeline again, in case the worker died before that.
             if latest.is_running(self.clock.now()):
                 await self.forgettings.start(latest)
                 return latest
@@ -66,7 +66,7 @@ class ForgetCalls:
         return await self._begin(scope, self._about_thread(scope, thread_id))
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest:
-        """Return a request, for who made it, whom it is about, and holders of ``user:manage``. Raises ``NotFound``."""
+        """Return a request to its maker, its subject or a holder of ``user:manage``. Raises ``NotFound``."""
         request = await self.requests.get(scope, request_id)
         may_see = request is not None and (
             scope.user_id in (request.requested_by, request.user_id) or scope.has(Permission.USER_MANAGE)
@@ -76,7 +76,7 @@ class ForgetCalls:
         return request
 
     def expected_cutoff(self, request: ForgetRequest) -> datetime | None:
-        """Return until when, about, what is said is forgotten, too; None once that is fixed, or where nothing is."""
+        """Return the approximate time up to which messages are forgotten; None once it is fixed, or without one."""
         is_open = request.status is ForgetStatus.RUNNING and request.cutoff_at is None
         if not is_open or request.subject is ForgetSubject.RETENTION:
             return None

@@ -18,7 +18,7 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class IngestionEvents:
-    """Carries out what events ask for. Answers contain no content: a state has at most 256 KB."""
+    """Carries out the steps that events request. Answers contain no content: a state has at most 256 KB."""
 
     starts: IngestionStarts
     ingestion: Ingestion
@@ -33,7 +33,7 @@ class IngestionEvents:
     async def step(self, event: Event) -> dict[str, Any]:
         """Carry out a step of the state machine. Unknown ones raise ``ValueError``."""
         answer = await self._step(event)
-        # What remains is to remove files when no worker can be alive. That computes nothing.
+        # The remaining step only removes files when no worker can be alive.
         if event["step"] in ("check", "clean") and answer["next"] in ("done", "wait"):
             await self.admission.ended(Pipeline.INGESTION, event["document"]["subject"])
         return answer

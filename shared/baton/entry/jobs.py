@@ -1,4 +1,4 @@
-"""Several jobs in one invocation, none of which keeps the others from their work."""
+"""Several jobs in one invocation, none of which keeps the others from running."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Job:
     name: str
     work: Callable[[], Awaitable[Any]]
     failures: Metric
-    """Counts that the job has failed."""
+    """The metric that counts failures of the job."""
     seconds: float | None = None
-    """The longest time that it may take from the others; None if it limits itself."""
+    """The longest time that it may take; None if it limits itself."""
 
 
 async def run_jobs(jobs: Sequence[Job]) -> dict[str, Any]:

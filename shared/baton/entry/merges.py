@@ -24,9 +24,9 @@ class Merges:
     audit: AuditLog
 
     async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> FinishedRun:
-        """Add the last answer of a fork to its parent, as one message of its agent's, by a run of the parent's.
+        """Add the last answer of a fork to its parent, as one message of the fork's agent, by a run of the parent.
 
-        The message's ``source`` is ``specialist``; merging the same answer again gives the same run. It waits its turn
+        The message's ``source`` is ``specialist``; merging the same answer again gives the same run. It waits
         for at most ``seconds``. Raises ``ThreadUnavailable`` (audited), ``NotAFork``, ``NothingToMerge``,
         ``ThreadLed``, ``ThreadBusy`` and ``StoreUnavailable``.
         """

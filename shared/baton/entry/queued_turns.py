@@ -45,7 +45,7 @@ logger = Logger(child=True)
 _TRY_AGAIN = (LeaseLost, StoreUnavailable, ThreadBusy)
 """Failures that a later delivery may avoid. Every other failure is an outcome that the client gets."""
 PATIENCE_SECONDS = 20.0
-"""How long a worker waits for a busy thread before the record returns to the queue."""
+"""Seconds for which a worker waits for a busy thread before the record returns to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class QueuedTurns:
     ) -> None:
         """Run one record's turn within ``seconds``. Raises if the queue must deliver the record again.
 
-        ``sent_at`` is when the record was sent. What was sent before its user or thread was forgotten is refused.
+        ``sent_at``: the time of sending. The record is refused if its user or thread was forgotten since.
         """
         queued = parse_queued(body)
         scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber

@@ -1,4 +1,4 @@
-"""The sweeper: closes idle sessions, has runs of dead workers finished, restarts failed closings."""
+"""The sweeper, which closes idle sessions, queues takeovers of dead workers' runs and restarts failed closings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton.sessions.sessions import Sessions
 logger = Logger(child=True)
 
 LOOK_AGAIN = timedelta(minutes=1)
-"""When a busy thread is checked again."""
+"""The time after which a busy thread is checked again."""
 CLOSING_AGAIN = timedelta(minutes=5)
 MAX_PAUSE = timedelta(hours=6)
 """The longest pause between two failing checks of a thread. Each pause is twice the last."""
@@ -39,7 +39,7 @@ class SweepReport:
     resumed: int = 0
     failed: int = 0
     is_complete: bool = True
-    """Whether every due thread was checked. The others stay due for the next sweep."""
+    """True if every due thread was checked. The others stay due for the next sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Sweeper:
     async def _revive_closing(self, due: DueThread, idle: IdleThread, report: SweepReport) -> timedelta | None:
         """Start the pipeline again for the previous session if its episode is missing or incomplete.
 
-        Returns the pause until the next look; None if there is nothing left to do: the episode is settled, or there was
+        Return the pause until the next check; None if there is nothing left to do: the episode is settled, or there was
         no such session. Pauses double with every run of the pipeline that left something out.
         """
         number = idle.thread.episode - 1

@@ -138,7 +138,7 @@ class ConversationStates:
     async def close(self, lease: Lease) -> tuple[Workflow, ...]:
         """Save the workflow of a thread that is being closed, and end its handoff.
 
-        Returns the workflows that can be continued in the thread afterwards.
+        Return the workflows that can be continued in the thread afterwards.
         """
         resumable = lease.thread.conversation.resumable
         conversation = replace(await self._read(lease.thread, lease.scope), resumable=resumable)
@@ -150,13 +150,13 @@ class ConversationStates:
         before = thread.conversation
         agents = await self.agents.of(scope)
         state = conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
-        # Not from today's definitions: clients have the state that the former ones produced.
+        # Not from current definitions: clients have the state that the former ones produced.
         changed = {
             "activeAgent": before.agent_id != after.agent_id,
             "workflow": before.workflow != after.workflow,
             "resumable": before.resumable != after.resumable,
         }
-        return state_changes({}, {name: state[name] for name, is_news in changed.items() if is_news})
+        return state_changes({}, {name: state[name] for name, is_changed in changed.items() if is_changed})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
         agents = await self.agents.of(scope)
@@ -177,7 +177,7 @@ class ConversationStates:
         return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))
 
     def _checked(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
-        """Find out whether the specialist can go on."""
+        """Return the conversation with the reason, if there is one, for which the specialist cannot continue."""
         trouble = conversation.trouble or self._missing_permission(conversation, scope)
         workflow, definition = conversation.workflow, conversation.agent.workflow
         is_over = conversation.handoff is None or conversation.handoff.outcome is not None
@@ -221,14 +221,14 @@ class ConversationStates:
                 count(Metric.SKILLS_NOT_PUBLISHED)
 
     def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
-        """Return the request, ended if its workflow has moved to another thread after all."""
+        """Return the request, ended if its workflow has moved to another thread meanwhile."""
         if request.outcome is None and conversation.handoff != request.place:
             return request.ended(HandoffOutcome.CLOSED, self.clock.now())
         return request
 
     async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
         if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
-            return  # the request has a record of its own
+            return  # the request has its own record
         outcome = request.outcome.value
         once = Once(derived_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
         detail = request.audit_detail

@@ -12,7 +12,7 @@ from baton.domain.running_conversation import RunningConversation
 
 
 class ConversationTracker:
-    """Holds the current conversation state of one run; whoever computes the next value puts it here."""
+    """Holds the current conversation state of one run. Code that computes the next state stores it here."""
 
     def __init__(self, conversation: RunningConversation) -> None:
         self.current = conversation
@@ -20,7 +20,7 @@ class ConversationTracker:
         """The workflow state that clients are shown."""
 
     def step_begins(self) -> Iterator[BaseEvent]:
-        """Show the state that the workflow is in."""
+        """Show the current state of the workflow."""
         workflow = self.current.workflow
         if workflow is not None and self._step is None:
             self._step = workflow.state

@@ -35,12 +35,12 @@ from baton.requests.thread_access import own_thread
 SPECIALIST = "specialist"
 """The ``source`` of a message that was merged from a fork."""
 MAX_COPIED = 200
-"""Messages of the parent that a fork begins with, at most."""
+"""The largest number of messages of the parent that a fork begins with."""
 AT_ONCE = 16
 """Messages that are written at the same time."""
 PAGE = 100
 MAX_READS = 3
-"""Pages that are looked through for an answer of a fork; long messages fill one alone."""
+"""Pages that are searched for an answer of a fork; a long message can fill one alone."""
 PATIENCE_SECONDS = 15.0
 """Wait for a fork whose lease is held. It is shorter than the parent's lease, which is not renewed meanwhile."""
 
@@ -75,8 +75,8 @@ class Forks:
     ) -> Thread:
         """Branch a conversation of the caller's. The fork's main agent is ``agent_id``.
 
-        What happens in it never reaches the parent by itself: see ``entry.merges``. Raises ``ThreadUnavailable``
-        (audited), ``UnknownAgent`` (also for one that runs elsewhere) and ``StoreUnavailable``.
+        Its messages do not reach the parent by themselves: see ``entry.merges``. Raises ``ThreadUnavailable``
+        (audited), ``UnknownAgent`` (also for a remote agent) and ``StoreUnavailable``.
         """
         try:
             parent = await own_thread(self.store, scope, parent_thread_id)
@@ -105,7 +105,7 @@ class Forks:
         keeps_calls: bool = False,
     ) -> None:
         """Make a fork of the caller's that begins with copies of messages. Raises ``ThreadBusy``."""
-        wanted = self._wanted(child_id, parent_id, agent)
+        wanted = self._lease_request(child_id, parent_id, agent)
         lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             if copied:
@@ -127,20 +127,20 @@ class Forks:
         Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
         """
         child_id, question = exchange.child_thread_id, exchange.question
-        wanted = self._wanted(child_id, exchange.handoff.thread_id, exchange.agent)
+        wanted = self._lease_request(child_id, exchange.handoff.thread_id, exchange.agent)
         lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             known = await self.store.get_turn(scope, child_id, question.id)
             if known is not None and known.first_ordinal < lease.thread.next_ordinal:
                 await self.store.release(lease)
                 return
-            copied = await self._granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
+            copied = await self._read_granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
             await self._write(lease, exchange, copied, is_known=known is not None)
 
     async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
         """Complete the fork after a worker died between the answer and the fork; ``messages`` are the parent's.
 
-        The fork then contains the specialist's messages that the parent has. Does nothing if they are written already,
+        Afterwards the fork contains the parent's messages of the specialist. Do nothing if they are written already,
         or if none of the messages comes from a fork.
         """
         said_there = [message for message in messages if message.source == SPECIALIST]
@@ -167,7 +167,7 @@ class Forks:
         raise NothingToMerge
 
     async def answer(self, scope: Scope, fork_thread_id: str, message_id: str) -> StoredMessage:
-        """What an agent has lately said in a fork. Raises ``ThreadUnavailable`` and ``NothingToMerge``."""
+        """Return a recent answer of an agent in a fork. Raises ``ThreadUnavailable`` and ``NothingToMerge``."""
         fork = await self.store.get_thread(scope, fork_thread_id)
         async with contextlib.aclosing(self._answers(scope, fork)) as answers:
             async for answer in answers:
@@ -176,9 +176,9 @@ class Forks:
         raise NothingToMerge
 
     async def _answers(self, scope: Scope, fork: Thread) -> AsyncGenerator[StoredMessage, None]:
-        """What agents have said in a fork, the last first, as far as ``MAX_READS`` go back.
+        """Yield answers of agents in a fork, the last first, as far as ``MAX_READS`` go back.
 
-        Not what the fork began with: only the last message of a run has an ``end``, and copies have none.
+        Copied messages are left out: only the last message of a run has an ``end``, and copies have none.
         """
         before: int | None = None
         runs: set[str] = set()
@@ -193,7 +193,7 @@ class Forks:
             if before is None:
                 return
 
-    async def _granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
+    async def _read_granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
         """Return the parent's messages that a handoff's fork begins with, with tool calls if the handoff shows them."""
         parent = await self.store.get_thread(scope, handoff.thread_id)
         listed = set(handoff.recent_messages)
@@ -218,7 +218,7 @@ class Forks:
         return found[-wanted:] if wanted else []
 
     @staticmethod
-    def _wanted(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
+    def _lease_request(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
         return LeaseRequest(
             child_id,
             may_create=True,

@@ -1,4 +1,4 @@
-"""Sandboxes: copies of a conversation up to one of its turns, in which others go on without a trace in it."""
+"""Sandboxes: copies of a conversation up to one of its turns, which others continue without changing it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Sandboxes:
-    """Makes forks that belong to whoever reads a conversation, not to its user."""
+    """Makes forks that belong to the reader of a conversation, not to its user."""
 
     store: ThreadStore
     agents: AgentRegistry
@@ -37,8 +37,8 @@ class Sandboxes:
         """Copy the conversation up to a message of the user's, with its answer or without it and the message.
 
         The copy is the caller's own, without the personal data that the caller may not see. The agent that answered is
-        its main agent, unless that runs elsewhere. The caller must have been let read ``source``. Raises ``NotFound``
-        for a message that is not (yet) there, ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
+        its main agent, unless it is a remote agent. The caller must be allowed to read ``source``. Raises ``NotFound``
+        for a message that does not exist (yet), ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
         """
         question = await self.store.find_message(scope, source, message_id)
         if question is None:
@@ -53,14 +53,14 @@ class Sandboxes:
         shown = await self.readers.shown(scope, source.user_id, copied)
         title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
         title = await self.readers.shown(scope, source.user_id, title)
-        # Before the copy is there: no copy without its record.
+        # Before the copy is made, so that there is no copy without its record.
         detail = {"sandboxThreadId": child_id, "messageId": message_id, "userId": source.user_id}
         await self.audit.record(scope, "thread.sandbox", thread_id=source.id, outcome="made", detail=detail)
         await self.forks.begin(scope, child_id, source.id, agent, shown, keeps_calls=True)
         return await self.store.keep_made_title(scope, child_id, title=title, preview=None)
 
     async def _before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:
-        """Return the newest messages of the branch below an ordinal; whole turns, if that is possible."""
+        """Return the newest messages of the branch below an ordinal; whole turns if possible."""
         if end == 0:
             return []
         branch = source.continued_from(end - 1)

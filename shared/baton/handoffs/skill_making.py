@@ -1,4 +1,4 @@
-"""Make private skills of the data that the skill creation workflow has collected."""
+"""Make private skills from the data that the skill creation workflow has collected."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from baton.ports.procedures import PrivateSkills, ProcedureStore
 from baton.procedures.approved_procedures import ApprovedProcedures
 
 PRIVATE_NOTE = "Only the user can use it until it is shared."
-"""A sentence for the model, and by it for the user."""
+"""A sentence for the model, which passes it on to the user."""
 _NEEDED = frozenset({"name", "description", "triggers", "steps"})
 
 
 def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str | None]) -> str:
-    """Return a review of the skill for the model: its SKILL.md, and which sample messages start it.
+    """Return a review of the skill for the model: its SKILL.md, and the sample messages that start it.
 
     The review is empty while parts of the skill are missing. ``goes_to`` returns the agent that a message would be
     handed over to before any skill could answer it. Raises ``IllegalTransition`` for an invalid skill, and for
@@ -60,17 +60,17 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
         raise IllegalTransition(f"The user lacks the permission {Permission.SKILL_CREATE.value}.")
     if is_complete and not any(trial.matches for trial in trials):
         raise IllegalTransition("None of the sample messages starts the skill: mend its triggers or the samples first.")
-    told = [f"The SKILL.md:\n{skill_markdown(draft)}"]
-    told += [
+    parts = [f"The SKILL.md:\n{skill_markdown(draft)}"]
+    parts += [
         f"The message {trial.sample!r} starts it by the trigger {trial.trigger!r}."
         if trial.matches
         else f"The message {trial.sample!r} does not start it."
         for trial in trials
     ]
-    told.append(PRIVATE_NOTE)
+    parts.append(PRIVATE_NOTE)
     if is_complete:
-        told = [f"The skill {draft.name!r} is saved and active. {PRIVATE_NOTE}"]
-    return "\n".join(told)
+        parts = [f"The skill {draft.name!r} is saved and active. {PRIVATE_NOTE}"]
+    return "\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

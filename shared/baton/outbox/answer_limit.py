@@ -22,7 +22,7 @@ class AnswerLimit:
         self._room = room
 
     def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:
-        """Return the chunk or what the limit leaves of it, and None for nothing. After the cut, ask for no more."""
+        """Return the chunk or its part within the limit; None if nothing is left. After the cut, ask for no others."""
         if isinstance(chunk, ReasoningDelta):
             self._room -= utf8_size(chunk.text)
             self.is_spent = self._room < 0

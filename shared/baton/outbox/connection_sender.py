@@ -169,6 +169,6 @@ async def send_to_all(
 
 
 async def _pause(backoff: float) -> float:
-    """Wait before a frame is sent again, and return how long to wait the next time."""
+    """Wait before a frame is sent again, and return the seconds to wait the next time."""
     await asyncio.sleep(backoff)
     return min(backoff * 2, MAX_BACKOFF_SECONDS)

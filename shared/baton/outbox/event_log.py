@@ -18,7 +18,7 @@ from baton.ports.stream_log import LogPiece, StreamLog
 PIECE_SECONDS = 1.0
 MAX_SECONDS = 5.0
 STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
-"""Events that somebody reads as they come, and that are logged soon."""
+"""Events that users read as they arrive, and that are logged soon."""
 _IS_TEXT = "result_is_text"
 """Marks a stored RUN_FINISHED whose result is the text of the run's last message."""
 MAX_PIECE = 256 * 1024
@@ -96,7 +96,7 @@ class EventLog:
     def is_piece_needed(self) -> bool:
         """Return whether the events that are not logged must be written as a piece, and not stored with a message.
 
-        They would make the message too large, or contain thinking: that is kept as long as the log, not as long as
+        They would make the message too large, or contain thinking, which is kept as long as the log, not as long as
         messages.
         """
         has_thinking = any(event.type.startswith("REASONING_") for event in self._unlogged)
@@ -150,7 +150,7 @@ def logged(event: Event) -> dict[str, Any]:
     return body
 
 
-def restored(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
+def restore(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
     """Return the full event for the output of ``logged`` or ``EventLog.tail``.
 
     ``text`` is the text of the run's last message.
@@ -182,6 +182,6 @@ def _is_content_of(body: dict[str, Any], message_id: str | None) -> bool:
 def jump_from(lease: Lease) -> int | None:
     """Return the last committed sequence number if the lease's first number leaves a gap after it; otherwise None.
 
-    Clients are told to continue after this gap.
+    Clients continue after this gap.
     """
     return lease.thread.last_seq if lease.first_seq > lease.thread.last_seq + 1 else None

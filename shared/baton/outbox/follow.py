@@ -48,7 +48,7 @@ class Follower:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        watch, told = LeaseWatch(self._live, scope, thread_id, self._times), None
+        watch, reported = LeaseWatch(self._live, scope, thread_id, self._times), None
         while True:
             thread = await self._store.get_thread(scope, thread_id)
             replay = await self._replays.after(scope, thread, after)
@@ -60,8 +60,8 @@ class Follower:
                 dead = await watch.look(thread, heard=bool(replay.events))
                 if thread.is_interrupted:
                     dead = thread.lease
-                if dead is not None and dead != told:
-                    told = dead
+                if dead is not None and dead != reported:
+                    reported = dead
                     if not await when_dead(thread, dead):
                         return
             await asyncio.sleep(self._poll_seconds)

@@ -53,7 +53,7 @@ class Outbox:
         self.delivery.post(events)
 
     async def drain(self) -> None:
-        """Wait until every connection has all events, for at most the time that the delivery allows."""
+        """Wait until every connection has all events, for at most the time limit of the delivery."""
         await self.delivery.drain()
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""A thread's events without personal data, for those who may read another user's conversation but not that."""
+"""A thread's events without personal data, for readers of another user's thread who may not see such data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIECES = {
     "REASONING_MESSAGE_CONTENT": "messageId",
     "TOOL_CALL_ARGS": "toolCallId",
 }
-"""Events with a piece of a text, and the member that says of which."""
+"""Events with a piece of a text, and the member that identifies the text."""
 _BEGINNINGS = {
     "TEXT_MESSAGE_START": "messageId",
     "REASONING_MESSAGE_START": "messageId",
@@ -26,16 +26,16 @@ _ENDS_OF_A_RUN = {"RUN_FINISHED", "RUN_ERROR"}
 
 
 def beginning(thread: Thread, after: int) -> int:
-    """Return what to read the events after, for a reader who has those up to ``after``.
+    """Return the sequence number after which to read, for a reader who has the events up to ``after``.
 
-    That is the beginning of the run in progress: personal data may stand on the border between two pieces of a text.
+    It is the beginning of the run in progress: personal data may lie across the border between two pieces of a text.
     """
     return thread.last_seq if thread.last_seq < after <= thread.reserved_seq else after
 
 
 @dataclass(slots=True)
 class ReaderEvents:
-    """Redacts events as they come. A text is held back until it is complete, and then sent as one piece."""
+    """Redacts events as they arrive. A text is held back until it is complete, and then sent as one piece."""
 
     readers: Readers
     after: int
@@ -47,7 +47,7 @@ class ReaderEvents:
         ready: list[Event] = []
         for event in events:
             if event.type in _PIECES:
-                # Of a text whose beginning was not seen nothing is sent: half a telephone number is not recognised.
+                # A text whose beginning was not seen is not sent: half a telephone number is not recognised.
                 self._texts.get(_of(event, _PIECES), []).append(event)
                 continue
             if event.type in _BEGINNINGS:
@@ -62,9 +62,9 @@ class ReaderEvents:
         return ready
 
     async def _whole(self, text: tuple[str, str], end: Event) -> list[Event]:
-        """Return a text that is complete as one event, for readers who do not have its end yet.
+        """Return a complete text as one event, for readers who do not have its end yet.
 
-        It is numbered as its last piece. A reader who resumes after that gets later events again, and drops them.
+        It has the number of its last piece. A reader who resumes after that gets later events again, and drops them.
         """
         pieces = self._texts.pop(text, [])
         if not pieces or (end.seq is not None and end.seq <= self.after):
@@ -78,6 +78,6 @@ class ReaderEvents:
 
 
 def _of(event: Event, member: dict[str, str]) -> tuple[str, str]:
-    """Return which text an event belongs to. Texts of a message and of a call may have the same id."""
+    """Return the key of the text that an event belongs to. Texts of a message and of a call may have the same id."""
     name = member[event.type]
     return name, str(event.body.get(name))

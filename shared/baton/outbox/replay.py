@@ -20,7 +20,7 @@ from baton.domain.events import (
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, Role, StoredMessage, result_of
 from baton.domain.thread import Thread
-from baton.outbox.event_log import restored
+from baton.outbox.event_log import restore
 from baton.ports.clock import Clock
 from baton.ports.stream_log import LogPiece, StreamLog
 from baton.ports.threads import ThreadStore
@@ -94,7 +94,7 @@ class Replays:
         last_seq = max(last_seq, after)
         start = None if is_cut else _contiguous_from(segments, after, last_seq)
         events = tuple(
-            restored(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
+            restore(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
             for segment in segments[start if start is not None else _last_whole(segments) :]
             for seq, body in enumerate(segment.bodies, segment.first_seq)
             if seq > after
@@ -118,7 +118,7 @@ class Replays:
             segments = [s for s in segments if s.first_seq >= end.first_seq]
             if _is_gapless(segments, end.first_seq):
                 return [
-                    restored(body, segment.stamp, seq, question=question, text=segment.text)
+                    restore(body, segment.stamp, seq, question=question, text=segment.text)
                     for segment in segments
                     for seq, body in enumerate(segment.bodies, segment.first_seq)
                 ]

@@ -1,4 +1,4 @@
-"""News of A2A tasks for clients that want to be notified: what happens to a thread is queued for those who tell it."""
+"""Changes of A2A tasks, queued for the function that notifies clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton.ports.a2a import PushQueue
 from baton.ports.leases import Lease
 
 SECONDS = 2.0
-"""How long a turn waits for the queue at most."""
+"""The longest time that a turn waits for the queue, in seconds."""
 
 logger = Logger(child=True)
 
@@ -25,7 +25,7 @@ logger = Logger(child=True)
 class TaskNotifications:
     """Queues changes. None of its methods raises: a turn never fails for a notification.
 
-    Ends are queued before they are committed, so that a worker that dies in between loses none: who tells them waits
+    Ends are queued before they are committed, so that a worker that dies in between loses none: the sender waits
     for the commit.
     """
 
@@ -48,7 +48,7 @@ class TaskNotifications:
         return await self._send(_under(lease, ChangeKind.CLOSED, first_ordinal=lease.thread.episode_first_ordinal))
 
     async def note_mark(self, scope: Scope, thread_id: str, root: str, mark: str) -> bool:
-        """Queue that a task was cancelled, or that its message was refused. The same ``mark`` is told once."""
+        """Queue that a task was cancelled, or that its message was refused. The same ``mark`` is sent once."""
         return await self._send(
             TaskChange(
                 tenant_id=scope.tenant_id,

@@ -18,10 +18,10 @@ STRIDE_SECONDS = 0.25
 LONG_STRIDE_SECONDS = 0.5
 """Interval between batches of a long answer, of which the user already has enough to read."""
 LONG_AFTER_SECONDS = 2.0
-"""How long an answer streams before it counts as long."""
+"""Seconds after which a streaming answer counts as long."""
 
 
-async def batched(
+async def batch(
     chunks: AsyncGenerator[ModelChunk, None],
     *,
     limit: AnswerLimit,
@@ -134,7 +134,7 @@ class _Buffer:
         self.ended.set()
 
     def take(self) -> list[tuple[_Kind, str]]:
-        """Return what has arrived. The first half of a character waits for the second one."""
+        """Return the chunks that have arrived. The first half of a character waits for the second one."""
         taken, self.pieces = [(kind, "".join(texts)) for kind, texts in self.pieces], []
         if taken and not self.ended.is_set() and "\ud800" <= taken[-1][1][-1:] <= "\udbff":
             kind, text = taken.pop()

@@ -1,1 +1,1 @@
-"""Bounded background work: runs of pipelines begin when there is room for them."""
+"""Bounded background work: runs of pipelines begin while there is room for them."""

@@ -1,9 +1,9 @@
 """Admit runs of pipelines: a bounded number at once, of the deployment and of each tenant, the oldest ones first.
 
-A run that finds no room waits in the queue, and begins when another one ends. So work that has begun is carried out
-without competing with everything that waits, and nothing is given up because too much was begun at once.
+A run that finds no room waits in the queue, and begins when another one ends. So a run that has begun does not
+compete with all that wait, and none is given up because too many were begun at once.
 
-Every write may be lost together with its worker. A sweep admits what waits although there is room, and a run that does
+Every write may be lost together with its worker. A sweep admits waiting runs if there is room, and a run that does
 not end loses its place after ``LONGEST_RUN``.
 """
 
@@ -54,7 +54,7 @@ class Admission:
         await self.admit(run.pipeline)
 
     async def start_at_once(self, run: PipelineRun) -> None:
-        """Begin a run that computes nothing, whatever else is in progress. Raises ``StoreUnavailable``."""
+        """Begin a run that computes nothing, regardless of other runs. Raises ``StoreUnavailable``."""
         await self.executions.start(run)
 
     async def is_pending(self, pipeline: Pipeline, subject: str) -> bool:
@@ -66,7 +66,7 @@ class Admission:
         return bool((await self._running(pipeline)).places)
 
     async def ended(self, pipeline: Pipeline, subject: str) -> None:
-        """Give the place of a run that has ended to the next one. Raises nothing: a sweep makes up for it."""
+        """Give the place of an ended run to the next one. Raises nothing: a sweep repeats it after a failure."""
         try:
             await self._leave(pipeline, subject)
             await self.admit(pipeline)
@@ -75,7 +75,7 @@ class Admission:
             count(Metric.RUNS_NOT_ADMITTED)
 
     async def admit(self, pipeline: Pipeline) -> int:
-        """Begin runs that wait while there is room, and return how many. Raises ``StoreUnavailable``."""
+        """Begin waiting runs while there is room, and return their number. Raises ``StoreUnavailable``."""
         begun = 0
         while (waiting := await self._next(pipeline)) is not None:
             if not await self._begin(waiting.run):
@@ -85,9 +85,9 @@ class Admission:
         return begun
 
     async def admit_all(self) -> int:
-        """Begin runs of all pipelines that wait while there is room, and return how many.
+        """Begin waiting runs of all pipelines while there is room, and return their number.
 
-        A pipeline that fails keeps none of the others. Raises ``StoreUnavailable``.
+        The failure of one pipeline does not stop the others. Raises ``StoreUnavailable``.
         """
         return sum(await gather_all(*(self.admit(pipeline) for pipeline in Pipeline)))
 
@@ -132,7 +132,7 @@ class Admission:
         await self._change(pipeline, lambda running: running.ended(subject) if subject in running.places else None)
 
     async def _change(self, pipeline: Pipeline, change: Callable[[RunningRuns], RunningRuns | None]) -> RunningRuns:
-        """Store what ``change`` makes of the runs in progress, unless that is None; return the runs before it."""
+        """Store the result of ``change`` for the runs in progress, unless it is None; return the runs before it."""
         for attempt in range(MAX_TRIES):
             running = await self._running(pipeline)
             changed = change(running)

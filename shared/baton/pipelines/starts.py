@@ -1,4 +1,4 @@
-"""The pipelines as their callers see them: what a run of each is about, and the names of its attempts."""
+"""The pipelines for their callers, with the subject of each run and the names of its attempts."""
 
 from __future__ import annotations
 

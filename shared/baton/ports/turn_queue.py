@@ -29,7 +29,7 @@ class HeldRecord(Protocol):
         """Return for how long the record stays hidden; negative if another worker may have it already."""
         ...
 
-    def attempting(self, attempt: int) -> None:
+    def note_attempt(self, attempt: int) -> None:
         """Report which attempt at the run this is. From the second on, the record is hidden for longer at a time.
 
         A slow worker must not lose its record repeatedly.

@@ -1,1 +1,1 @@
-"""Personal data: what is removed from texts; forgetting, retention and export."""
+"""Personal data: redaction, forgetting, retention and export."""

@@ -1,4 +1,4 @@
-"""Everything that is stored of a user, piece by piece."""
+"""The export of everything that is stored about a user, piece by piece."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ IMPORTED = 5_000
 IMPORTED_BYTES = 4 * 1024 * 1024
 """Bytes of the same. The import takes requests of 5 MiB."""
 MESSAGE_BYTES = 400
-"""Bytes of a message beside its text and the comment on it: its id, role, time and rating."""
+"""Bytes of a message other than its text and the comment on it: its id, role, time and rating."""
 
 
 class ExportKind(StrEnum):
-    """What a piece of an export is."""
+    """The kind of a piece of an export."""
 
     THREAD = "thread"
     MESSAGE = "message"
@@ -54,7 +54,7 @@ class ExportKind(StrEnum):
     SESSION_MESSAGE = "sessionMessage"
     SESSION_END = "sessionEnd"
     CURSOR = "cursor"
-    """Where to continue the export."""
+    """The place at which to continue the export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ _Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """Reads what is stored of a user, a page at a time."""
+    """Reads the stored data of a user, a page at a time."""
 
     store: ThreadStore
     records: RunRecords
@@ -174,7 +174,7 @@ class Exports:
 
     async def _sessions_of(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
         if thread.parent_thread_id is not None:
-            return  # a fork has no sessions; its parent has what came of it
+            return  # a fork has no sessions; its parent has its results
         first = 0
         for number in range(1, thread.episode):
             ref = await self.episodes.get_ref(scope, thread.id, number)

@@ -1,8 +1,8 @@
-"""Forget a user, a thread, or what is older than a tenant's retention, in every store.
+"""Forget a user, a thread, or data older than a tenant's retention, in every store.
 
-A request runs in rounds. The first one puts a tombstone in the place of each thread, which takes the lease from whoever
-holds it, and removes everything. A worker that lost its lease may still write for a while; the second round, when no
-such worker can be alive, removes that. Then every store is listed: only if nothing is left, the tombstones go too.
+A request runs in rounds. The first one puts a tombstone in the place of each thread, which takes the lease from its
+holder, and removes everything. A worker that lost its lease may still write for a while; the second round, when no
+such worker can be alive, removes that. Then every store is listed. If nothing is left, the tombstones are removed too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from baton.ports.search import SearchIndex
 from baton.ports.tenants import Retentions
 
 PATIENCE_SECONDS = 10.0
-"""How long a running turn may take to notice that it is cancelled, before its lease is taken away."""
+"""Seconds that a running turn has to notice its cancellation, before its lease is taken away."""
 POLL_SECONDS = 0.5
 SUBJECT_ACTIONS = {
     ForgetSubject.USER: "user.forget",
@@ -48,7 +48,7 @@ SUBJECT_ACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long forgetting waits, in seconds."""
+    """The waiting times of forgetting, in seconds."""
 
     zombies: float = ZOMBIE_SECONDS
     """Before the second sweep."""
@@ -68,9 +68,9 @@ class _Round:
     living: set[str] = field(default_factory=set)
     """Threads that began after the cut-off. They stay."""
     threads_before: datetime | None = None
-    """The last activity of threads that the tenant's retention says are too old is before it."""
+    """Threads whose last activity is before this time are too old by the tenant's retention."""
     is_complete: bool = True
-    """Whether the time was enough for everything."""
+    """True if the time was enough for everything."""
     young: int = 0
     """Tombstones that must stay until the next round."""
 
@@ -101,7 +101,7 @@ class Forgetting:
     waits: Waits
 
     async def sweep(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
-        """Remove what the request is about, for at most ``seconds``. Raises ``NotFound`` for an unknown request."""
+        """Remove the data of the request, for at most ``seconds``. Raises ``NotFound`` for an unknown request."""
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
             return self._ended(request)
@@ -125,7 +125,7 @@ class Forgetting:
         return StepResult(step, request.counts)
 
     async def verify(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
-        """List what is left. If nothing is, remove the tombstones and complete the request."""
+        """List the remaining data. If there is none, remove the tombstones and complete the request."""
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
             return self._ended(request)
@@ -163,7 +163,7 @@ class Forgetting:
                     work.is_complete = False
                     return
                 if request.subject is not ForgetSubject.RETENTION and thread.user_id not in (None, request.user_id):
-                    continue  # an earlier request has made the id unused, and somebody else has begun with it
+                    continue  # an earlier request has made the id unused, and another user has begun with it
                 scope = replace(request.scope, user_id=thread.user_id or request.user_id)
                 if request.subject is not ForgetSubject.RETENTION or thread.is_buried:
                     await self._with_forks(work, scope, thread, step)
@@ -191,12 +191,12 @@ class Forgetting:
         if thread.swept == work.mark and step == self._sweep_thread:
             return
         for fork in await self.erasure.forks(scope, thread.id):
-            # A sandbox is somebody else's, and holds what this user said.
+            # A sandbox belongs to another user, and holds messages of this one.
             await self._with_forks(work, replace(scope, user_id=fork.user_id or scope.user_id), fork, step)
         await step(work, scope, thread)
 
     async def _retire(self, work: _Round, scope: Scope, thread: ThreadTrace) -> bool:
-        """Bury a thread that the retention says is too old, unless it or a fork of it is in use after all."""
+        """Bury a thread that the retention says is too old, unless it or a fork of it is in use."""
         before = work.threads_before
         if before is None or _is_newer(thread, before):
             return False
@@ -228,7 +228,7 @@ class Forgetting:
         await self.erasure.mark_swept(scope, thread.id, work.mark)
 
     async def _cancel(self, scope: Scope, thread: ThreadTrace) -> None:
-        """Ask the running turn to stop, and wait a little, so that its client is told how it ended."""
+        """Ask the running turn to stop, and wait a little, so that its client gets its end."""
         if thread.run_id is None:
             return
         await self.live.request_cancel(scope, thread.id, thread.run_id)
@@ -308,8 +308,8 @@ class Forgetting:
                     work.is_complete = False
                     return
                 scope = replace(work.request.scope, user_id=episode.user_id)
-                # What lists it goes last, so that a repetition finds what is left. Without its record it is not indexed
-                # any more.
+                # Its list entry is removed last, so that a repetition finds the rest. Without its record it is not
+                # indexed again.
                 await self.erasure.sweep_episode(scope, episode, before=before)
                 found = await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.id))
                 await self.erasure.unlist_episode(scope, episode, before=before)
@@ -329,7 +329,7 @@ class Forgetting:
         return _Round(request, deadline, request.cutoff_at or self.clock.now())
 
     async def _end(self, scope: Scope, request: ForgetRequest) -> None:
-        """Store and audit the end. The record stands in no thread's partition, where it would be removed again."""
+        """Store and audit the end. The record is in no thread's partition, from which it would be removed again."""
         ended_at = request.ended_at or self.clock.now()
         if request.ended_at is None:
             # Before the audit: a repetition must write the same record, which has this time.
@@ -357,8 +357,8 @@ def _is_newer(thread: ThreadTrace, before: datetime) -> bool:
     return not thread.is_buried and thread.last_activity_at is not None and thread.last_activity_at >= before
 
 
-def described(result: StepResult, waits: Waits) -> Mapping[str, object]:
-    """Return what the state machine is told of a step."""
+def to_state_output(result: StepResult, waits: Waits) -> Mapping[str, object]:
+    """Return the result of a step for the state machine."""
     return {
         "next": result.next.value,
         "waitSeconds": round(waits.zombies),

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 SHORTEST = 7
-"""Digits of the shortest number that is looked at. No personal data that is detected is shorter."""
+"""Digits of the shortest number that is checked. No personal data that is detected is shorter."""
 MAX_DIGITS = 40
 """Digits of the longest one."""
 OWN_NAMES = frozenset({"timestamp", "seq"})
-"""Members of events that hold numbers of Baton's. A detector may be a service that costs money for each text."""
+"""Members of events that hold Baton's own numbers. A detector may be a service that costs money for each text."""
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
 _PHONE = re.compile(r"\b(?:phone|call|tel|mobile|cell|fax|whatsapp|telefon|handy|rufnummer)", re.IGNORECASE)
 
 
 def number_texts(name: str, value: Any) -> Sequence[str]:
-    """Return the texts that say what the number ``value`` of a member is; none for what is no long number.
+    """Return texts in which a detector can recognise the number ``value`` of a member; none for a short number.
 
-    The member's name comes first: a row of digits alone is seldom recognised. One that is called a telephone number
-    is also written as an international one, whose ``+`` numbers of JSON cannot have.
+    The member's name comes first: a row of digits alone is seldom recognised. A number with the name of a telephone
+    number is also written as an international one, whose ``+`` numbers of JSON cannot have.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or name in OWN_NAMES:
         return ()
@@ -36,11 +36,11 @@ def number_texts(name: str, value: Any) -> Sequence[str]:
     return (plain, f"{words}: +{digits}") if _PHONE.search(words) else (plain,)
 
 
-def number_shown(name: str, value: Any, clean: Mapping[str, str]) -> Any:
+def redact_number(name: str, value: Any, clean: Mapping[str, str]) -> Any:
     """Return the number, or the placeholder for it if one of its texts is in ``clean``, redacted."""
     for text in number_texts(name, value):
         if text in clean:
             shown = clean[text].rpartition(": ")[2]
-            # Otherwise it is the member's name that is personal data.
+            # Otherwise the personal data is in the member's name.
             return shown if "[" in shown else value
     return value

@@ -1,4 +1,4 @@
-"""What somebody may see of another user's conversation: without ``pii:read``, no personal data."""
+"""Redaction for readers of another user's thread: without ``pii:read`` they see no personal data."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from pydantic import BaseModel
 
 from baton.domain.identity import Permission, Scope
 from baton.ports.privacy import PiiDetector
-from baton.privacy.json_numbers import number_shown, number_texts
+from baton.privacy.json_numbers import number_texts, redact_number
 from baton.privacy.redaction import Redactor
 
 T = TypeVar("T")
 
 SHORTEST = 6
-"""Characters of the shortest text that is looked at. No personal data that is detected is shorter."""
+"""Characters of the shortest text that is checked. No personal data that is detected is shorter."""
 AN_ID = re.compile(r"[A-Za-z0-9_.:#-]{1,200}")
-"""What an id may look like. In JSON of tools, a member whose name says that it holds one may hold anything."""
+"""The form of an id. In JSON of tools, a member with the name of an id may hold anything."""
 OWN_NAMES = frozenset({"userId", "user_id"})
 """Ids of users are shown as they are, also where they are addresses."""
 NAMES_WITHOUT_TEXT = frozenset({"action", "code", "cursor", "id", "ids", "kind", "outcome", "role", "status", "type"})
-"""Members that hold what Baton made, not what somebody said."""
+"""Members that hold values made by Baton, not texts of users or agents."""
 
 IsText = Callable[[str], bool]
-"""Whether a member of this name may hold what somebody said."""
+"""True if a member of this name may hold a text of a user or an agent."""
 
 
 def sees_all(scope: Scope, owner_id: str) -> bool:
-    """Return whether the caller sees the personal data in what this user said."""
+    """Return whether the caller sees the personal data in texts of this user."""
     return scope.user_id == owner_id or scope.has(Permission.PII_READ)
 
 
 def may_be_said(name: str) -> bool:
-    """Return whether a member of this name, in either spelling, may hold what somebody said."""
+    """Return whether a member of this name, in either spelling, may hold a text of a user or an agent."""
     return name not in NAMES_WITHOUT_TEXT and not name.endswith(("_id", "_ids", "Id", "Ids", "Cursor", "_cursor"))
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Replaces personal data in what is shown to readers."""
+    """Replaces personal data in answers to readers."""
 
     detector: PiiDetector
 
@@ -59,15 +59,15 @@ class Readers:
     async def redacted(self, shape: T) -> T:
         """Return JSON values, models or dataclasses with placeholders for personal data. Raises as the detector does.
 
-        The content of files is left out: nobody can tell what a picture shows.
+        The content of files is left out, because personal data in pictures is not recognised.
         """
-        return await replaced(shape, Redactor(self.detector), may_be_said)
+        return await replace_texts(shape, Redactor(self.detector), may_be_said)
 
 
-async def replaced(shape: T, redactor: Redactor, is_text: IsText) -> T:
+async def replace_texts(shape: T, redactor: Redactor, is_text: IsText) -> T:
     """Return ``shape`` with every text redacted that is a member, or in a member, whose name ``is_text``."""
     clean = await redactor.redact_each(text for text in _texts(shape, is_text) if len(text) >= SHORTEST)
-    redacted: T = _replaced(shape, clean, is_text)
+    redacted: T = _replace_texts(shape, clean, is_text)
     return redacted
 
 
@@ -95,21 +95,21 @@ def _named_numbers(name: str, each: Any) -> Iterator[str]:
         yield from number_texts(name, number)
 
 
-def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
+def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
     if isinstance(value, str):
         return value if isinstance(value, Enum) else clean.get(value, value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_replaced(each, clean, is_text) for each in value)
+        return type(value)(_replace_texts(each, clean, is_text) for each in value)
     members = _members(value)
     new = {
-        name: _replaced(each, clean, is_text)
+        name: _replace_texts(each, clean, is_text)
         for name, each in members.items()
         if is_text(name) or _is_foreign(value, name, each)
     }
     if members.get("type") == "data" and isinstance(members.get("value"), str):
         new["value"] = ""  # the content of a file
     if isinstance(value, dict):
-        new = {name: _numbers_shown(name, new.get(name, each), clean) for name, each in value.items()}
+        new = {name: _redact_numbers(name, new.get(name, each), clean) for name, each in value.items()}
     changed = {name: each for name, each in new.items() if each is not members[name]}
     if not changed and not (isinstance(value, dict) and clean.keys() & value.keys()):
         return value
@@ -120,15 +120,15 @@ def _replaced(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
     return replace(value, **changed)
 
 
-def _numbers_shown(name: str, each: Any, clean: Mapping[str, str]) -> Any:
+def _redact_numbers(name: str, each: Any, clean: Mapping[str, str]) -> Any:
     if isinstance(each, (list, tuple)):
-        shown = type(each)(number_shown(name, number, clean) for number in each)
+        shown = type(each)(redact_number(name, number, clean) for number in each)
         return shown if shown != each else each
-    return number_shown(name, each, clean)
+    return redact_number(name, each, clean)
 
 
 def _is_foreign(value: Any, name: str, each: Any) -> bool:
-    """Return whether a member that is named like an id of Baton's holds something else, as JSON of tools may."""
+    """Return whether a member with the name of one of Baton's ids holds something else, as JSON of tools may."""
     return isinstance(value, dict) and name not in OWN_NAMES and not (isinstance(each, str) and AN_ID.fullmatch(each))
 
 

@@ -1,4 +1,4 @@
-"""Replace personal data by placeholders that tell its kind, and distinguish one value from another."""
+"""Replacement of personal data by placeholders that show its kind and distinguish one value from another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID, 
 _COMPACT: Final = frozenset({PiiKind.PHONE, PiiKind.CARD, PiiKind.IBAN, PiiKind.NATIONAL_ID})
 """Kinds whose spaces and punctuation mean nothing."""
 AT_ONCE: Final = 8
-"""Texts in which is searched at the same time, because a detector may be a service."""
+"""Texts that are searched at the same time, because a detector may be a service."""
 
 
 class Redactor:
@@ -30,12 +30,12 @@ class Redactor:
 
     async def redact(self, text: str) -> str | None:
         """Return the text with placeholders; None if it contains no personal data. Raises as the detector does."""
-        return self._replaced(text, await self._detector.detect(text)) if text else None
+        return self._replace_spans(text, await self._detector.detect(text)) if text else None
 
     async def redact_each(self, texts: Iterable[str]) -> dict[str, str]:
         """Return the texts that contain personal data, each with its placeholders. Raises as the detector does.
 
-        Several are searched at once; their placeholders are numbered in the order of the texts all the same.
+        Several are searched at once, but their placeholders are numbered in the order of the texts.
         """
         distinct = [text for text in dict.fromkeys(texts) if text]
         clean: dict[str, str] = {}
@@ -43,12 +43,12 @@ class Redactor:
             some = distinct[start : start + AT_ONCE]
             found = await gather_all(*(self._detector.detect(text) for text in some))
             for text, spans in zip(some, found, strict=True):
-                if (new := self._replaced(text, spans)) is not None:
+                if (new := self._replace_spans(text, spans)) is not None:
                     clean[text] = new
         return clean
 
-    def _replaced(self, text: str, found: Iterable[PiiSpan]) -> str | None:
-        spans = merged(found, len(text))
+    def _replace_spans(self, text: str, found: Iterable[PiiSpan]) -> str | None:
+        spans = merge_spans(found, len(text))
         if not spans:
             return None
         pieces: list[str] = []
@@ -64,7 +64,7 @@ class Redactor:
         return f"[{kind.value}]" if number == 1 else f"[{kind.value} {number}]"
 
 
-def merged(spans: Iterable[PiiSpan], length: int) -> Sequence[PiiSpan]:
+def merge_spans(spans: Iterable[PiiSpan], length: int) -> Sequence[PiiSpan]:
     """Return the spans in order and without overlaps. Overlapping ones become one, of the longest one's kind."""
     found: list[PiiSpan] = []
     longest = 0

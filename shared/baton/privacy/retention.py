@@ -26,7 +26,7 @@ class RetentionRuns:
     clock: Clock
 
     async def start_due(self) -> int:
-        """Start what is due and return how many tenants that were.
+        """Start the enforcement for tenants that are due, and return their number.
 
         A failure of one tenant does not stop the others; it stays due. Raises an ``ExceptionGroup`` of the failures.
         """
@@ -55,5 +55,5 @@ class RetentionRuns:
         opened = await self.requests.open(scope, request)
         await self.forgettings.start(opened)
         if retention.changed_at is not None and opened.requested_at < retention.changed_at:
-            # It began before the change, and may have gone past what the new limits concern.
+            # It began before the change, and may have passed data that the new limits concern.
             await self.retentions.repeat_soon(scope)

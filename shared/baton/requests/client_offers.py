@@ -1,4 +1,4 @@
-"""Parse what the user's application offers: its tools and its context. All of it comes from a browser."""
+"""Parse the tools and the context that the user's application offers. All of it comes from a browser."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from baton.requests.turn_requests import ActionRequest, AnswerRequest, Conversat
 MAX_PAYLOAD = 4_096
 """Characters of an answer's payload as JSON. The thread's item stores it until the run continues."""
 MAX_RESULT_BYTES = 32 * 1024
-"""Bytes of the result of a client's tool as JSON. The thread's item, of at most 400 KB, stores it likewise."""
+"""Bytes of the result of a client's tool as JSON. The thread's item, of at most 400 KB, stores it too."""
 MAX_RESULT_DEPTH = 32
 MAX_RESULT_VALUES = 2_000
 MAX_TIME = 40
@@ -57,7 +57,7 @@ def message_request(
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
 
-    The ``content`` of a wish to have a message answered again is not read: it is that message's.
+    The ``content`` of a request to answer a message again is not read: it is that message's.
 
     Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that
     a retry reaches the same thread.
@@ -88,7 +88,7 @@ def message_request(
 
 
 def parse_branch_request(raw: object) -> BranchRequest | None:
-    """Parse the wish for a branch, which may be missing. Raises ``InvalidRequest``."""
+    """Parse the request for a branch, which may be missing. Raises ``InvalidRequest``."""
     match raw:
         case None:
             return None
@@ -117,7 +117,7 @@ def interrupt_answer(
 ) -> InterruptAnswer:
     """Parse one answer to an interrupt: a decision, or the result of a call that the user's application carries out.
 
-    ``is_error``: the result tells why the call failed. Raises ``InvalidRequest`` and ``MessageTooLarge``.
+    ``is_error``: the result says why the call failed. Raises ``InvalidRequest`` and ``MessageTooLarge``.
     """
     if not isinstance(interrupt_id, str) or not is_printable(interrupt_id, MAX_MESSAGE_ID):
         raise InvalidRequest("interruptId must be the id of an interrupt.")

@@ -19,7 +19,7 @@ from baton.requests.parsing import moment, optional_time_zone
 MAX_MESSAGES = 5_000
 """Messages of one session."""
 MAX_AHEAD = timedelta(days=1)
-"""How far in the future a message may be: clocks differ, and dates without a time zone are a day off."""
+"""The longest time that a message may be in the future: clocks differ, and dates without a zone are a day off."""
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _ROLES = {role.value: role for role in (Role.USER, Role.ASSISTANT, Role.TOOL)}
 
@@ -37,10 +37,10 @@ def imported_session(
 ) -> ImportedSession:
     """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
 
-    Messages keep their order, whatever their times, their ids and their times. Messages without a text are left out:
-    there is nothing in them to remember, and other systems keep some. Parts that are no text become a word in brackets,
-    because what they refer to is not imported. Their days are those of the time zone that is named for them or, by
-    ``time_zone``, for the session; else of their times' offsets.
+    Messages keep their order, whatever their times, their ids and their times. Messages without a text are left out,
+    because other systems keep some and nothing in them can be remembered. Other parts become a word in brackets,
+    because the files are not imported. The day of a message is that of the time zone named for it or, by
+    ``time_zone``, for the session; otherwise of its time's offset.
     """
     thread = imported_thread_ref(scope, session_id)
     if agent_id is not None and not is_printable(agent_id, 64):
@@ -48,7 +48,7 @@ def imported_session(
     if not 1 <= len(messages) <= MAX_MESSAGES:
         raise InvalidRequest(f"messages must be a list of 1 to {MAX_MESSAGES} messages.")
     zone = optional_time_zone(time_zone)
-    parsed = tuple(_message(thread.id, ordinal, told, now, zone) for ordinal, told in enumerate(messages))
+    parsed = tuple(_message(thread.id, ordinal, given, now, zone) for ordinal, given in enumerate(messages))
     if len({message.id for message in parsed}) < len(parsed):
         raise InvalidRequest("messages: every id may occur only once.")
     parsed = tuple(message for message in parsed if message.text.strip())
@@ -62,22 +62,24 @@ def imported_session(
     return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id, named)
 
 
-def _message(thread_id: str, ordinal: int, told: Mapping[str, Any], now: datetime, zone: str | None) -> ImportedMessage:
+def _message(
+    thread_id: str, ordinal: int, given: Mapping[str, Any], now: datetime, zone: str | None
+) -> ImportedMessage:
     where = f"messages[{ordinal}]"
-    role = _ROLES.get(told["role"]) if isinstance(told.get("role"), str) else None
+    role = _ROLES.get(given["role"]) if isinstance(given.get("role"), str) else None
     if role is None:
         raise InvalidRequest(f"{where}.role must be user, assistant or tool.")
-    message_id, tool_name = told.get("id"), told.get("tool_name")
+    message_id, tool_name = given.get("id"), given.get("tool_name")
     if message_id is None:
         message_id = imported_message_id(thread_id, ordinal)
     elif not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
         raise InvalidRequest(f"{where}.id must be 1 to {MAX_MESSAGE_ID} printable characters.")
     if tool_name is not None and (not isinstance(tool_name, str) or not is_printable(tool_name, 64)):
         raise InvalidRequest(f"{where}.toolName must be the name of a tool.")
-    text = _text(told.get("content"), where)
-    at = _time(told.get("timestamp"), f"{where}.timestamp", now)
-    rating, comment, rated_at = _feedback(told.get("feedback"), role, at, f"{where}.feedback", now)
-    zone = optional_time_zone(told.get("time_zone"), f"{where}.timeZone") or zone or _offset(told["timestamp"])
+    text = _text(given.get("content"), where)
+    at = _time(given.get("timestamp"), f"{where}.timestamp", now)
+    rating, comment, rated_at = _feedback(given.get("feedback"), role, at, f"{where}.feedback", now)
+    zone = optional_time_zone(given.get("time_zone"), f"{where}.timeZone") or zone or _offset(given["timestamp"])
     return ImportedMessage(message_id, role, text, at, tool_name, rating, comment, rated_at, zone)
 
 
@@ -90,18 +92,18 @@ def _offset(timestamp: str) -> str | None:
 
 
 def _feedback(
-    told: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
+    given: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
 ) -> tuple[Rating | None, str | None, datetime | None]:
     """Return rating, comment and time of the feedback on a message."""
-    if told is None:
+    if given is None:
         return None, None, None
     if role is not Role.ASSISTANT:
         raise InvalidRequest(f"{where}: only answers can be rated.")
-    rating = next((each for each in Rating if each.value == told.get("rating")), None)
+    rating = next((each for each in Rating if each.value == given.get("rating")), None)
     if rating is None:
         raise InvalidRequest(f"{where}.rating must be up or down.")
-    at = told.get("updated_at")
-    return rating, given_comment(told.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
+    at = given.get("updated_at")
+    return rating, given_comment(given.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
 
 
 def _text(content: object, where: str) -> str:
@@ -135,5 +137,5 @@ def _time(value: object, where: str, now: datetime) -> datetime:
     parsed = moment(value, where)
     if not _FIRST <= parsed <= now + MAX_AHEAD:
         raise InvalidRequest(f"{where} must be between 1970 and now.")
-    # Stores keep milliseconds, and a repetition must not differ from what they have.
+    # Stores keep milliseconds, and a repetition must not differ from the stored time.
     return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)

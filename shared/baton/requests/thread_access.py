@@ -1,4 +1,4 @@
-"""Check who may read or change a thread, and audit refusals."""
+"""Checks of permissions to read or change a thread, which audit refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def read_audited(
 async def audit_read(
     audit: AuditLog, scope: Scope, thread_id: str, owner_id: str, action: str, *, once: Once | None = None
 ) -> None:
-    """Audit that the caller reads another user's thread. Reads of one's own thread leave no record."""
+    """Audit that the caller reads another user's thread. Reads of the caller's own thread leave no record."""
     if owner_id != scope.user_id:
         detail = {"userId": owner_id}
         await audit.record(scope, action, thread_id=thread_id, outcome="allowed", detail=detail, once=once)

@@ -25,17 +25,17 @@ class MessageRequest:
     a2a_task: str | None = None
     """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
     branch: BranchRequest | None = None
-    """The wish to begin a branch; None for a message that continues the conversation."""
+    """The branch that the message begins; None for a message that continues the conversation."""
     notifies: bool = False
-    """Whether its client wants to be notified of that task."""
+    """True if its client wants to be notified of that task."""
     client: ClientOffer | None = None
-    """What the user's application offers; None if it offers nothing."""
+    """Tools and context that the user's application offers; None if it offers nothing."""
     time_zone: str | None = None
     """The user's time zone now; None if the client does not send it. A retry may come from another one."""
 
     @property
     def digest(self) -> str:
-        """The same for every retry. A wish counts, so that a repeated id never becomes one."""
+        """The same for every retry. The branch counts, so that a repeated id never begins one."""
         said = content_digest(self.content)
         if self.branch is None:
             return said
@@ -52,9 +52,9 @@ class AnswerRequest:
     answers: tuple[InterruptAnswer, ...]
     """At least one, all of the same run."""
     client: ClientOffer | None = None
-    """What the user's application offers now; None if what it offered before counts."""
+    """Tools and context that the user's application offers now; None if the earlier ones still count."""
     time_zone: str | None = None
-    """The user's time zone now; None if the client does not send it, or somebody else answers."""
+    """The user's time zone now; None if the client does not send it, or another user answers."""
 
     @property
     def message_id(self) -> str:
@@ -76,7 +76,7 @@ class AnswerRequest:
 
 
 class ConversationAction(StrEnum):
-    """What a client can ask of a conversation without a message."""
+    """A request of a client about a conversation, without a message."""
 
     EXIT = "exit"
     """End the handoff and return to the main agent."""
@@ -88,7 +88,7 @@ class ConversationAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """An action. It starts a run of its own."""
+    """An action. It starts a separate run."""
 
     thread: ThreadRef
     message_id: str

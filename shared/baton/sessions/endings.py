@@ -37,7 +37,7 @@ class Closed:
 
     @property
     def status(self) -> ThreadStatus:
-        """What the thread is now."""
+        """The status of the thread from now on."""
         return ThreadStatus.CLOSED
 
 

@@ -27,7 +27,7 @@ from baton.registry.agent_registry import AgentRegistry
 from baton.sessions.sessions import Sessions
 
 PATIENCE_SECONDS = 10
-"""How long an import waits for another request that holds the thread."""
+"""Seconds for which an import waits for another request that holds the thread."""
 MESSAGES_AT_ONCE = 200
 """Messages that are written at the same time."""
 AT_ONCE = 16
@@ -36,7 +36,7 @@ AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Imports sessions. A repeated request finds what the first one did, also if that died half-way."""
+    """Imports sessions. A repeated request finds what the first one did, even if its worker died half-way."""
 
     store: ThreadStore
     sessions: Sessions
@@ -106,7 +106,7 @@ class Importer:
         await self.sessions.record(lease, ref)
         commit = Commit(
             next_ordinal=len(messages),
-            # As if there had been one event: clients that ask for events are given the messages instead.
+            # As if there had been one event: clients that ask for events get the messages instead.
             last_seq=lease.first_seq,
             usage=Usage(),
             tokens=sum(message.tokens for message in messages),
@@ -115,13 +115,13 @@ class Importer:
         await self.store.commit(lease, commit)
 
     async def _add(self, lease: Lease, imported: ImportedSession, messages: Sequence[StoredMessage]) -> Lease:
-        """Add title and feedback. Before the commit, so that a repetition does not undo what the user has changed."""
+        """Add title and feedback: before the commit, so that a repetition does not undo later changes of the user."""
         if imported.title is not None:
             await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)
         rated = [
-            Feedback(told.id, ordinal, messages[ordinal].run_id, told.rating, told.comment, told.rated_at)
-            for ordinal, told in enumerate(imported.messages)
-            if told.rating is not None and told.rated_at is not None
+            Feedback(given.id, ordinal, messages[ordinal].run_id, given.rating, given.comment, given.rated_at)
+            for ordinal, given in enumerate(imported.messages)
+            if given.rating is not None and given.rated_at is not None
         ]
         for start in range(0, len(rated), AT_ONCE):
             some = rated[start : start + AT_ONCE]
@@ -158,26 +158,26 @@ def _stored(
     """
     messages: list[StoredMessage] = []
     run_id = ""
-    for ordinal, told in enumerate(imported.messages):
-        if told.role is Role.USER or not run_id:
+    for ordinal, given in enumerate(imported.messages):
+        if given.role is Role.USER or not run_id:
             run_id = derived_run_id(imported.thread_id, f"{IMPORT_TURN}\n{ordinal}")
         following = imported.messages[ordinal + 1 : ordinal + 2]
         is_last = not following or following[0].role is Role.USER
         messages.append(
             StoredMessage(
-                id=told.id,
-                role=told.role,
-                content=told.text,
+                id=given.id,
+                role=given.role,
+                content=given.text,
                 ordinal=ordinal,
                 run_id=run_id,
-                timestamp=told.timestamp,
-                tokens=message_tokens(told.text, counter),
-                agent_id=agent_id if told.role is Role.ASSISTANT else None,
-                is_tool_result=told.role is Role.TOOL,
-                tool_name=told.tool_name,
+                timestamp=given.timestamp,
+                tokens=message_tokens(given.text, counter),
+                agent_id=agent_id if given.role is Role.ASSISTANT else None,
+                is_tool_result=given.role is Role.TOOL,
+                tool_name=given.tool_name,
                 source="import",
                 end=RunEnd(OutcomeType.SUCCESS, Usage()) if is_last else None,
-                time_zone=told.time_zone or (last_zone if not ordinal else None),
+                time_zone=given.time_zone or (last_zone if not ordinal else None),
             )
         )
     return messages

@@ -1,4 +1,4 @@
-"""The overview of a tenant's conversations, page by page, read from the conversations themselves."""
+"""The overview of a tenant's conversations, page by page, computed from their messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton.ports.threads import ThreadStore
 from baton.sessions.turn_listing import TurnSummary, turns_of
 
 PAGE_THREADS = 20
-"""Conversations of a page. A longer one goes on in the next."""
+"""Conversations of a page. One with many messages continues on the next page."""
 READS = 3
 """Reads of messages of one conversation for a page."""
 AT_ONCE = 8
@@ -31,7 +31,7 @@ MAX_MILLIS = to_millis(datetime.max.replace(tzinfo=from_millis(0).tzinfo))
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The time in which the turns have begun that are counted."""
+    """The period in which the counted turns have begun."""
 
     start: datetime
     end: datetime
@@ -39,17 +39,17 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the next page begins: with the rest of ``unfinished`` conversations, or else ``after`` in the list."""
+    """The position of the next page: the rest of ``unfinished`` conversations, or else ``after`` in the list."""
 
     period: Period
     after: str | None = None
     is_listed: bool = False
-    """Whether the list has come to its end."""
+    """True if the list has come to its end."""
     unfinished: tuple[tuple[str, int], ...] = ()
-    """Conversations, and before which message each goes on."""
+    """Conversations, each with the message before which it continues."""
 
     def encode(self) -> str:
-        """Return it as clients see it."""
+        """Return the place as a cursor for clients."""
         return encode(
             {
                 "from": to_millis(self.period.start),
@@ -78,18 +78,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Overviews:
-    """Reads the turns of a tenant's conversations. Nothing is kept of it."""
+    """Counts the turns of a tenant's conversations. The results are not stored."""
 
     store: ThreadStore
     prices: Prices
 
     async def page(self, scope: Scope, place: Place) -> tuple[Overview, Place | None]:
-        """Return the counts of one page, and where the next one begins; None after the last.
+        """Return the counts of one page, and the place of the next one; None after the last.
 
         ``scope`` needs ``thread:read_all``. A page reads a bounded number of messages.
         """
         if place.unfinished:
-            threads = await self._found(scope, place.unfinished)
+            threads = await self._read_threads(scope, place.unfinished)
             after, is_listed = place.after, place.is_listed
         elif place.is_listed:
             return Overview(), None
@@ -112,7 +112,9 @@ class Overviews:
         following = Place(place.period, after, is_listed, tuple(unfinished))
         return overview, following if unfinished or not is_listed else None
 
-    async def _found(self, scope: Scope, unfinished: Sequence[tuple[str, int]]) -> list[tuple[Thread, int | None]]:
+    async def _read_threads(
+        self, scope: Scope, unfinished: Sequence[tuple[str, int]]
+    ) -> list[tuple[Thread, int | None]]:
         found = await gather_all(*(self._get(scope, thread_id) for thread_id, _ in unfinished))
         return [(thread, before) for thread, (_, before) in zip(found, unfinished, strict=True) if thread is not None]
 
@@ -136,16 +138,16 @@ class Overviews:
     async def _count_one(
         self, scope: Scope, thread: Thread, before: int | None, period: Period
     ) -> tuple[Overview, int | None]:
-        """Return the counts of the thread's turns before a message, and where it goes on; None at its end."""
+        """Return the counts of the thread's turns before a message, and the message to continue at; None at its end."""
         turns, rest = await turns_of(self.store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
         ended = [turn for turn in turns if turn.started_at is not None]
         if ended and ended[-1].started_at is not None and ended[-1].started_at < period.start:
             rest = None
         used = ThreadCost.of(thread.id, self.prices.cost(thread.spent, thread.usage), thread.usage)
-        counted = [self._counted(thread, turn) for turn in ended if _is_in(turn, period)]
+        counted = [self._to_counted(thread, turn) for turn in ended if _is_in(turn, period)]
         return Overview.of_thread(used, counted, is_first=before is None), rest
 
-    def _counted(self, thread: Thread, turn: TurnSummary) -> CountedTurn:
+    def _to_counted(self, thread: Thread, turn: TurnSummary) -> CountedTurn:
         assert turn.started_at is not None  # noqa: S101 - only ended turns are counted
         assert turn.ended_at is not None  # noqa: S101
         return CountedTurn(

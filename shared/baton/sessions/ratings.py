@@ -1,4 +1,4 @@
-"""Ratings: what users think of answers, kept with the turn."""
+"""Ratings of answers by users, kept with the turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COUNTED = {Rating.UP: Metric.ANSWERS_RATED_UP, Rating.DOWN: Metric.ANSWERS_RATE
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """An answer, and the feedback on it; None if there is none any more."""
+    """An answer, and the feedback on it; None if it was withdrawn."""
 
     thread_id: str
     message_id: str
@@ -43,7 +43,7 @@ class Ratings:
     async def rate(
         self, scope: Scope, thread_id: str, message_id: str, rating: Rating | None, comment: str | None
     ) -> Rated:
-        """Keep the rating of an answer in the caller's own thread; None withdraws it.
+        """Store the rating of an answer in the caller's own thread; None withdraws it.
 
         Raises ``ThreadUnavailable`` (audited), ``NotFound`` for an unknown message, ``InvalidRequest`` for one that is
         no answer, and for a comment without a rating.

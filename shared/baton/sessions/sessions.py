@@ -1,4 +1,4 @@
-"""The end of a session: recorded under the lease, then audited and passed to the closing pipeline."""
+"""The end of a session, which is recorded under the lease, then audited and passed to the closing pipeline."""
 
 from __future__ import annotations
 

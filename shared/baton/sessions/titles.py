@@ -1,4 +1,4 @@
-"""Titles of threads, as users give them."""
+"""Titles that users give to threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from baton.requests.thread_access import own_thread
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """Changes titles, and tells the thread's connections."""
+    """Changes titles, and sends them to the thread's connections."""
 
     store: ThreadStore
     live: LiveRegistry
@@ -39,12 +39,12 @@ class Titles:
         except ThreadUnavailable as refusal:
             await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome=refusal.audited_as, detail={})
             raise
-        # The title is what the user wrote: the record says that it was changed, not to what.
+        # The title is the user's text, so the record says that it was changed, but not the new title.
         await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome="renamed", detail={})
         await self.notify(scope, thread_id, title)
         return renamed
 
     async def notify(self, scope: Scope, thread_id: str, title: str) -> None:
-        """Tell the thread's connections of its new title."""
+        """Send the new title to the thread's connections."""
         event = unsequenced(thread_title(title), threadId=thread_id)
         await send_to_all(self.live, self.connections, self.clock, scope, thread_id, event)

@@ -22,7 +22,7 @@ MAX_READS = 10
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """One turn: when a message was answered, by whom, and how it ended."""
+    """One turn, with its times, its agent and its end."""
 
     run_id: str
     message_id: str
@@ -40,7 +40,7 @@ class TurnSummary:
     """Milliseconds from the message to the first word of the answer; None if there is none."""
     error_code: str | None = None
     spent: tuple[ModelUsage, ...] = ()
-    """The usage of each model that is known."""
+    """The usage of each model, as far as it is known."""
     feedback: tuple[Feedback, ...] = ()
     """The user's feedback on its answers."""
 
@@ -58,7 +58,7 @@ async def turns_of(
     """Return a page of the thread's turns, newest first, and the ``before`` of the next page, None on the last.
 
     The first page begins with the run in progress. A page may have fewer turns than ``limit``, or none, and still be
-    followed by another, because messages that a fork has copied belong to no turn of it. Without ``feedback`` the turns
+    followed by another, because copied messages of a fork belong to none of its turns. Without ``feedback`` the turns
     have none.
     """
     found = [_in_progress(thread)] if before is None and thread.run is not None else []

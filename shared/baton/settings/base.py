@@ -85,7 +85,7 @@ Url = Annotated[str, Field(pattern=r"^https?://"), WithoutCredentials]
 
 
 class Settings(BaseSettings):
-    """What all families have in common."""
+    """The common base of all families."""
 
     # A family reads only the variables it uses.
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)

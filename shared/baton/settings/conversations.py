@@ -1,4 +1,4 @@
-"""Settings of conversations: leases, titles and limits, what is remembered, and personal data in it."""
+"""Settings of conversations: leases, titles, limits, memory and personal data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton.settings.base import Regions, Settings
 
 
 class LeaseSettings(Settings):
-    """How long workers keep what they do not finish."""
+    """The time for which workers keep leases that they do not release."""
 
     lease_seconds: int = Field(default=DEFAULT_LEASE_SECONDS, ge=6, le=300, validation_alias="BATON_LEASE_SECONDS")
 
@@ -33,7 +33,7 @@ class TitleSettings(Settings):
 
 
 class LimitSettings(Settings):
-    """What a tenant may have."""
+    """The limits of tenants."""
 
     tenants: Annotated[Json[DeploymentLimits], NoDecode] = Field(
         default_factory=DeploymentLimits, validate_default=False, validation_alias="BATON_TENANT_LIMITS"
@@ -45,7 +45,7 @@ class RecallSettings(Settings):
     """Retrieval before an answer."""
 
     deadline_ms: int = Field(default=800, ge=50, le=10_000, validation_alias="BATON_RECALL_DEADLINE_MS")
-    """Milliseconds that a turn waits for what it recalls. It goes on without the rest."""
+    """Milliseconds that a turn waits for retrieval. It continues without the rest."""
 
     @property
     def deadline(self) -> timedelta:
@@ -60,7 +60,7 @@ class InspectorSettings(Settings):
     rate: float = Field(default=0.1, ge=0, le=1, validation_alias="BATON_INSPECTOR_RATE")
     """The share of turns in a sample."""
     redacts: bool = Field(default=False, validation_alias="BATON_INSPECTOR_REDACT")
-    """Whether personal data is removed from what is recorded."""
+    """True if personal data is removed from the records."""
 
     @property
     def policy(self) -> InspectionPolicy:
@@ -68,24 +68,24 @@ class InspectorSettings(Settings):
 
 
 class EpisodeSettings(Settings):
-    """What is made of ended sessions."""
+    """The contents of episodes of ended sessions."""
 
     facts: bool = Field(default=True, validation_alias="BATON_EPISODE_FACTS")
-    """Whether the light model writes a summary and key facts."""
+    """True if the light model writes a summary and key facts."""
 
 
 class LearningSettings(Settings):
-    """Whether procedures are captured."""
+    """The capture of procedures."""
 
     learning: bool = Field(default=True, validation_alias="BATON_LEARNING")
-    """Off: no agent's completed tasks become procedures. What was captured stays."""
+    """False: no agent's completed tasks become procedures. Captured procedures stay."""
 
 
 class PrivacySettings(Settings):
-    """How personal data is recognised."""
+    """The recognition of personal data."""
 
     phone_regions: Regions = Field(default="US,GB,DE,FR,CH", validation_alias="BATON_PHONE_REGIONS")
-    """Comma-separated countries whose phone numbers are known without their country code."""
+    """Comma-separated countries whose phone numbers are recognised without their country code."""
 
     @property
     def regions(self) -> tuple[str, ...]:

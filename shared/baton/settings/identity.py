@@ -1,4 +1,4 @@
-"""Settings of who callers are, of the HTTP API, and of the keys that sign cards and seal users' tokens."""
+"""Settings of callers' identities, the HTTP API, and the keys that sign cards and seal users' tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class IdentitySettings(Settings):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is the local cloud. Only there may a key be valid for any tenant and be fetched over http."""
+        """True in the local cloud. Only there may a key be valid for any tenant and be fetched over http."""
         return self.stage == "local"
 
 
@@ -39,7 +39,7 @@ class DelegationSettings(Settings):
     """The keys that seal users' tokens for calls that act for them. Without any, such calls fail."""
 
     keys: SecretStr | None = Field(default=None, validation_alias="BATON_DELEGATION_KEYS")
-    """Fernet keys, parted by commas, for the local cloud and other places without Secrets Manager."""
+    """Fernet keys, separated by commas, for the local cloud and other places without Secrets Manager."""
     keys_secret: str | None = Field(default=None, validation_alias="BATON_DELEGATION_KEYS_SECRET")
     """The name of a secret with the keys. The first seals, all of them open."""
 
@@ -53,7 +53,7 @@ class ApiSettings(Settings):
     """The API's own address, which agent cards name. Default: the one of API Gateway's stage or custom domain."""
     stage: Name = Field(validation_alias="BATON_STAGE")
     open_a2a: bool = Field(default=False, validation_alias="BATON_LOCAL_OPEN_A2A")
-    """Whether A2A calls without a token act as the user ``a2a`` of the tenant ``demo``. Only in the local cloud."""
+    """True if A2A calls without a token act as the user ``a2a`` of the tenant ``demo``. Only in the local cloud."""
 
     @model_validator(mode="after")
     def _open_to_this_machine_only(self) -> ApiSettings:
@@ -63,7 +63,7 @@ class ApiSettings(Settings):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is the local cloud."""
+        """True in the local cloud."""
         return self.stage == "local"
 
     @property

@@ -1,4 +1,4 @@
-"""Settings of models: where they are, and what they cost."""
+"""Settings of models: their endpoints and their prices."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class BedrockSettings(Settings):
     region: BedrockRegion | None = Field(default=None, validation_alias="BATON_BEDROCK_REGION")
     """The region of providers that name none. The function's own if absent."""
     endpoint: Url | None = Field(default=None, validation_alias="BATON_BEDROCK_ENDPOINT")
-    """The address that is asked instead of the region's, for providers that name none."""
+    """The address that replaces the region's, for providers that name none."""
     guardrail: GuardrailName | None = Field(default=None, validation_alias="BATON_BEDROCK_GUARDRAIL")
-    """The guardrail that judges all questions and answers, as ``<id or ARN>:<version>``."""
+    """The guardrail that checks all questions and answers, as ``<id or ARN>:<version>``."""
     profile: Name | None = Field(default=None, validation_alias="BATON_BEDROCK_PROFILE")
     """The profile of the developer's own AWS configuration, for the local cloud."""
     config_file: Path = Field(default=Path("~/.aws/config"), validation_alias="BATON_BEDROCK_CONFIG_FILE")
@@ -54,15 +54,15 @@ class ModelSettings(Settings):
     model_config = SettingsConfigDict(hide_input_in_errors=True)
 
     base_url: Url | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
-    """The address of the default provider, which is asked for models that name none."""
+    """The address of the default provider, which serves models that name none."""
     key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     key_secret: str | None = Field(default=None, validation_alias="BATON_MODEL_KEY_SECRET")
     sends_metadata: bool = Field(default=False, validation_alias="BATON_MODEL_METADATA")
-    """Whether each request tells the endpoint which agent asks and where its workflow stands."""
+    """True if each request names the agent and the state of its workflow to the endpoint."""
     cache_hints: Literal["auto", "key", "breakpoints", "none"] = Field(
         default="auto", validation_alias="BATON_MODEL_CACHE_HINTS"
     )
-    """What requests tell the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
+    """The hints of requests to the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
     named_providers: Annotated[dict[ProviderName, Provider], NoDecode, JsonObject] = Field(
         default_factory=dict, max_length=MAX_PROVIDERS, validation_alias="BATON_MODEL_PROVIDERS"
     )
@@ -70,8 +70,8 @@ class ModelSettings(Settings):
     profiles: Annotated[dict[Name, dict[Name, JsonValue]], NoDecode, JsonObject] = Field(
         default_factory=dict, max_length=MAX_PROFILES, validation_alias="BATON_MODEL_PROFILES"
     )
-    """JSON: patterns of models to facts that replace those that Baton knows of them."""
-    # They are checked by what stands above.
+    """JSON: patterns of models to facts that replace Baton's own facts about them."""
+    # They are checked by the fields above.
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
     """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
@@ -129,16 +129,16 @@ class ModelSettings(Settings):
 
     @property
     def plain_keys(self) -> list[str]:
-        """The named providers whose keys stand in the setting itself, which is for the local cloud."""
+        """The named providers whose keys are in the setting itself, which is for the local cloud."""
         return [name for name, provider in self.named_providers.items() if provider.key is not None]
 
     def is_on_bedrock(self, name: str) -> bool:
-        """Return whether the model ``name`` is one of Amazon Bedrock's own API."""
+        """Return whether the model ``name`` is served by Amazon Bedrock's own API."""
         provider = self.providers.get(self.route(name).provider)
         return provider is not None and provider.kind is ProviderKind.BEDROCK
 
     def route(self, name: str) -> Route:
-        """Return where the model ``name`` is asked."""
+        """Return the route to the model ``name``."""
         return route(name, self.providers)
 
 
@@ -146,7 +146,7 @@ class EmbeddingSettings(Settings):
     """The embedding model. Its key is the model's."""
 
     model: Name | None = Field(default=None, validation_alias="BATON_EMBEDDING_MODEL")
-    """If absent, texts are searched by their words only."""
+    """The model. Without one, texts are searched by their words only."""
     dimensions: int = Field(default=1536, ge=1, le=4096, validation_alias="BATON_EMBEDDING_DIMENSIONS")
     """The length of its vectors."""
     base_url: Url | None = Field(default=None, validation_alias="BATON_EMBEDDING_BASE_URL")
@@ -154,7 +154,7 @@ class EmbeddingSettings(Settings):
 
 
 class PriceSettings(Settings):
-    """What models cost."""
+    """The prices of models."""
 
     models: Annotated[Json[dict[Name, Price]], NoDecode] = Field(
         default_factory=dict, validate_default=False, validation_alias="BATON_MODEL_PRICES"

@@ -1,4 +1,4 @@
-"""Settings of what a deployment consists of: table, bucket, queues, search, state machines, agents and their hosts."""
+"""Settings of a deployment's resources: table, bucket, queues, search, state machines, agents and their hosts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class PipelineSettings(Settings):
     """The engine of the state machines."""
 
     since: AwareDatetime | None = Field(default=None, validation_alias="BATON_PIPELINES_SINCE")
-    """When it began. Only the local cloud sets it, whose executions end with its process."""
+    """The time of its start. Only the local cloud sets it, whose executions end with its process."""
     at_once: int = Field(default=20, ge=1, le=1000, validation_alias="BATON_PIPELINES_AT_ONCE")
-    """The most runs of each pipeline at the same time."""
+    """The largest number of runs of each pipeline at the same time."""
     of_tenant: int = Field(default=15, ge=1, le=1000, validation_alias="BATON_PIPELINES_OF_TENANT")
-    """The most of one tenant."""
+    """The largest number of runs of one tenant."""
 
     @property
     def limits(self) -> PipelineLimits:
@@ -54,14 +54,14 @@ class ForgettingSettings(Settings):
 
 
 class ForgettingWaitSettings(Settings):
-    """How long forgetting waits before its second sweep."""
+    """The time for which forgetting waits before its second sweep."""
 
     wait_seconds: int = Field(default=ZOMBIE_SECONDS, ge=0, le=86_400, validation_alias="BATON_FORGET_WAIT_SECONDS")
     """Seconds. No worker may live longer, so only the local cloud, where none does, may set less than the default."""
 
 
 class PushSettings(Settings):
-    """Push notifications of A2A tasks: where they may go."""
+    """The allowed receivers of push notifications of A2A tasks."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
     hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
@@ -93,7 +93,7 @@ class PushKeySettings(Settings):
 
     @property
     def secret(self) -> str:
-        """The secret's name: without one of its own, that of the stack's. Variables of a function are 4 KB at most."""
+        """The secret's name: the own one, or else the stack's. Variables of a function are 4 KB at most."""
         return self.own_secret or f"{self.stack}/push-key"
 
     @property
@@ -102,7 +102,7 @@ class PushKeySettings(Settings):
 
 
 class PushIssuerSettings(Settings):
-    """Who push notifications say they are from."""
+    """The issuer that push notifications name."""
 
     issuer: Url = Field(validation_alias="BATON_PUSH_ISSUER")
     """The address of the API, below which ``/.well-known/jwks.json`` is."""
@@ -183,7 +183,7 @@ class SocketSettings(Settings):
 
 
 class AnnouncementSettings(Settings):
-    """Where events for other systems go."""
+    """The destination of events for other systems."""
 
     event_bus: Name = Field(default="default", validation_alias="BATON_EVENT_BUS")
     """The name or ARN of an EventBridge bus."""

@@ -23,7 +23,7 @@ class Acquisition:
     repeats: Repeats
 
     async def acquire(self, call: TurnCall, wanted: LeaseRequest) -> Lease | FinishedRun:
-        """Return the lease once the thread is free, or the message's run if another worker has finished it meanwhile.
+        """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
         Raises ``ThreadBusy`` when the caller's time is over, ``NoSuchThread``, ``ThreadUnavailable`` and
         ``MessageIdConflict``.

@@ -95,7 +95,7 @@ class Admission:
         If the thread exists, its own agent answers. Raises ``ToolNameTaken``.
         """
         request = call.request
-        self._agents.begin(call.scope)  # beside the lease's request
+        self._agents.begin(call.scope)  # during the lease's request
         self._services.limits.begin(call.scope)
         wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
         if isinstance(request, MessageRequest) and request.a2a_task is not None:
@@ -112,7 +112,7 @@ class Admission:
     async def denial(
         self, call: TurnCall, error: NoSuchThread | ThreadUnavailable | UnknownAgent, unknown: UnknownAgent | None
     ) -> ThreadUnavailable | UnknownAgent:
-        """Audit that the message may not be sent, and return the error that says so.
+        """Audit the refusal of the message, and return its error.
 
         ``unknown`` refuses a message to a thread that does not exist. An agent that the caller may know is not audited.
         """
@@ -145,9 +145,9 @@ class Admission:
         if orphan is not None:
             return await self.admit_orphan(orphan, lease, deadline=call.deadline, record=call.record)
         if isinstance(request, AnswerRequest):
-            conflict = await self._refused_tools(lease, request)
+            conflict = await self._find_tool_clash(lease, request)
             if conflict is not None:
-                return await self._done_before(call, lease, conflict)
+                return await self._find_earlier(call, lease, conflict)
             taken = await self._take_answers(lease, request)
             if taken is None:
                 await give_back(self._store, lease)
@@ -155,36 +155,36 @@ class Admission:
             lease = taken
         if not is_own:
             lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)
-        refusal = await self._refusal(lease, request)
+        refusal = await self._find_refusal(lease, request)
         if refusal is not None:
-            return await self._done_before(call, lease, refusal)
+            return await self._find_earlier(call, lease, refusal)
         pending = lease.thread.pending
         if isinstance(request, AnswerRequest) and pending is not None:
             scope = replace(scope, permissions=frozenset(pending.permissions))
         try:
-            return await self._admitted(call, lease, scope)
+            return await self._admit_own(call, lease, scope)
         except BRANCH_REFUSALS as refused:
-            return await self._done_before(call, lease, refused)
+            return await self._find_earlier(call, lease, refused)
 
     async def admit_orphan(
         self, orphan: Orphan, lease: Lease, *, deadline: float, record: HeldRecord | None
     ) -> AdmittedRun:
         """Return the run whose worker died. Its caller gets the events over its connections and by replay."""
         call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
-        return await self._admitted(call, lease, orphan.scope)
+        return await self._admit_own(call, lease, orphan.scope)
 
-    async def _admitted(self, call: TurnCall, lease: Lease, scope: Scope) -> AdmittedRun:
+    async def _admit_own(self, call: TurnCall, lease: Lease, scope: Scope) -> AdmittedRun:
         """Return the run of the call, which begins a branch if the request asks for one."""
         request, branch = call.request, None
         if isinstance(request, MessageRequest) and request.branch is not None:
-            branch = await self._points.opening(lease.scope, lease.thread, request.branch, request.content)
+            branch = await self._points.open_branch(lease.scope, lease.thread, request.branch, request.content)
             call = replace(call, request=replace(request, content=branch.content, a2a_task=branch.a2a_task))
         agents = await self._agents.of(lease.scope)
         if branch is not None:
             lease = replace(lease, thread=branch.point.thread)
         return AdmittedRun(call, lease, scope, agents, branch)
 
-    async def _done_before(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
+    async def _find_earlier(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
         """Return the run of an earlier copy of this request, and give the lease back.
 
         Raises ``refusal`` if there is none.
@@ -217,7 +217,7 @@ class Admission:
                     await audit_answer(self._services.agents.audit, lease.scope, lease.thread_id, after)
         return None if answered.open else replace(lease, thread=replace(lease.thread, pending=answered))
 
-    async def _refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:
+    async def _find_refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:
         """Return the error that refuses the request in the thread's present state, or None if it may run.
 
         A request that is refused now may have been carried out before. Raises ``AgentMismatch``, ``ThreadLed`` and
@@ -228,7 +228,7 @@ class Admission:
         if is_led_by_parent(lease.thread):
             raise ThreadLed
         if isinstance(request, ActionRequest):
-            return await self._refused_action(lease, request)
+            return await self._find_refusal_of_action(lease, request)
         if isinstance(request, AnswerRequest):
             return InterruptUnavailable() if lease.thread.pending is None else None
         agents = await self._agents.of(lease.scope)
@@ -238,19 +238,19 @@ class Admission:
             return LimitReached(
                 f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
             )
-        return await self._refused_tools(lease, request)
+        return await self._find_tool_clash(lease, request)
 
-    async def _refused_tools(self, lease: Lease, request: MessageRequest | AnswerRequest) -> ToolNameTaken | None:
-        """Return the error that refuses the client's tools beside those of the active agent; None if they may stay."""
+    async def _find_tool_clash(self, lease: Lease, request: MessageRequest | AnswerRequest) -> ToolNameTaken | None:
+        """Return the error if the client's tools clash with those of the active agent; None if they do not."""
         if request.client is None:
             return None
         agents = await self._agents.of(lease.scope)
         return await self._taken(lease.scope, agents.answering(lease.thread), request.client)
 
     async def _refuse_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
-        """Raise ``ToolNameTaken`` if the client's tools cannot stand beside those of a new thread's ``agent``.
+        """Raise ``ToolNameTaken`` if the client's tools clash with those of a new thread's ``agent``.
 
-        Asked before the lease is taken, which would create the thread.
+        It is checked before the lease is taken, because that would create the thread.
         """
         if request.client is None or not request.thread.may_create:
             return
@@ -269,7 +269,7 @@ class Admission:
             return None
         return ToolNameTaken(f"tools: the agent has a tool named {name!r} of its own. Offer yours under another name.")
 
-    async def _refused_action(self, lease: Lease, request: ActionRequest) -> BatonError | None:
+    async def _find_refusal_of_action(self, lease: Lease, request: ActionRequest) -> BatonError | None:
         if request.action is ConversationAction.EXIT:
             return None if lease.thread.is_handed_over else NotInHandoff()
         if request.action is ConversationAction.MERGE:

@@ -1,4 +1,4 @@
-"""Where branches begin: the conversation's messages, windows and state as they were at a message."""
+"""The starting points of branches: messages, windows and state of a conversation as they were at a message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton.ports.threads import ThreadStore
 
 PAGE = 20
 MAX_PAGES = 10
-"""Pages that are read to find out who was active at a message, or to find a message that began no turn."""
+"""Pages that are read to find the agent that was active at a message, or a message that began no turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class BranchPoint:
 
 @dataclass(frozen=True, slots=True)
 class BranchOpening:
-    """What a run that begins a branch starts with."""
+    """The start of a run that begins a branch."""
 
     point: BranchPoint
     start: BranchStart
@@ -50,8 +50,10 @@ class BranchPoints:
     store: ThreadStore
     conversations: ConversationStates
 
-    async def opening(self, scope: Scope, thread: Thread, request: BranchRequest, content: Content) -> BranchOpening:
-        """Return how the run begins that a wish asks for.
+    async def open_branch(
+        self, scope: Scope, thread: Thread, request: BranchRequest, content: Content
+    ) -> BranchOpening:
+        """Return the start of the run that ``request`` asks for.
 
         Raises ``BranchUnavailable``, ``TooManyBranches`` and ``BranchCrossesHandoff``.
         """
@@ -68,11 +70,11 @@ class BranchPoints:
         """Return the thread as it is when the next message continues from ``ordinal``.
 
         A specialist that became active later is left: the main agent answers, and the workflow can be continued. Raises
-        ``BranchCrossesHandoff`` if a specialist was active there whose work has gone on, or cannot be taken up again.
+        ``BranchCrossesHandoff`` if a specialist was active there whose work has continued or cannot be resumed.
         """
         there = thread.continued_from(ordinal)
         there = replace(there, windows=on_path(thread.windows, there.path))
-        after_id, state = await self._found(scope, there)
+        after_id, state = await self._find_last_shown(scope, there)
         now = thread.conversation
         if state is None:
             raise BranchCrossesHandoff
@@ -89,12 +91,12 @@ class BranchPoints:
     async def state_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
         """Return the thread as the message ``ordinal`` found it: its path, windows and conversation state.
 
-        Where the messages do not tell who was active, the main agent was.
+        If the messages do not show the active agent, it was the main agent.
         """
         there = thread.continued_from(thread.continued_from(ordinal).path.before(ordinal))
         there = replace(there, windows=on_path(thread.windows, there.path), pending=None)
         main = ConversationState(thread.agent_id)
-        _, state = await self._found(scope, there)
+        _, state = await self._find_last_shown(scope, there)
         return replace(there, conversation=state or main)
 
     async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
@@ -120,8 +122,8 @@ class BranchPoints:
                     return message
         raise BranchUnavailable
 
-    async def _found(self, scope: Scope, thread: Thread) -> tuple[str | None, ConversationState | None]:
-        """Return the last shown message of the path, and who was active after it; None if that cannot be told."""
+    async def _find_last_shown(self, scope: Scope, thread: Thread) -> tuple[str | None, ConversationState | None]:
+        """Return the last shown message of the path and the state after it; None for a state that is unknown."""
         after_id: str | None = None
         state: ConversationState | None = None
         main = replace(thread.conversation, agent_id=thread.agent_id, handoff=None, workflow=None)
@@ -153,7 +155,7 @@ class BranchPoints:
 
 
 def _keeps_its_own(conversation: RunningConversation) -> bool:
-    """Return whether the active specialist keeps what was said in a place of its own: a fork, or its own system."""
+    """Return whether the active specialist keeps its messages elsewhere: in a fork, or in its own system."""
     handoff = conversation.handoff
     is_forked = handoff is not None and handoff.context_mode is ContextMode.FORKED
     return is_forked or conversation.agent.remote is not None

@@ -1,4 +1,4 @@
-"""Selecting a branch: which of a thread's alternatives goes on."""
+"""The selection of the branch of a thread that continues."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class BranchSelection:
-    """Makes a branch of a thread the one that goes on."""
+    """Makes a branch of a thread the one that continues."""
 
     services: TurnServices
     audit: AuditLog
 
     async def select(self, scope: Scope, thread_id: str, branch_id: str) -> Selected:
-        """Select the branch as far as it has come, and tell every connection. A repetition changes nothing.
+        """Select the branch up to its last message, and notify every connection. A repetition changes nothing.
 
         Raises ``BranchUnavailable``, ``RunInProgress``, ``ApprovalsWaiting``, ``BranchCrossesHandoff``,
         ``TooManyBranches``, ``ThreadLed`` and ``ThreadUnavailable`` (audited).

@@ -27,7 +27,7 @@ from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread, ThreadStatus
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.memory.inspection.inspection import Inspection
-from baton.outbox.event_log import restored
+from baton.outbox.event_log import restore
 from baton.outbox.outbox import Outbox
 from baton.ports.leases import Commit
 from baton.ports.messages import TurnRecord
@@ -143,7 +143,7 @@ class RunCommit:
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         self.outbox.delivery.post(
             [
-                restored(body, stamp, seq, question=messages[0], text=last.text)
+                restore(body, stamp, seq, question=messages[0], text=last.text)
                 for seq, body in enumerate(end.tail, end.tail_seq)
             ]
         )
@@ -231,9 +231,9 @@ class RunCommit:
         )
 
     async def _notify_of_end(self, thread: Thread, ended: EpisodeRef | None) -> bool:
-        """Queue the end of the run for clients that want to be notified of tasks. Return whether it is queued.
+        """Queue a notification of the run's end, if clients want one. Return whether it is queued.
 
-        It is queued before the commit if they are known by then, so that no death of this worker loses it.
+        It is queued before the commit if they are known by then, so that the death of this worker does not lose it.
         """
         is_of_task = self.state.question.a2a_task is not None or self.state.answered is not None
         if not thread.notifies or not (is_of_task or ended is not None):
@@ -252,7 +252,7 @@ class RunCommit:
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
 
     def _send_title(self, thread: Thread) -> None:
-        """Send a title that was made during the run. Its maker sends none while a run is in progress."""
+        """Send a title that was made during the run. ``MadeTitles`` sends none while a run is in progress."""
         if thread.title is not None and self._thread.title is None:
             self.outbox.delivery.post([unsequenced(thread_title(thread.title), threadId=thread.id)])
 
@@ -297,7 +297,7 @@ class RunCommit:
             time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
         )
         committed = await self._services.store.commit(self.holder.lease, commit)
-        self.holder.has_committed()
+        self.holder.note_commit()
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
         with contextlib.suppress(BatonError):
             await self.outbox.delivery.refresh(self.outbox.log.logged_seq)

@@ -1,4 +1,4 @@
-"""The ports of a dry run: recorded results in place of tools and agents, and nothing that is stored or sent."""
+"""The ports of a dry run: recorded results in place of tools and agents. They store and send nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RecordedCalls:
         self._answered: set[str] = set()
 
     def take(self, call_id: str, tool_name: str, arguments: Mapping[str, Any] | str) -> ToolCallRecord | None:
-        """Return what answers the call ``call_id``; None if the run made no such call. The last one serves again."""
+        """Return the record that answers the call ``call_id``; None if there is none. The last one answers again."""
         left = self._left.get((tool_name, _as_compared(arguments)))
         if left is None:
             return None
@@ -84,7 +84,7 @@ class RecordedConsultations:
     recorded: RecordedCalls
 
     async def ask(self, question: Question, emit: EmitEvent) -> CallOutcome:
-        """Return what the agent answered the same question in the run."""
+        """Return the agent's recorded answer to the same question."""
         call = question.call
         known = self.recorded.take(call.id, call.name, call.parsed() or call.arguments)
         if known is None:
@@ -106,11 +106,11 @@ class UnaskedAgents:
         yield AgentDone()
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
-        """There is nothing to cancel."""
+        """Do nothing, because no task was begun."""
 
 
 class UnstoredRecords:
-    """``ports.run_records.RunRecords`` that keeps the calls of a dry run for its answer, and has nothing else."""
+    """``ports.run_records.RunRecords`` that keeps the calls of a dry run for its answer, and reads nothing else."""
 
     def __init__(self) -> None:
         self.made: list[ToolCallRecord] = []
@@ -134,7 +134,7 @@ class UnstoredRecords:
         return (), None
 
     async def put_task(self, lease: Lease, task: Task) -> None:
-        """No task is stored."""
+        """Store nothing."""
 
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -145,14 +145,14 @@ class UnstoredRecords:
         return None
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
-        """No task is stored."""
+        """Store nothing."""
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         return ()
 
 
 class UnkeptAudit:
-    """``ports.audit.AuditLog`` for what happens within a dry run, which is audited as a whole."""
+    """``ports.audit.AuditLog`` of the steps of a dry run, which is audited as a whole."""
 
     async def record(
         self,
@@ -164,7 +164,7 @@ class UnkeptAudit:
         detail: dict[str, Any],
         once: Once | None = None,
     ) -> None:
-        """Nothing has happened that a record could tell."""
+        """Record nothing."""
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -186,7 +186,7 @@ class UnkeptAudit:
 
 @dataclass(frozen=True, slots=True)
 class PastMemory(AgentMemory):
-    """Memory as of today, without items that are left out, and without what was said at ``asked_at`` or later."""
+    """Current memory without excluded items, and without items from ``asked_at`` or later."""
 
     without: frozenset[str]
     thread_id: str
@@ -205,7 +205,7 @@ class PastMemory(AgentMemory):
         )
 
     def _was_known(self, item: FoundItem) -> bool:
-        """Return whether the item was known then. A summary tells when its session began, but also how it went on."""
+        """Return whether the item was known then. A summary has the time of its session's start, but covers all."""
         if item.id in self.without or item.at >= self.asked_at:
             return False
         return item.kind != SUMMARY or item.source.thread_id != self.thread_id

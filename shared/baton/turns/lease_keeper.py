@@ -50,7 +50,7 @@ class LeaseHolder:
         self._renewed_at = self._vouched_at = asyncio.get_running_loop().time()
         self.lease = lease
         if record is not None and lease.thread.run is not None:
-            record.attempting(lease.thread.run.attempt)
+            record.note_attempt(lease.thread.run.attempt)
 
     @property
     def until(self) -> datetime:
@@ -84,8 +84,8 @@ class LeaseHolder:
         if self._clock.now() >= self.until - timedelta(seconds=self._times.margin):
             await self.renew(used_seq)
 
-    def has_committed(self) -> None:
-        """Record that the commit has released the lease, so that no worker can presume its holder dead any more."""
+    def note_commit(self) -> None:
+        """Record that the commit has released the lease, after which no worker can presume its holder dead."""
         self._vouched_at = asyncio.get_running_loop().time() + A_DAY
 
     async def give_sign_of_life(self, asked: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:

@@ -1,4 +1,4 @@
-"""The first message of a run, and what an earlier attempt has left."""
+"""The first message of a run, and the records of earlier attempts."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def opening_message(
     )
 
 
-def brought_results(
+def with_client_results(
     request: TurnRequest, pending: PendingInterrupts | None, agent: AgentDefinition, now: datetime
 ) -> PendingInterrupts | None:
-    """Return what ``agent`` waits for, with the client's results that came beside a message; None if none did."""
+    """Return the interrupts of ``agent`` with the client's results that came with a message; None if none came."""
     if not isinstance(request, MessageRequest) or request.client is None or not request.client.results:
         return None
     if pending is None or pending.agent_id != agent.id or agent.remote is not None:
@@ -78,9 +78,7 @@ def brought_results(
     return answered if answered != pending else None
 
 
-async def dated_as_before(
-    store: ThreadStore, lease: Lease, known: TurnRecord, question: StoredMessage
-) -> StoredMessage:
+async def keep_timestamp(store: ThreadStore, lease: Lease, known: TurnRecord, question: StoredMessage) -> StoredMessage:
     """Return the question with the earlier attempt's timestamp, because clients may have seen its RUN_STARTED."""
     if known.first_ordinal != question.ordinal:
         return question
@@ -90,7 +88,7 @@ async def dated_as_before(
     return replace(question, timestamp=stored[0].timestamp)
 
 
-async def calls_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, ToolCallRecord]:
+async def read_earlier_calls(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, ToolCallRecord]:
     """Return the successful tool calls of earlier attempts by call id, so that no call is made twice."""
     if run.attempt == 1:
         return {}
@@ -100,7 +98,7 @@ async def calls_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[s
     return {call.id: call for call in calls if call.succeeded}
 
 
-async def remote_tasks_before(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, RemoteTask]:
+async def read_earlier_remote_tasks(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, RemoteTask]:
     """Return the tasks of remote agents that earlier attempts have begun, by Baton's id of their message."""
     if run.attempt == 1:
         return {}

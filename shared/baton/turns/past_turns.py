@@ -1,4 +1,4 @@
-"""Turns that have ended, with their conversation as it was when their message came."""
+"""Turns that have ended, with the state of their thread before their message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton.turns.branch_points import BranchPoints
 
 PAGE = 100
 MAX_PAGES = 200
-"""Pages that are looked through for a turn whose message is not named: the newest 20,000 messages."""
+"""Pages that are searched for a turn whose message is not named: the newest 20,000 messages."""
 UNKNOWN = (
     "This conversation has no such turn. It may never have had it, or retention may have removed it. A turn before the "
     "newest 20,000 messages is found by its messageId."
@@ -33,7 +33,7 @@ class PastTurn:
     """A turn that began with a message and has ended."""
 
     thread: Thread
-    """The thread as the message found it: its path ends before the message, and its state is that of then."""
+    """The thread as the message found it: its path and its state end before the message."""
     question: StoredMessage
     record: TurnRecord | None
     """The accepted message; None if the turn was imported."""
@@ -68,9 +68,9 @@ class PastTurns:
     async def conversation(
         self, scope: Scope, turn: PastTurn, main: AgentDefinition, describe: Describe
     ) -> RunningConversation:
-        """Return the conversation as it was, with agents as ``describe`` has them.
+        """Return the conversation before the turn, with the agents that ``describe`` returns.
 
-        Raises ``RerunUnavailable`` where the specialist of then is gone or keeps what was said in a place of its own.
+        Raises ``RerunUnavailable`` if its specialist no longer exists or keeps its messages elsewhere.
         """
         thread, state = turn.thread, turn.thread.conversation
         if state.handoff is None:
@@ -116,7 +116,7 @@ class PastTurns:
         return found
 
     async def _with_data(self, scope: Scope, thread: Thread, state: ConversationState) -> Workflow | None:
-        """Return the workflow of then with the data that it had, as the run that last changed it has stored it."""
+        """Return the workflow with the data that the run that last changed it has stored."""
         if state.workflow is None:
             return None
         async for messages in self._pages(scope, thread, MAX_PAGES):
@@ -139,6 +139,6 @@ class PastTurns:
 
 
 def without_turns(messages: Sequence[StoredMessage], left_out: Collection[str]) -> list[StoredMessage]:
-    """Return the messages without those turns of which one is left out: a call and its result are never parted."""
+    """Return the messages without the turns that have one in ``left_out``: a call and its result stay together."""
     runs = {message.run_id for message in messages if message.id in left_out or message.shown_id in left_out}
     return [message for message in messages if message.run_id not in runs]

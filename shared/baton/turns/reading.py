@@ -1,4 +1,4 @@
-"""Reading what a run needs from its thread before it can answer."""
+"""Reads of a run's thread before the run can answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton.memory.recalled import MemorySearch
 from baton.turns.turn_services import TurnServices
 
 CLOCK_SKEW = timedelta(seconds=1)
-"""How much two workers' clocks may differ."""
+"""The largest difference between two workers' clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ async def read_thread(
     recalls: bool = True,
     left: RunningConversation | None = None,
 ) -> ThreadSnapshot:
-    """Read history and conversation, and recall what belongs to the message, concurrently.
+    """Read history and conversation, and search memory for the message, concurrently.
 
     ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. ``recalls`` is False for
     a run that asks no model. ``left`` is the conversation that has left a handoff, of a run that begins a branch from

@@ -1,4 +1,4 @@
-"""Repeated messages: replay a finished run, or follow a run while another worker carries it out."""
+"""Repeated messages, which replay a finished run or follow a run that another worker carries out."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Repeats:
     async def follow(self, call: TurnCall, run_id: str) -> LeaseMark | None:
         """Send the caller the events of its message's run while another worker carries it out.
 
-        Returns that worker's lease once the worker is presumed dead, otherwise None. A subscriber is attached and sent
+        Return that worker's lease once the worker is presumed dead, otherwise None. A subscriber is attached and sent
         the events that it missed; it gets the rest live. Its record stays in the queue until the run has ended, so
         that the message is answered even if that worker dies.
         """

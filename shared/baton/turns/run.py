@@ -28,7 +28,7 @@ from baton.requests.turn_requests import AnswerRequest
 from baton.turns.admission import AdmittedRun
 from baton.turns.committing import RunCommit, RunOutcome
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import brought_results, calls_before, opening_message, remote_tasks_before
+from baton.turns.opening import opening_message, read_earlier_calls, read_earlier_remote_tasks, with_client_results
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.repeats import find_finished
 from baton.turns.run_question import (
@@ -184,8 +184,8 @@ class RunExecution:
             ),
             asyncio.shield(watchers),
             asyncio.shield(locating),
-            calls_before(services.agents.records, lease, state.run),
-            remote_tasks_before(services.agents.records, lease, state.run),
+            read_earlier_calls(services.agents.records, lease, state.run),
+            read_earlier_remote_tasks(services.agents.records, lease, state.run),
         )
         # The question has its time zone by now.
         question = self._state.question
@@ -290,7 +290,7 @@ class RunExecution:
                 inspection=self._inspection,
                 passed_on=self._passed_on,
                 today=Today.at(state.question.timestamp, self._zone.name),
-                brought=brought_results(state.request, state.thread.pending, state.agent, now),
+                brought=with_client_results(state.request, state.thread.pending, state.agent, now),
                 previous_seq=jump_from(self._holder.lease),
                 ends_at_once_as=self._ends_at_once_as,
             )

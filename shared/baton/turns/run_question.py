@@ -1,4 +1,4 @@
-"""The question of a run: storing it under the lease, and finding what an earlier attempt left of its answer."""
+"""The question of a run, which is stored under the lease, and the answer of an earlier attempt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton.outbox.delivery import Delivery
 from baton.ports.leases import Lease
 from baton.ports.messages import TurnRecord
 from baton.requests.turn_requests import MessageRequest
-from baton.turns.opening import dated_as_before
+from baton.turns.opening import keep_timestamp
 from baton.turns.recovery import adoptable
 from baton.turns.run_state import RunState
 
@@ -35,7 +35,7 @@ async def find_earlier_attempt(
         return known, None, state
     left = await adoptable(store, lease, known)
     if left is None:
-        state = replace(state, question=await dated_as_before(store, lease, known, state.question))
+        state = replace(state, question=await keep_timestamp(store, lease, known, state.question))
     return known, left, state
 
 
@@ -44,7 +44,7 @@ def may_answer_early(state: RunState, history: ReadHistory) -> bool:
 
     No event is sent and no tool is called before the question is stored. A message that has probably been answered
     already is excluded, because a model call costs money. So is one that begins a branch: the history before it does
-    not tell whether it has been answered.
+    not show whether it has been answered.
     """
     is_first = state.run.attempt == 1 and isinstance(state.request, MessageRequest)
     begins_branch = state.question.branch is not None
@@ -106,7 +106,7 @@ def turn_record(state: RunState, lease: Lease) -> TurnRecord:
 
 
 async def _announce_begin(state: RunState, lease: Lease) -> None:
-    """Queue for clients that want to be notified that the run has begun, if it is of an A2A task."""
+    """Queue a notification of the run's begin, if the run belongs to an A2A task."""
     root = state.question.a2a_task
     if root is not None or state.answered is not None:
         await state.services.task_notifications.note_run_began(lease, state.run.run_id, root)

@@ -23,7 +23,7 @@ class RunTimeZone:
     requested: str | None
     """The zone in the request; None if it has none."""
     _last: str | None = None
-    """The zone that the user was in last; None if it was not read, or none is known."""
+    """The user's last zone; None if it was not read, or none is known."""
 
     @property
     def name(self) -> str | None:

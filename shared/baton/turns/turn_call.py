@@ -1,4 +1,4 @@
-"""One call of ``Turns``: its caller, its request, its deadlines, and where its events go."""
+"""One call of ``Turns``: its caller, its request, its deadlines, and the receiver of its events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton.requests.turn_requests import TurnRequest
 
 @dataclass(frozen=True, slots=True)
 class TurnCall:
-    """One request to ``Turns``, and how to reach its caller."""
+    """One request to ``Turns``, with the ways to reach its caller."""
 
     scope: Scope
     request: TurnRequest
@@ -25,7 +25,7 @@ class TurnCall:
     """Event loop time at which the caller stops waiting for the thread to be free."""
     subscriber: Subscriber | None = None
     gives_up: bool = False
-    """Whether to end the run as interrupted, without an answer."""
+    """True to end the run as interrupted, without an answer."""
     record: HeldRecord | None = None
     """The queue record of the request; None if it came over HTTP."""
 

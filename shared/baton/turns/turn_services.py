@@ -44,7 +44,7 @@ class TurnServices:
     """Returns the queue. Only runs that ask for a summary or a title need it, and the function for dead turns has none.
     """
     makes_titles: bool
-    """Whether threads are given titles."""
+    """True if threads get titles."""
     limits: CurrentLimits
     time_zones: TimeZones
 

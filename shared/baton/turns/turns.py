@@ -1,4 +1,4 @@
-"""Turns: each answers one message with one run of events, which is committed exactly once."""
+"""Turns, each of which answers one message with one run of events and is committed exactly once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Turns:
         """Answer ``request``, sending every event to ``emit`` and to the thread's connections.
 
         ``scope`` is that of the thread's user. ``seconds`` is the time that the caller has for the whole turn.
-        ``patience`` is how many seconds of it may be spent waiting for other turns of the thread (by default all of
+        ``patience`` is the part of it that may be spent waiting for other turns of the thread (by default all of
         them). A repeated message is answered from the store: to ``emit``, or only to ``subscriber`` if the message came
         over a WebSocket. ``record`` is the queue record of the message. With ``gives_up`` the run ends as
         ``interrupted``, without an answer.

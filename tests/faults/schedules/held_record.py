@@ -23,7 +23,7 @@ class Held:
     def seconds_left(self) -> float:
         return self._hidden_until - asyncio.get_running_loop().time()
 
-    def attempting(self, attempt: int) -> None:
+    def note_attempt(self, attempt: int) -> None:
         self._seconds = TIMES.hidden_for(attempt)
 
     async def keep_hidden(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from typing import Any
 
 from baton.outbox.answer_limit import AnswerLimit
-from baton.outbox.text_batches import batched
+from baton.outbox.text_batches import batch
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from baton_testing.virtual_time import VirtualTimeLoop
 
@@ -27,7 +27,7 @@ async def arrivals(seconds: float, *, stop_after: float | None = None) -> list[t
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     if stop_after is not None:
         loop.call_later(stop_after, stop.set)
-    chunks = batched(talking(seconds), limit=AnswerLimit(), deadline=60.0, stop=stop)
+    chunks = batch(talking(seconds), limit=AnswerLimit(), deadline=60.0, stop=stop)
     return [(round(loop.time(), 1), chunk) async for chunk in chunks]
 
 
@@ -69,7 +69,7 @@ async def split(*texts: str) -> AsyncGenerator[ModelChunk, None]:
 
 def test_a_character_that_is_split_between_batches_is_whole() -> None:
     async def given() -> list[tuple[float, ModelChunk]]:
-        chunks = batched(
+        chunks = batch(
             split("Hi \ud83d", "\ude00", "\ud83d", "\ude00!", "\ud83d"),
             limit=AnswerLimit(),
             deadline=60.0,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.domain.pii import PiiKind, PiiSpan
-from baton.privacy.redaction import Redactor, merged
+from baton.privacy.redaction import Redactor, merge_spans
 
 
 def redacted(*texts: str) -> list[str | None]:
@@ -108,7 +108,7 @@ SPANS = st.lists(
 
 @given(st.text(min_size=1, max_size=40), SPANS)
 def test_nothing_that_was_detected_survives_and_nothing_else_is_lost(text: str, spans: list[PiiSpan]) -> None:
-    found = merged(spans, len(text))
+    found = merge_spans(spans, len(text))
     assert all(0 <= each.start < each.end <= len(text) for each in found)
     assert all(a.end <= b.start for a, b in pairwise(found))
     covered = {place for each in found for place in range(each.start, each.end)}

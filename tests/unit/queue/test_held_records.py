@@ -89,7 +89,7 @@ def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start
 
     async def work(record: HeldRecord) -> None:
         await asyncio.sleep(0.5)
-        record.attempting(2)
+        record.note_attempt(2)
         await asyncio.sleep(0.5)
 
     held(queue, 2, work)
@@ -101,7 +101,7 @@ def test_a_record_that_came_back_before_its_run_began_is_hidden_for_seconds_only
 
     async def work(record: HeldRecord) -> None:
         await asyncio.sleep(0.5)
-        record.attempting(1)
+        record.note_attempt(1)
         await asyncio.sleep(0.5)
         assert record.seconds_left() <= TIMES.hidden
 
@@ -114,7 +114,7 @@ def test_a_first_delivery_that_takes_over_a_run_is_hidden_for_longer_at_once() -
 
     async def work(record: HeldRecord) -> None:
         await asyncio.sleep(0.5)
-        record.attempting(2)
+        record.note_attempt(2)
         await asyncio.sleep(0.5)
 
     held(queue, 1, work)
