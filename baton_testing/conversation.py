@@ -85,7 +85,7 @@ class Conversation:
         """Leave the specialist."""
 
         async def leave(emit: Callable[[Event], None]) -> None:
-            request = await self._app.controls.leaving(self._scope, self.thread_id, request_id=self._next_id())
+            request = await self._app.controls.request_exit(self._scope, self.thread_id, request_id=self._next_id())
             await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
         return await self._observed("exit", leave)
@@ -99,7 +99,7 @@ class Conversation:
                 self._watch.problem("There is no unfinished workflow that could be continued.")
                 return
             thread = ThreadRef(self.thread_id, may_create=True)
-            request = await self._app.controls.continuing(self._scope, thread, unfinished[0].workflow.id)
+            request = await self._app.controls.request_continue(self._scope, thread, unfinished[0].workflow.id)
             await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
         return await self._observed("continue", resume)

@@ -15,7 +15,7 @@ class FakeMcpCalls:
         self._clock = clock
         self.calls: dict[tuple[str, str, str, str], tuple[McpCall, float]] = {}
 
-    async def begun(self, scope: Scope, call: McpCall) -> None:
+    async def note_begun(self, scope: Scope, call: McpCall) -> None:
         key = (scope.tenant_id, scope.user_id, call.session_id, call.request_id)
         self.calls[key] = (call, self._clock.now().timestamp() + KEPT_SECONDS)
 

@@ -147,7 +147,7 @@ class SqsRecords:
     times: LeaseTimes = USUAL_TIMES
 
     @asynccontextmanager
-    async def hidden(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
+    async def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
         record = SqsHeldRecord(self.client, self.queue_url, receipt_handle, delivery, self.times)
         extending = asyncio.ensure_future(record.keep_hidden())
         failed = True

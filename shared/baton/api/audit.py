@@ -42,7 +42,7 @@ async def thread_audit(
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
     thread = await readable_thread(app, caller, thread_id)
     records, next_cursor = await app.ports.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
-    records = await app.privacy.readers.each(caller, records, lambda record: record.user_id)
+    records = await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id)
     return Listing[AuditRecord](items=records, next_cursor=next_cursor)
 
 
@@ -163,4 +163,4 @@ async def _page(
     records, next_cursor = await app.ports.audit.of_tenant(
         caller, filters.wanted, limit=limit, cursor=cursor, since=filters.since, until=filters.until
     )
-    return await app.privacy.readers.each(caller, records, lambda record: record.user_id), next_cursor
+    return await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id), next_cursor

@@ -62,7 +62,7 @@ async def list_branches(
         for alternative, begun in zip(shown, messages, strict=True)
         if begun is not None
     ]
-    items = await app.privacy.readers.shown(caller, thread.user_id, items)
+    items = await app.privacy.readers.redact_for(caller, thread.user_id, items)
     return Listing[Branch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
 
 

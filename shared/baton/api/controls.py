@@ -21,7 +21,7 @@ from baton.domain.errors import (
     WorkflowUnavailable,
 )
 from baton.domain.identity import thread_ref
-from baton.requests.parsing import optional_run_id
+from baton.requests.parsing import parse_run_id
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 
@@ -35,7 +35,7 @@ async def cancel(
     If no run is in progress, nothing happens, and `runId` is null.
     """
     canonical = thread_ref(scope, thread_id).id
-    named = optional_run_id(asked.run_id if asked else None)
+    named = parse_run_id(asked.run_id if asked else None)
     return CancelAnswer(thread_id=canonical, run_id=await app.controls.cancel(scope, canonical, named))
 
 
@@ -51,7 +51,7 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
     """
     canonical = thread_ref(scope, thread_id).id
-    asked = await app.controls.leaving(scope, canonical, request_id=request_id(request))
+    asked = await app.controls.request_exit(scope, canonical, request_id=request_id(request))
     return await whole_answer(app, scope, asked)
 
 
@@ -68,7 +68,7 @@ async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, a
 
     The workflow may come from any conversation. A new conversation begins with the default agent.
     """
-    request = await app.controls.continuing(scope, thread_ref(scope, thread_id), asked.workflow_id)
+    request = await app.controls.request_continue(scope, thread_ref(scope, thread_id), asked.workflow_id)
     return await whole_answer(app, scope, request)
 
 

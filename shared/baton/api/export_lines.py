@@ -83,7 +83,7 @@ class ExportLines:
 
     async def _shown(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return a piece as the reader may see it."""
-        return value if self.readers is None else await self.readers.redacted(value)
+        return value if self.readers is None else await self.readers.redact(value)
 
 
 def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:

@@ -18,7 +18,7 @@ from baton.domain.identity import Scope
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread
-from baton.requests.parsing import answer_request, interrupt_answer, named_thread
+from baton.requests.parsing import answer_request, interrupt_answer, parse_thread_id
 from baton.requests.turn_requests import AnswerRequest, MessageRequest
 
 MAX_ENTRIES = 1_000
@@ -131,7 +131,7 @@ async def to_request(
 
     ``results`` are the tool messages that bring something, and ``said`` makes the request of the last user message.
     """
-    thread_id = named_thread(scope, run_input.thread_id).id
+    thread_id = parse_thread_id(scope, run_input.thread_id).id
     answers = [
         interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
         for entry in run_input.resume or ()

@@ -25,7 +25,7 @@ async def list_tool_calls(
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     calls, next_cursor = await app.ports.records.calls(caller, thread.id, limit=limit, cursor=cursor)
-    calls = await app.privacy.readers.shown(caller, thread.user_id, calls)
+    calls = await app.privacy.readers.redact_for(caller, thread.user_id, calls)
     return Listing[ToolCall](items=calls, next_cursor=next_cursor)
 
 
@@ -36,7 +36,7 @@ async def list_tasks(
     """Return the sub-tasks of this conversation, newest first, without their messages."""
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     tasks, next_cursor = await app.ports.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
-    tasks = await app.privacy.readers.shown(caller, thread.user_id, tasks)
+    tasks = await app.privacy.readers.redact_for(caller, thread.user_id, tasks)
     return Listing[Task](items=tasks, next_cursor=next_cursor)
 
 
@@ -47,7 +47,7 @@ async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, app: Us
     task = await app.ports.records.task(caller, thread.id, task_id)
     if task is None:
         raise NotFound("There is no such sub-task in this conversation.")
-    return TaskWithMessages.of(await app.privacy.readers.shown(caller, thread.user_id, task))
+    return TaskWithMessages.of(await app.privacy.readers.redact_for(caller, thread.user_id, task))
 
 
 @router.get("/handoffs", summary="List handoffs")
@@ -57,5 +57,5 @@ async def list_handoffs(
     """Return the handoffs of this conversation, newest first, including refused ones."""
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     requests, next_cursor = await app.ports.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
-    requests = await app.privacy.readers.shown(caller, thread.user_id, requests)
+    requests = await app.privacy.readers.redact_for(caller, thread.user_id, requests)
     return Listing[Handoff](items=requests, next_cursor=next_cursor)

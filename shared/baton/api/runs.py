@@ -40,7 +40,7 @@ from baton.domain.served import RUN_ID, THREAD_ID
 from baton.outbox.reader_events import ReaderEvents
 from baton.privacy.readers import sees_all
 from baton.requests.client_offers import client_offer
-from baton.requests.parsing import message_request, optional_time_zone
+from baton.requests.parsing import message_request, parse_time_zone
 from baton.requests.thread_access import audit_read
 from baton.requests.turn_requests import AnswerRequest, MessageRequest
 
@@ -126,7 +126,7 @@ async def run(
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     offer = await _offer(run_input)
-    time_zone = optional_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
+    time_zone = parse_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
     branches = _property(run_input.forwarded_props, "branch") is not None
     results = [] if branches else read_results(run_input.messages)
     asked: MessageRequest | AnswerRequest

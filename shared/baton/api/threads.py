@@ -109,7 +109,7 @@ async def list_threads(
     )
     describe = (await app.agents.of(caller)).describe
     shown = [Thread.from_record(describe, app.ports.prices, thread) for thread in threads]
-    shown = await app.privacy.readers.each(caller, shown, lambda each: each.user_id)
+    shown = await app.privacy.readers.redact_each_for(caller, shown, lambda each: each.user_id)
     return Listing[Thread](items=shown, next_cursor=next_cursor)
 
 
@@ -121,7 +121,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thre
     if thread.run is not None:
         last_seq = (await app.replays.after(caller, thread, thread.last_seq)).last_seq
     shown = await serve_thread(app, caller, thread, last_seq)
-    return await app.privacy.readers.shown(caller, thread.user_id, shown)
+    return await app.privacy.readers.redact_for(caller, thread.user_id, shown)
 
 
 @router.patch("/{thread_id}", summary="Rename a thread", responses=responses(StoreUnavailable))
@@ -176,7 +176,7 @@ async def list_messages(
         before = shown[0].ordinal
     items = [await _with_downloads(app, caller, thread, message, feedback) for message in shown]
     return MessageListing(
-        items=await app.privacy.readers.shown(caller, thread.user_id, items),
+        items=await app.privacy.readers.redact_for(caller, thread.user_id, items),
         next_cursor=encode_ordinal(before) if before is not None else None,
         # From the same read as the pointer, so that later events are in no message yet.
         last_seq=thread.last_seq,

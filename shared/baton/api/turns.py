@@ -56,7 +56,7 @@ async def list_turns(
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     turns, next_before = await turns_of(app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before)
     shown = [Turn.from_record(app.ports.prices, turn) for turn in turns]
-    shown = await app.privacy.readers.shown(caller, thread.user_id, shown)
+    shown = await app.privacy.readers.redact_for(caller, thread.user_id, shown)
     return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
@@ -78,7 +78,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
     rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [each for each in rated if each.run_id == record["runId"]]
     context = Context.model_validate(await app.memory.inspector.with_feedback(record, feedback))
-    return await app.privacy.readers.shown(caller, thread.user_id, context)
+    return await app.privacy.readers.redact_for(caller, thread.user_id, context)
 
 
 @router.post(
@@ -118,4 +118,4 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     ran = await app.reruns.run(caller, turn, RerunOptions(asked.model, asked.agent_version, frozenset(asked.without)))
     record = json.loads(await app.memory.inspector.made(thread.id, run_id, ran.inspection))
     rerun = Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
-    return await app.privacy.readers.shown(caller, thread.user_id, rerun)
+    return await app.privacy.readers.redact_for(caller, thread.user_id, rerun)

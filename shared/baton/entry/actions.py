@@ -35,7 +35,7 @@ from baton.ports.turn_queue import TurnQueue
 from baton.privacy.readers import Readers, sees_all
 from baton.registry.agent_registry import AgentRegistry
 from baton.requests.client_offers import client_offer
-from baton.requests.parsing import integer, interrupt_answer, message_request, named_thread, optional_run_id
+from baton.requests.parsing import integer, interrupt_answer, message_request, parse_run_id, parse_thread_id
 from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
 from baton.requests.thread_access import read_audited
 from baton.requests.turn_requests import ActionRequest
@@ -131,7 +131,7 @@ class Actions:
 
     async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
         scope = caller.scope
-        thread_id = named_thread(scope, fields.get("threadId")).id
+        thread_id = parse_thread_id(scope, fields.get("threadId")).id
         after = integer(fields.get("after"), "after", low=0, high=10**12)
         thread = await read_audited(self.store, self.audit, scope, thread_id, "thread.resume")
         sees_everything = sees_all(scope, thread.user_id)
@@ -163,17 +163,17 @@ class Actions:
             await send_to(self.connections, caller.connection_id, [*snapshot, *since.events])
 
     async def _cancel(self, caller: Caller, fields: dict[str, Any]) -> None:
-        thread_id = named_thread(caller.scope, fields.get("threadId")).id
-        await self.controls.cancel(caller.scope, thread_id, optional_run_id(fields.get("runId")))
+        thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
+        await self.controls.cancel(caller.scope, thread_id, parse_run_id(fields.get("runId")))
 
     async def _exit(self, caller: Caller, fields: dict[str, Any]) -> None:
-        thread_id = named_thread(caller.scope, fields.get("threadId")).id
-        request = await self.controls.leaving(caller.scope, thread_id, request_id=caller.request_id)
+        thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
+        request = await self.controls.request_exit(caller.scope, thread_id, request_id=caller.request_id)
         await self._queue_action(caller, request)
 
     async def _continue(self, caller: Caller, fields: dict[str, Any]) -> None:
-        thread = named_thread(caller.scope, fields.get("threadId"))
-        request = await self.controls.continuing(caller.scope, thread, fields.get("workflowId"))
+        thread = parse_thread_id(caller.scope, fields.get("threadId"))
+        request = await self.controls.request_continue(caller.scope, thread, fields.get("workflowId"))
         await self._queue_action(caller, request)
 
     async def _queue_action(self, caller: Caller, request: ActionRequest) -> None:
@@ -183,13 +183,13 @@ class Actions:
     async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
         await self.controls.close(
             caller.scope,
-            named_thread(caller.scope, fields.get("threadId")).id,
+            parse_thread_id(caller.scope, fields.get("threadId")).id,
             request_id=caller.request_id,
             subscriber=caller.subscriber,
         )
 
     async def _answer(self, caller: Caller, fields: dict[str, Any]) -> None:
-        thread_id = named_thread(caller.scope, fields.get("threadId")).id
+        thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
         answer = interrupt_answer(
             fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
         )

@@ -16,7 +16,7 @@ from baton.ports.audit import AuditLog
 from baton.ports.connections import LiveRegistry
 from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
-from baton.requests.parsing import continue_request, exit_request, named_workflow
+from baton.requests.parsing import continue_request, exit_request, parse_workflow_id
 from baton.requests.queue_mapping import queued_close, queued_takeover
 from baton.requests.thread_access import own_thread
 from baton.requests.turn_requests import ActionRequest
@@ -45,7 +45,7 @@ class Controls:
         await self._stop(scope, thread_id, stopping)
         return stopping
 
-    async def leaving(self, scope: Scope, thread_id: str, *, request_id: str) -> ActionRequest:
+    async def request_exit(self, scope: Scope, thread_id: str, *, request_id: str) -> ActionRequest:
         """Return the request for the run that ends the handoff, and cancel the specialist's run in progress.
 
         Repetitions for one handoff return the same request. Raises ``ThreadUnavailable``, and ``NotInHandoff`` unless a
@@ -62,13 +62,13 @@ class Controls:
             await self._stop(scope, thread_id, thread.run.run_id)
         return request
 
-    async def continuing(self, scope: Scope, thread: ThreadRef, workflow_id: object) -> ActionRequest:
+    async def request_continue(self, scope: Scope, thread: ThreadRef, workflow_id: object) -> ActionRequest:
         """Return the request for the run that continues an unfinished workflow, in this thread or a new one.
 
         Repetitions before the workflow changes return the same request. Raises ``InvalidRequest``,
         ``ThreadUnavailable``, ``WorkflowUnavailable`` and ``HandoffInProgress``.
         """
-        named = named_workflow(workflow_id)
+        named = parse_workflow_id(workflow_id)
         try:
             known = await self._own_if_begun(scope, thread, "thread.continue")
         except ThreadUnavailable:

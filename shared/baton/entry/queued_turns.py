@@ -79,7 +79,7 @@ class QueuedTurns:
         queued = parse_queued(body)
         scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
         logger.append_keys(tenant=queued.tenant_id, thread_id=thread_id, request_id=queued.request_id)
-        async with self.records.hidden(receipt_handle, delivery) if self.records else nullcontext() as record:
+        async with self.records.hide(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)
                 if await self._is_canceled(queued):

@@ -50,9 +50,9 @@ class Sandboxes:
         copied = await self._before(scope, source, end)
         agent = await self._agent(scope, source, turn)
         child_id = self.clock.new_id()
-        shown = await self.readers.shown(scope, source.user_id, copied)
+        shown = await self.readers.redact_for(scope, source.user_id, copied)
         title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
-        title = await self.readers.shown(scope, source.user_id, title)
+        title = await self.readers.redact_for(scope, source.user_id, title)
         # Before the copy is made, so that there is no copy without its record.
         detail = {"sandboxThreadId": child_id, "messageId": message_id, "userId": source.user_id}
         await self.audit.record(scope, "thread.sandbox", thread_id=source.id, outcome="made", detail=detail)

@@ -14,7 +14,7 @@ from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
 from baton.domain.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
-from baton.outbox.frames import EncodedEvent, encoded
+from baton.outbox.frames import EncodedEvent, encode
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, Connections, LiveRegistry
 
@@ -66,7 +66,7 @@ class Delivery:
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at)
-                self._give(connection_id, encoded(self._recent))
+                self._give(connection_id, encode(self._recent))
         self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
         for connection_id in known & self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
@@ -87,7 +87,7 @@ class Delivery:
         """
         self._recent += events
         if self._senders:
-            ready = encoded(events)
+            ready = encode(events)
             for connection_id in list(self._senders):
                 self._give(connection_id, ready)
 

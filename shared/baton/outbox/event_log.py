@@ -87,7 +87,7 @@ class EventLog:
                 run_id=self._stamp.run_id,
                 attempt=self._stamp.attempt,
                 first_seq=first_seq,
-                events=tuple(logged(event) for event in events),
+                events=tuple(to_logged(event) for event in events),
             )
             await self._log.append(lease, piece)
             self._unlogged = self._unlogged[len(events) :]
@@ -114,7 +114,7 @@ class EventLog:
         offset = len(text) - length
         events: list[dict[str, Any]] = []
         for event in self._unlogged:
-            body = logged(event)
+            body = to_logged(event)
             if _is_content_of(body, message_id):
                 end = offset + len(body.pop("delta"))
                 body["span"] = [offset, end]
@@ -139,7 +139,7 @@ def _in_items(events: Sequence[Event]) -> list[list[Event]]:
     return groups
 
 
-def logged(event: Event) -> dict[str, Any]:
+def to_logged(event: Event) -> dict[str, Any]:
     """Return an event as the log stores it, without the fields that all events of the run share.
 
     RUN_STARTED is stored without the user's message.
@@ -151,7 +151,7 @@ def logged(event: Event) -> dict[str, Any]:
 
 
 def restore(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
-    """Return the full event for the output of ``logged`` or ``EventLog.tail``.
+    """Return the full event for the output of ``to_logged`` or ``EventLog.tail``.
 
     ``text`` is the text of the run's last message.
     """

@@ -19,7 +19,7 @@ class EncodedEvent:
     is_slice: bool = False
 
 
-def encoded(events: Iterable[Event]) -> list[EncodedEvent]:
+def encode(events: Iterable[Event]) -> list[EncodedEvent]:
     """Return the events as JSON, in order. One encoding serves all connections."""
     found: list[EncodedEvent] = []
     for event in events:
@@ -77,7 +77,7 @@ def frames(events: Iterable[Event]) -> Iterator[str]:
     """
     queue = FrameQueue()
     for event in events:
-        queue.add(encoded([event]))
+        queue.add(encode([event]))
         while queue.size > MAX_FRAME_BYTES:
             yield _taken(queue)
     while queue:

@@ -73,7 +73,7 @@ class ReaderEvents:
         return [await self._redacted(Event({**pieces[-1].body, "delta": whole}, pieces[-1].seq))]
 
     async def _redacted(self, event: Event) -> Event:
-        body: dict[str, Any] = await self.readers.redacted(event.body)
+        body: dict[str, Any] = await self.readers.redact(event.body)
         return Event(body, event.seq)
 
 

@@ -114,7 +114,7 @@ class McpCall:
 class McpCalls(Protocol):
     """Calls of each user, kept for an hour. Both methods raise ``StoreUnavailable``."""
 
-    async def begun(self, scope: Scope, call: McpCall) -> None:
+    async def note_begun(self, scope: Scope, call: McpCall) -> None:
         """Note ``call``. A later one of the same session and request id replaces it."""
         ...
 

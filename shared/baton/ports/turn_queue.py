@@ -40,6 +40,6 @@ class HeldRecord(Protocol):
 class QueueRecords(Protocol):
     """Visibility of queue records."""
 
-    def hidden(self, receipt_handle: str, delivery: RecordDelivery) -> AbstractAsyncContextManager[HeldRecord]:
+    def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AbstractAsyncContextManager[HeldRecord]:
         """Hide the record while the block runs. It returns within seconds if the block fails or the worker dies."""
         ...

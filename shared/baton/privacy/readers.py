@@ -46,17 +46,17 @@ class Readers:
 
     detector: PiiDetector
 
-    async def shown(self, scope: Scope, owner_id: str, shape: T) -> T:
+    async def redact_for(self, scope: Scope, owner_id: str, shape: T) -> T:
         """Return ``shape`` as the caller may see it: the same if it is their own, or if they hold ``pii:read``."""
-        return shape if sees_all(scope, owner_id) else await self.redacted(shape)
+        return shape if sees_all(scope, owner_id) else await self.redact(shape)
 
-    async def each(self, scope: Scope, shapes: Sequence[T], owner_of: Callable[[T], str]) -> list[T]:
+    async def redact_each_for(self, scope: Scope, shapes: Sequence[T], owner_of: Callable[[T], str]) -> list[T]:
         """Return shapes of several owners as the caller may see them, in their order."""
         others = [shape for shape in shapes if not sees_all(scope, owner_of(shape))]
-        redacted = iter(await self.redacted(others))
+        redacted = iter(await self.redact(others))
         return [shape if sees_all(scope, owner_of(shape)) else next(redacted) for shape in shapes]
 
-    async def redacted(self, shape: T) -> T:
+    async def redact(self, shape: T) -> T:
         """Return JSON values, models or dataclasses with placeholders for personal data. Raises as the detector does.
 
         The content of files is left out, because personal data in pictures is not recognised.

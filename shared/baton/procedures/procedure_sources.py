@@ -90,7 +90,7 @@ class ProcedureSources:
             await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
         found = await self._messages(reader, thread, source.message_ids)
         missing = len(set(source.message_ids) - {each.id for each in found})
-        shown = await self.readers.shown(scope, thread.user_id, found)
+        shown = await self.readers.redact_for(scope, thread.user_id, found)
         return SourceTurns(list(_cut(shown)), missing, not sees_all(scope, thread.user_id))
 
     async def _messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:

@@ -66,11 +66,11 @@ def message_request(
         raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
     if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
         raise InvalidRequest("agentId must be the id of an agent.")
-    run_id = optional_run_id(run_id)
+    run_id = parse_run_id(run_id)
     branch_request = parse_branch_request(branch)
     if branch_request is not None and thread_id is None:
         raise InvalidRequest("branch: name the conversation that it belongs to.")
-    thread = derived_thread_ref(scope, message_id) if thread_id is None else named_thread(scope, thread_id)
+    thread = derived_thread_ref(scope, message_id) if thread_id is None else parse_thread_id(scope, thread_id)
     if branch_request is not None:
         thread = ThreadRef(thread.id, may_create=False)
     return MessageRequest(
@@ -83,7 +83,7 @@ def message_request(
         agent_id=agent_id,
         branch=branch_request,
         client=client,
-        time_zone=optional_time_zone(time_zone),
+        time_zone=parse_time_zone(time_zone),
     )
 
 
@@ -107,7 +107,7 @@ def answer_request(
     if len(ids) != len(answers) or len({answer_message_id(each) for each in ids}) != 1:
         raise InvalidRequest("resume: answer the interrupts of one run, each once and by its id.")
     message_id = answer_message_id(answers[0].interrupt_id)
-    run_id = optional_run_id(run_id)
+    run_id = parse_run_id(run_id)
     thread = ThreadRef(thread_id, may_create=False)
     return AnswerRequest(thread, run_id or derived_run_id(thread_id, message_id), tuple(answers), client)
 
@@ -175,7 +175,7 @@ def continue_request(thread_id: str, workflow_id: object, *, key: str, may_creat
 
     With ``may_create`` the request may start a new conversation. Raises ``InvalidRequest``.
     """
-    named = named_workflow(workflow_id)
+    named = parse_workflow_id(workflow_id)
     return _action_request(thread_id, ConversationAction.CONTINUE, key, named, may_create=may_create)
 
 
@@ -193,28 +193,28 @@ def _action_request(
     return ActionRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, about)
 
 
-def optional_run_id(run_id: object) -> str | None:
+def parse_run_id(run_id: object) -> str | None:
     """Parse the run id, which may be missing. Raises ``InvalidRequest``."""
     if run_id is None or (isinstance(run_id, str) and is_printable(run_id, MAX_MESSAGE_ID)):
         return run_id
     raise InvalidRequest(f"runId must be 1 to {MAX_MESSAGE_ID} printable characters.")
 
 
-def optional_time_zone(value: object, name: str = "timeZone") -> str | None:
+def parse_time_zone(value: object, name: str = "timeZone") -> str | None:
     """Parse a time zone, which may be missing. Raises ``InvalidRequest``, which calls it ``name``."""
     if value is None or (isinstance(value, str) and is_time_zone(value)):
         return value
     raise InvalidRequest(f"{name} must be the name of a time zone as IANA has it, such as Europe/Vienna.")
 
 
-def named_thread(scope: Scope, thread_id: object) -> ThreadRef:
+def parse_thread_id(scope: Scope, thread_id: object) -> ThreadRef:
     """Parse a thread id. Raises ``InvalidRequest``."""
     if not isinstance(thread_id, str):
         raise InvalidRequest("threadId must be a string.")
     return thread_ref(scope, thread_id)
 
 
-def named_workflow(workflow_id: object) -> str:
+def parse_workflow_id(workflow_id: object) -> str:
     """Parse a workflow id. Raises ``InvalidRequest``."""
     if not isinstance(workflow_id, str) or not is_printable(workflow_id, MAX_MESSAGE_ID):
         raise InvalidRequest("workflowId must be the id of a workflow.")

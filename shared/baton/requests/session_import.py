@@ -14,7 +14,7 @@ from baton.domain.imported import ImportedMessage, ImportedSession, imported_mes
 from baton.domain.message import Role
 from baton.domain.thread_title import given_title
 from baton.domain.times import offset_zone
-from baton.requests.parsing import moment, optional_time_zone
+from baton.requests.parsing import moment, parse_time_zone
 
 MAX_MESSAGES = 5_000
 """Messages of one session."""
@@ -47,7 +47,7 @@ def imported_session(
         raise InvalidRequest("agentId must be the id of an agent.")
     if not 1 <= len(messages) <= MAX_MESSAGES:
         raise InvalidRequest(f"messages must be a list of 1 to {MAX_MESSAGES} messages.")
-    zone = optional_time_zone(time_zone)
+    zone = parse_time_zone(time_zone)
     parsed = tuple(_message(thread.id, ordinal, given, now, zone) for ordinal, given in enumerate(messages))
     if len({message.id for message in parsed}) < len(parsed):
         raise InvalidRequest("messages: every id may occur only once.")
@@ -79,7 +79,7 @@ def _message(
     text = _text(given.get("content"), where)
     at = _time(given.get("timestamp"), f"{where}.timestamp", now)
     rating, comment, rated_at = _feedback(given.get("feedback"), role, at, f"{where}.feedback", now)
-    zone = optional_time_zone(given.get("time_zone"), f"{where}.timeZone") or zone or _offset(given["timestamp"])
+    zone = parse_time_zone(given.get("time_zone"), f"{where}.timeZone") or zone or _offset(given["timestamp"])
     return ImportedMessage(message_id, role, text, at, tool_name, rating, comment, rated_at, zone)
 
 

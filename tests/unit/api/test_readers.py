@@ -82,7 +82,7 @@ async def test_a_reader_who_follows_is_audited_once_in_a_while(served: Served) -
 
 async def test_json_of_tools_is_redacted_whatever_its_members_are_called() -> None:
     found = {"customer_id": MAIL, "status": f"call {PHONE}", MAIL: [{"id": "c-1", "code": SAID}], "userId": MAIL}
-    redacted = await build(Served().harness).privacy.readers.redacted({"input": found, "messageId": "m-1"})
+    redacted = await build(Served().harness).privacy.readers.redact({"input": found, "messageId": "m-1"})
     assert redacted["messageId"] == "m-1"
     assert redacted["input"]["userId"] == MAIL  # ids of users are shown as they are
     told = json.dumps({name: each for name, each in redacted["input"].items() if name != "userId"})
@@ -96,7 +96,7 @@ async def test_numbers_in_json_of_tools_are_redacted_like_texts() -> None:
     people = {"phone": 6502530000, "mobileNumbers": [436601234567, 12], "card_number": 4111111111111111, "age": 41}
     calls: dict[str, Any] = {"customer_id": 4111111111111111, "contacts": [people], "orderNumber": 123456789}
     shape: dict[str, Any] = {"input": calls, "timestamp": 1763900000000}
-    redacted = await readers.redacted(shape)
+    redacted = await readers.redact(shape)
     told = json.dumps(redacted)
     for number in ("6502530000", "436601234567", "4111111111111111"):
         assert number not in told

@@ -79,9 +79,9 @@ async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(ha
     with pytest.raises(ThreadUnavailable):
         await harness.controls.close(harness.ada, unused, request_id="r")
     with pytest.raises(ThreadUnavailable):
-        await harness.controls.leaving(harness.ada, unused, request_id="r")
+        await harness.controls.request_exit(harness.ada, unused, request_id="r")
     with pytest.raises(WorkflowUnavailable):  # so it is in a foreign thread
-        await harness.controls.continuing(harness.ada, ThreadRef(unused, may_create=False), str(uuid.uuid4()))
+        await harness.controls.request_continue(harness.ada, ThreadRef(unused, may_create=False), str(uuid.uuid4()))
     with pytest.raises(ThreadUnavailable):
         await harness.closer.close(harness.ada, unused, EndReason.USER_CLOSED, patience=1)
     with pytest.raises(ThreadUnavailable):

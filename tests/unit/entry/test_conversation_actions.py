@@ -141,7 +141,7 @@ async def test_an_exit_stops_the_answer_that_the_specialist_is_giving() -> None:
 async def test_an_exit_does_not_stop_the_exit_that_is_being_carried_out() -> None:
     socket = await handed_over()
     harness = socket.harness
-    request = await harness.controls.leaving(harness.ada, harness.thread_id, request_id="r")
+    request = await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r")
     lease = await harness.store.acquire(
         harness.ada, LeaseRequest(harness.thread_id, request.run_id, request.message_id)
     )
@@ -190,7 +190,7 @@ async def test_a_conversation_with_its_main_agent_has_nobody_to_leave() -> None:
     await harness.say()
     assert (await Socketed(harness).refused("exit"))["code"] == "not_in_handoff"
     with pytest.raises(NotInHandoff):
-        await harness.controls.leaving(harness.ada, harness.thread_id, request_id="r")
+        await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r")
 
 
 @pytest.mark.parametrize("action", ["resume", "exit", "cancel", "close", "answer"])
@@ -274,7 +274,7 @@ async def test_a_continue_during_a_handoff_is_refused() -> None:
     assert refusal["metadata"]["action"] == "continue"
     thread = ThreadRef(socket.harness.thread_id, may_create=True)
     with pytest.raises(HandoffInProgress):
-        await socket.harness.controls.continuing(socket.harness.ada, thread, workflow_id)
+        await socket.harness.controls.request_continue(socket.harness.ada, thread, workflow_id)
 
 
 async def test_a_new_conversation_can_begin_with_a_workflow() -> None:
@@ -348,7 +348,7 @@ async def test_another_users_workflow_is_like_none_and_stays_where_it_is(strange
     assert (record.scope, record.action, record.outcome) == (stranger, "thread.continue", "denied")
     thread = ThreadRef(str(uuid.uuid4()), may_create=True)
     with pytest.raises(WorkflowUnavailable):
-        await socket.harness.controls.continuing(stranger, thread, workflow_id)
+        await socket.harness.controls.request_continue(stranger, thread, workflow_id)
     assert await state(socket) == before
     assert socket.received() == []
 

@@ -51,7 +51,7 @@ async def is_left(harness: HandoffHarness) -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_exit_that_was_cancelled_before_it_began_leaves_the_specialist(mode: str) -> None:
     harness = await with_maker(mode)
-    request = await harness.controls.leaving(harness.ada, harness.thread_id, request_id="r1")
+    request = await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r1")
     await harness.controls.cancel(harness.ada, harness.thread_id, request.run_id)
     said = await harness.act(request)
 
@@ -59,7 +59,7 @@ async def test_an_exit_that_was_cancelled_before_it_began_leaves_the_specialist(
     check_run([event.body for event in said.events])
     await is_left(harness)
     with pytest.raises(NotInHandoff):
-        await harness.controls.leaving(harness.ada, harness.thread_id, request_id="r2")
+        await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r2")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -102,10 +102,10 @@ async def test_a_message_that_was_given_up_shows_that_the_closed_conversation_go
 async def test_a_continue_that_was_refused_for_a_missing_permission_works_once_it_is_granted() -> None:
     harness, workflow_id = await left()
     here = ThreadRef(harness.thread_id, may_create=False)
-    refused = await harness.controls.continuing(harness.ada, here, workflow_id)
+    refused = await harness.controls.request_continue(harness.ada, here, workflow_id)
     told = texts(await harness.act(refused))
     assert told == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
-    granted = await harness.controls.continuing(PERMITTED, here, workflow_id)
+    granted = await harness.controls.request_continue(PERMITTED, here, workflow_id)
     said = await harness.act(granted, PERMITTED)
 
     assert granted.message_id != refused.message_id
@@ -120,14 +120,14 @@ async def test_a_continue_that_was_refused_in_a_new_conversation_works_there_onc
     harness.thread_id = harness.clock.new_id()
     new = ThreadRef(harness.thread_id, may_create=True)
     for scope in (harness.ada, PERMITTED):
-        await harness.act(await harness.controls.continuing(scope, new, workflow_id), scope)
+        await harness.act(await harness.controls.request_continue(scope, new, workflow_id), scope)
     assert await active(harness) == "maker"
 
 
 async def test_a_continue_that_is_repeated_before_it_is_carried_out_is_one() -> None:
     harness, workflow_id = await left()
     here = ThreadRef(harness.thread_id, may_create=False)
-    first, second = [await harness.controls.continuing(PERMITTED, here, workflow_id) for _ in range(2)]
+    first, second = [await harness.controls.request_continue(PERMITTED, here, workflow_id) for _ in range(2)]
     assert (first.message_id, first.run_id) == (second.message_id, second.run_id)
 
 
@@ -139,7 +139,7 @@ async def test_a_continue_that_came_to_nothing_can_be_tried_again(way: str) -> N
     socket = Socketed(harness)
     await socket.send("continue", workflowId=workflow_id)
     if way == "cancelled":
-        request = await harness.controls.continuing(harness.ada, here, workflow_id)
+        request = await harness.controls.request_continue(harness.ada, here, workflow_id)
         await harness.controls.cancel(harness.ada, harness.thread_id, request.run_id)
         await socket.work()
     elif way == "its model failed":

@@ -342,7 +342,7 @@ async def a_frame_that_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -> N
 @failure(Metric.RECORDS_NOT_HIDDEN)
 async def a_record_that_cannot_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     records = SqsRecords(cast("Any", Broken(denied())), "https://queue.test")
-    async with records.hidden("receipt", RecordDelivery("record", 1)):
+    async with records.hide("receipt", RecordDelivery("record", 1)):
         await asyncio.sleep(0.1)
 
 

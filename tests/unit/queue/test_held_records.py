@@ -38,7 +38,7 @@ def held(queue: Queue, receives: int, work: Callable[[HeldRecord], Awaitable[Non
 
     async def hide() -> None:
         records = SqsRecords(cast("Any", queue), "http://queue")
-        async with records.hidden("receipt", RecordDelivery("record", receives)) as record:
+        async with records.hide("receipt", RecordDelivery("record", receives)) as record:
             await work(record)
 
     loop = DeterministicLoop()

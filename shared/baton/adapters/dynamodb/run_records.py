@@ -34,7 +34,7 @@ class DynamoMcpCalls:
         self._table = table
         self._clock = clock
 
-    async def begun(self, scope: Scope, call: McpCall) -> None:
+    async def note_begun(self, scope: Scope, call: McpCall) -> None:
         now = self._clock.now()
         await self._table.put(
             {

@@ -192,7 +192,7 @@ async def _find(caller: A2ACaller, text: str) -> A2ATask:
     task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None:
         raise TaskNotFoundError
-    return await caller.app.privacy.readers.shown(caller.scope, task.user_id, task)
+    return await caller.app.privacy.readers.redact_for(caller.scope, task.user_id, task)
 
 
 async def _to_begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> Task:

@@ -18,7 +18,7 @@ from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.identity import imported_thread_ref
 from baton.domain.thread import Thread
-from baton.requests.parsing import named_thread
+from baton.requests.parsing import parse_thread_id
 
 DEFAULT_SIZE = 50
 MAX_SIZE = 100
@@ -159,7 +159,7 @@ async def _threads(
 async def _named(caller: A2ACaller, context: str) -> Thread | None:
     """Return the caller's own conversation by its id or by that of a conversation elsewhere; None if there is none."""
     try:
-        ids = dict.fromkeys((named_thread(caller.scope, context).id, imported_thread_ref(caller.scope, context).id))
+        ids = dict.fromkeys((parse_thread_id(caller.scope, context).id, imported_thread_ref(caller.scope, context).id))
     except InvalidRequest as error:
         raise InvalidParamsError(f"contextId: {error.detail}") from None
     for thread_id in ids:

@@ -27,7 +27,7 @@ from baton.domain.errors import (
 from baton.domain.events import Event
 from baton.domain.identity import Scope, derived_run_id, derived_thread_ref, imported_thread_ref
 from baton.domain.thread import Thread
-from baton.requests.parsing import answer_request, interrupt_answer, message_request, named_thread
+from baton.requests.parsing import answer_request, interrupt_answer, message_request, parse_thread_id
 from baton.requests.queue_mapping import queued_answer, queued_message
 from baton.requests.turn_requests import AnswerRequest, MessageRequest
 
@@ -112,7 +112,7 @@ class Sender:
 
     def _is_named(self, context: str, thread_id: str) -> bool:
         """Return whether ``context`` names the thread, by itself or as the id of a conversation elsewhere."""
-        return thread_id in (named_thread(self._scope, context).id, imported_thread_ref(self._scope, context).id)
+        return thread_id in (parse_thread_id(self._scope, context).id, imported_thread_ref(self._scope, context).id)
 
     async def _answering(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
         """Take the message as an answer to the task's interrupts if it is one."""

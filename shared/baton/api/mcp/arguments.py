@@ -23,8 +23,8 @@ from baton.requests.parsing import (
     answer_request,
     interrupt_answer,
     message_request,
-    named_thread,
-    optional_time_zone,
+    parse_thread_id,
+    parse_time_zone,
 )
 from baton.requests.thread_access import own_thread
 from baton.requests.turn_requests import TurnRequest
@@ -83,7 +83,7 @@ async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams)
     """
     if params.input_responses is None or params.request_state is None or _read_forms(params.input_responses):
         return None
-    return await _own(caller, named_thread(caller.scope, params.request_state).id)
+    return await _own(caller, parse_thread_id(caller.scope, params.request_state).id)
 
 
 def _message(
@@ -116,7 +116,7 @@ async def _answering(
     is_kept: bool,
 ) -> Asked:
     """Return the turn that continues an interrupted one. Without an interrupt's id, everything open is answered."""
-    thread = await _own(caller, named_thread(caller.scope, thread_id).id)
+    thread = await _own(caller, parse_thread_id(caller.scope, thread_id).id)
     if thread.agent_id != agent.id:
         raise AgentMismatch
     user_id = caller.scope.user_id
@@ -179,7 +179,7 @@ def _arguments(given: dict[str, Any] | None) -> _Arguments:
 
 def _time_zone(meta: Mapping[str, Any] | None) -> str | None:
     """Return the user's time zone. Raises ``InvalidRequest``."""
-    return optional_time_zone(meta.get(TIME_ZONE_KEY) if meta is not None else None, f"_meta: {TIME_ZONE_KEY}")
+    return parse_time_zone(meta.get(TIME_ZONE_KEY) if meta is not None else None, f"_meta: {TIME_ZONE_KEY}")
 
 
 def _key(meta: Mapping[str, Any] | None) -> str | None:

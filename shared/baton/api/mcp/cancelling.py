@@ -27,7 +27,7 @@ async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) ->
         return
     try:
         call = McpCall(caller.session_id, key, request.thread.id, request.run_id)
-        await caller.app.ports.mcp_calls.begun(caller.scope, call)
+        await caller.app.ports.mcp_calls.note_begun(caller.scope, call)
     except StoreUnavailable:
         logger.warning("a call cannot be cancelled, because it could not be noted")
         count(Metric.RUNS_NOT_STOPPED)
