@@ -1,7 +1,7 @@
 """The only package that joins ports to adapters: ``app`` builds the use cases from the ports in ``ports``.
 
 The Lambda functions ask ``deployed`` for their use cases. Each is built once per execution environment, when first
-needed. The functions here contain their imports, because the authorizer must not load what conversations need.
+needed. The functions here contain their imports, because the authorizer must not load the modules of conversations.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def deployed() -> App:
 
 
 def prepare_store() -> None:
-    """Load what the first reader of a conversation would load: the shapes of stored bodies."""
+    """Load the shapes of stored bodies in advance, for the first reader of a thread."""
     from baton.adapters.dynamodb import shapes
 
     shapes.load()
 
 
 def prepare_turns() -> None:
-    """Load in advance what the first turn would load: clients of models, the vocabulary and the stored shapes."""
+    """Load clients of models, the vocabulary and the stored shapes in advance, for the first turn."""
     preload(*HTTP_MODULES, *MODEL_MODULES)
     prepare_store()
     ports = deployed_ports()

@@ -81,7 +81,7 @@ class AgentPorts(StorePorts):
         return self.model_settings.chat_model
 
     def context_tokens(self, model: str) -> int | None:
-        """Return how many tokens of a prompt a model is declared to read; None if nothing is declared."""
+        """Return the declared number of tokens of a model's prompt; None if none is declared."""
         return self._context_lengths(model)
 
     @cached_property

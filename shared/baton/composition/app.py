@@ -94,7 +94,7 @@ class App:
 
     @cached_property
     def dead_turns(self) -> QueuedTurns:
-        """Ends turns of the dead-letter queue. No other worker receives their records any more."""
+        """Ends turns of the dead-letter queue. No other worker receives their records."""
         from baton.turns.turns import Turns
 
         # It has no queue for titles: the next turn asks for them.
@@ -181,7 +181,7 @@ class App:
 
     @cached_property
     def current_limits(self) -> CurrentLimits:
-        """Tells what holds for a tenant."""
+        """The current limits of tenants."""
         from baton.tenant_copies import CurrentLimits
 
         ports = self.ports
@@ -216,7 +216,7 @@ class App:
 
     @cached_property
     def task_notifications(self) -> TaskNotifications:
-        """Queues changes of A2A tasks for those who want to be notified."""
+        """Queues push notifications of A2A tasks."""
         from baton.outbox.task_notifications import TaskNotifications
 
         return TaskNotifications(lambda: self.ports.push_queue)
@@ -246,7 +246,7 @@ class App:
 
     @cached_property
     def model_checks(self) -> ModelChecks:
-        """Tries what the deployment's models can do."""
+        """Checks the abilities of the deployment's models."""
         from baton.agents.model_checks import ModelChecks
 
         ports = self.ports
@@ -270,7 +270,7 @@ class App:
 
     @cached_property
     def agents(self) -> AgentRegistry:
-        """Knows which agents exist, and which users may talk to them."""
+        """The agents of each tenant, for users who may talk to them."""
         from baton.registry.agent_registry import AgentRegistry
 
         return AgentRegistry(self.ports.shipped_agents, self.own_agents)
@@ -302,7 +302,7 @@ class App:
 
     @cached_property
     def offered_models(self) -> OfferedModels:
-        """The models that tenants' own agents may name: those that the deployment uses itself, and those it offers."""
+        """The models that tenants' own agents may name: the deployment's own, and those it offers."""
         from baton.domain.model_providers import OfferedModels
 
         ports = self.ports
@@ -312,7 +312,7 @@ class App:
 
     @cached_property
     def conversations(self) -> ConversationStates:
-        """Loads and stores which agent is active in a thread."""
+        """Loads and stores the conversation states of threads."""
         from baton.handoffs.conversation_states import ConversationStates
 
         ports = self.ports
@@ -330,7 +330,7 @@ class App:
 
     @cached_property
     def sandboxes(self) -> Sandboxes:
-        """Copies conversations for those who look into them."""
+        """Copies threads for readers who continue them without changing them."""
         from baton.handoffs.sandboxes import Sandboxes
 
         ports = self.ports

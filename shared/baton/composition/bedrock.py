@@ -39,7 +39,7 @@ def region_of(provider: Provider) -> str:
 
 
 def aws_session() -> boto3.session.Session | NoSession:
-    """Return whose credentials sign requests: the function's, or in the local cloud a developer's."""
+    """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
     from baton.adapters.bedrock.sessions import NoSession, own_session
     from baton.settings.identity import IdentitySettings
     from baton.settings.models import BedrockSettings
@@ -65,7 +65,7 @@ def _profile() -> boto3.session.Session | None:
 def guardrail(provider: Provider) -> Guardrail | None:
     """Return the guardrail of a provider, or that of the deployment.
 
-    Raises ``ValueError`` where the deployment has one and the provider, in a region of its own, does not.
+    Raises ``ValueError`` if the deployment has one and the provider, in a separate region, does not.
     """
     from baton.adapters.bedrock.request import Guardrail
     from baton.settings.models import BedrockSettings

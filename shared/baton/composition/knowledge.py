@@ -29,7 +29,7 @@ class KnowledgeUseCases:
     """Use cases that ingest documents, refresh their sources and search them."""
 
     def __init__(self, ports: Ports, limits: Callable[[], CurrentLimits]) -> None:
-        """``limits`` returns what holds for a tenant; it is called when a use case needs it."""
+        """``limits`` returns the limits of tenants; it is called when a use case needs it."""
         self.ports = ports
         self._limits = limits
 
@@ -61,7 +61,7 @@ class KnowledgeUseCases:
 
     @cached_property
     def cleaning(self) -> Cleaning:
-        """Removes what versions of documents leave behind."""
+        """Removes the files and index entries of old versions of documents."""
         from baton.knowledge.cleaning import Cleaning
 
         ports = self.ports

@@ -74,7 +74,7 @@ class MemoryUseCases:
 
     @cached_property
     def agent_memory(self) -> AgentMemory:
-        """Makes prompts of what is remembered."""
+        """Makes prompts with memory."""
         return self.recalling_within(self.ports.recall_deadline)
 
     def recalling_within(self, deadline: timedelta) -> AgentMemory:
@@ -102,7 +102,7 @@ class MemoryUseCases:
 
     @cached_property
     def history_summaries(self) -> HistorySummaries:
-        """Summarises what has left the message history of an agent."""
+        """Summarises messages that no longer fit an agent's history."""
         from baton.memory.prompt.history_summary import HistorySummaries
 
         ports = self.ports

@@ -78,7 +78,7 @@ def bedrock_model(provider: Provider, profiles: Profiles) -> ChatModel:
 
 
 def _signing(provider: Provider) -> AwsSigning | None:
-    """Return what signs the provider's requests, with the role of this function; None if they are not signed."""
+    """Return the signer of the provider's requests, with this function's role; None if they are not signed."""
     if not provider.signed:
         return None
     from baton.adapters.openai.aws_signing import AwsSigning
@@ -89,7 +89,7 @@ def _signing(provider: Provider) -> AwsSigning | None:
 
 @cache
 def document_reader() -> DocumentReader:
-    """Return this process's reader of attached documents. Its libraries are loaded in processes of its own only."""
+    """Return this process's reader of attached documents. Its libraries are loaded in child processes only."""
     from baton.adapters.document_reader import ChildProcessReader
 
     return ChildProcessReader()
@@ -106,7 +106,7 @@ def _with_api(api: str, profiles: Profiles) -> Profiles:
 
 
 def key_of(provider: Provider, secrets: SecretsManager) -> str | Callable[[], Awaitable[str]]:
-    """Return the provider's key, or what reads it from its secret; empty for endpoints that take none."""
+    """Return the provider's key, or a function that reads it from the secret; empty for endpoints without keys."""
     if provider.key is not None:
         return provider.key.get_secret_value()
     if provider.key_secret is not None:

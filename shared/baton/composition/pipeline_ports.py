@@ -1,4 +1,4 @@
-"""The pipelines of a deployment: what starts their runs, and how many run at once."""
+"""The pipelines of a deployment, with the admission of their runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PipelinePorts(StorePorts):
 
     @cached_property
     def pipelines_since(self) -> datetime | None:
-        """When the engine of the pipelines began, if what ran in it before has ended."""
+        """The start of the pipelines' engine, if earlier runs ended with an earlier engine."""
         from baton.settings.resources import PipelineSettings
 
         return PipelineSettings().since

@@ -128,7 +128,7 @@ class Ports(SearchPorts, PipelinePorts):
 
     @cached_property
     def recall_deadline(self) -> timedelta:
-        """The longest that a turn waits for what it recalls."""
+        """The longest time that a turn waits for retrieval."""
         from baton.settings.conversations import RecallSettings
 
         return RecallSettings().deadline

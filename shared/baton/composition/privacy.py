@@ -68,7 +68,7 @@ class PrivacyUseCases:
 
     @cached_property
     def exports(self) -> Exports:
-        """Hands out what is stored of a user."""
+        """Exports the stored data of a user."""
         from baton.privacy.export import Exports
 
         ports = self.ports

@@ -53,7 +53,7 @@ class ProcedureUseCases:
 
     @cached_property
     def session_learning(self) -> SessionLearning:
-        """Makes up for what was not learned during a session."""
+        """Starts captures that were missed during a session."""
         from baton.procedures.learning import SessionLearning
 
         ports = self.ports
@@ -119,7 +119,7 @@ class ProcedureUseCases:
 
     @cached_property
     def sources(self) -> ProcedureSources:
-        """Reads what procedures were made of."""
+        """Reads the sources of procedures."""
         from baton.procedures.procedure_sources import ProcedureSources
 
         return ProcedureSources(self.ports.store, self._privacy.readers, self.ports.audit)

@@ -1,4 +1,4 @@
-"""What operators and deployments do with the search indices."""
+"""Commands of operators and deployments for the search indices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING_TO_REBUILD = "Search is off: there is no index to rebuild."
 async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Make the indices that are missing and return the state of all.
 
-    ``roles`` are the IAM roles that a domain of this deployment's own lets in. Raises ``SearchUnavailable``.
+    ``roles`` are the IAM roles that the deployment's own domain lets in. Raises ``SearchUnavailable``.
     """
     ports = deployed_ports()
     if ports.search_administration is None:
@@ -34,7 +34,7 @@ async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
 async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Rebuild indices, all unless some are named, for the embedding model and the definitions of this release.
 
-    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``EmbedderUnavailable``; a repetition goes on.
+    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``EmbedderUnavailable``; a repetition continues.
     """
     ports = deployed_ports()
     if ports.search_reindexing is None:
@@ -47,17 +47,17 @@ async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Compare the index of episodes with the stored episodes: of ``tenants``, and of all that the index knows.
+    """Compare the index of episodes with the stored episodes of ``tenants``, and of all tenants in the index.
 
     Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
     """
-    return [_shown(check) for check in await index_check().verify(tenants)]
+    return [_to_result(check) for check in await index_check().verify(tenants)]
 
 
 async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Mend what ``verify`` finds and return what it finds then. Raises as it does, and ``EmbedderUnavailable``."""
+    """Repair the findings of ``verify``, and return those that remain. Raises ``EmbedderUnavailable`` too."""
     check = index_check()
-    return [_shown(found if found.is_sound else await check.repair(found)) for found in await check.verify(tenants)]
+    return [_to_result(found if found.is_sound else await check.repair(found)) for found in await check.verify(tenants)]
 
 
 async def close() -> None:
@@ -82,5 +82,5 @@ def index_check() -> IndexCheck:
     )
 
 
-def _shown(check: TenantCheck) -> dict[str, Any]:
+def _to_result(check: TenantCheck) -> dict[str, Any]:
     return {**asdict(check), "is_sound": check.is_sound}

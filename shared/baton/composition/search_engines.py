@@ -1,4 +1,4 @@
-"""Search engines of other programs, which a deployment has no use for: the local cloud's embedded one."""
+"""Search engines that other distributions add, such as the local cloud's embedded one. Deployments use none."""
 
 from __future__ import annotations
 

@@ -82,14 +82,14 @@ class SessionUseCases:
 
     @cached_property
     def overviews(self) -> Overviews:
-        """Counts what has happened in a tenant's threads."""
+        """Counts the turns of a tenant's threads."""
         from baton.sessions.overviews import Overviews
 
         return Overviews(self.ports.store, self.ports.prices)
 
     @cached_property
     def titles(self) -> Titles:
-        """Names threads, as users ask for."""
+        """Changes titles of threads for users."""
         from baton.sessions.titles import Titles
 
         ports = self.ports

@@ -123,13 +123,15 @@ class AgentRunner:
         )
         loop = self._loop(kit, transcript, context)
         self._running.append(loop)
-        asked, brought = self._input.asked, self._input.brought
+        asked, client_results = self._input.asked, self._input.client_results
         current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
         if self._input.answered is not None and len(self._running) == 1:
             await self._go_on(loop, self._input.answered)
             current = (*self._input.unfinished, *self._input.transcript.messages)
-        elif brought is not None and brought.agent_id == conversation.agent.id and len(self._running) == 1:
-            await self._take_brought(loop, brought)
+        elif (
+            client_results is not None and client_results.agent_id == conversation.agent.id and len(self._running) == 1
+        ):
+            await self._take_client_results(loop, client_results)
             current = (*current, *transcript.messages)
         # An approved call may have advanced the workflow.
         changing = changing_notes(self._tracker.current, kit)
@@ -212,7 +214,7 @@ class AgentRunner:
         approved = {call.id for call in calls} - settled.keys()
         await loop.go_on(calls, approved, settled)
 
-    async def _take_brought(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
+    async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
         """Take the results that came with the message, of calls of the run before."""
         if not await self._context.may_act():
             return

@@ -47,7 +47,7 @@ class DialogueInput:
     """The sequence number before the gap that a dead worker has left; None if there is no gap."""
     client: ClientOffer | None = None
     """What the user's application offers; None if it offers nothing."""
-    brought: PendingInterrupts | None = None
+    client_results: PendingInterrupts | None = None
     """What the run before waits for, with the results that came beside this message; None if none came."""
     consult: Consult | None = None
     """Answers in place of agents that are consulted; None: they are asked themselves."""

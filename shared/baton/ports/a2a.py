@@ -1,4 +1,4 @@
-"""A2A tasks, the notifications that clients want of them, and signatures for clients and receivers."""
+"""A2A tasks, push notifications about them, and signatures for clients and receivers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class A2ATasks(Protocol):
     """Marks of tasks, in the partitions of their threads. Both methods raise ``StoreUnavailable``."""
 
     async def get(self, scope: Scope, thread_id: str, root: str) -> TaskMark | None:
-        """Return the mark of the task that the message ``root`` began; None if it has none.
+        """Return the mark of the task that the message ``root`` began, or None.
 
         The caller checks that the task's user may be read: the mark of a thread that does not exist yet has one.
         """
         ...
 
     async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
-        """Keep ``mark`` instead of the one before, unless the task was cancelled or is another user's.
+        """Store ``mark`` in place of an earlier one, unless the task was cancelled or is another user's.
 
-        Returns the mark that is kept.
+        Return the stored mark.
         """
         ...
 
@@ -35,17 +35,17 @@ class PushConfigs(Protocol):
     """
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
-        """Keep ``config`` in place of the task's one with the same id.
+        """Store ``config`` in place of the task's one with the same id.
 
-        In a thread with as many as it may have, it takes the place of the oldest of another task. Raises
-        ``InvalidRequest`` if the task has as many as it may have.
+        In a thread that has reached the limit, it replaces the oldest one of another task. Raises
+        ``InvalidRequest`` if the task has reached the limit.
         """
         ...
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
         """Return a configuration with its receiver's secrets, for senders of notifications.
 
-        None if there is none with this id, if it is another user's, or if its secrets cannot be opened any more.
+        None if there is none with this id, if it is another user's, or if its secrets can no longer be opened.
         """
         ...
 
@@ -70,9 +70,9 @@ class PushQueue(Protocol):
         ...
 
     async def retry(self, receipt_handle: str, seconds: int) -> None:
-        """Let a delivered record come again after ``seconds``. Its worker then fails it.
+        """Let the queue deliver the record again after ``seconds``. Its worker then fails it.
 
-        Does nothing if another worker has the record. Raises ``StoreUnavailable``: then it comes after the queue's own
+        Do nothing if another worker has the record. Raises ``StoreUnavailable``: then it comes after the queue's own
         timeout.
         """
         ...
@@ -87,15 +87,15 @@ class WebhookUnreachable(Exception):
 
 
 class Webhooks(Protocol):
-    """What posts notifications."""
+    """Posts push notifications."""
 
     @property
     def is_on(self) -> bool:
-        """Whether this deployment sends notifications at all."""
+        """True if this deployment sends notifications."""
         ...
 
     def refusal(self, url: str) -> str | None:
-        """Return why this deployment never posts to ``url``; None if it may, unless its address is a private one."""
+        """Return the reason why this deployment never posts to ``url``; None if it may, unless its host is private."""
         ...
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
@@ -128,7 +128,7 @@ class CardSigner(Protocol):
     async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of ``card``, each with ``protected`` and ``signature`` (RFC 7515).
 
-        ``keys_url``: where ``public_keys`` are served.
+        ``keys_url``: the address of ``public_keys``.
         """
         ...
 

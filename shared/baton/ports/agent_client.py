@@ -72,9 +72,9 @@ class AgentTask:
     """The handoff that this message begins; None for a consultation or a later message."""
     attachments: tuple[Attachment, ...] = ()
     data: Mapping[str, Any] | None = None
-    """A structured answer to what the agent has asked."""
+    """A structured answer to the agent's question."""
     follows: RemoteTask | None = None
-    """The task to which an earlier attempt has sent the message. It is followed, and nothing is sent if it has it."""
+    """The task to which an earlier attempt sent the message. If it has the message, the task is only followed."""
     time_zone: str | None = None
     """The user's time zone; None if it is not known."""
 
@@ -85,7 +85,7 @@ class AgentStarted:
 
     remote_task_id: str
     known: Mapping[str, int] = field(default_factory=dict)
-    """What the task had before the message: see ``RemoteTask.known``."""
+    """The contents of the task before the message: see ``RemoteTask.known``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,12 @@ class AgentDone:
     """The end of a remote agent's answer."""
 
     remote_task_id: str | None = None
-    """Its task, if it waits for more input; None if it is done."""
+    """Its task, if it waits for further input; None if it is done."""
     usage: Usage | None = None
     report: AgentReport | None = None
     """Set if the agent ends its handoff."""
     needs_sign_in: bool = False
-    """Whether it waits for the user to sign in or to grant it access somewhere (A2A: ``auth-required``)."""
+    """True if it waits for the user to sign in or to grant it access somewhere (A2A: ``auth-required``)."""
 
 
 AgentChunk = TextDelta | AgentStarted | NotSent | AgentData | AgentFile | AgentProgress | AgentDone
@@ -149,5 +149,5 @@ class AgentClient(Protocol):
         ...
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
-        """Ask the agent to stop a task that nobody follows any more. A failure is only logged."""
+        """Ask the agent to stop a task that is no longer followed. A failure is only logged."""
         ...

@@ -49,7 +49,7 @@ class Once:
     key: str
     """A UUID derived from the record's subject (``domain.identity.derived_record_id``)."""
     at: datetime
-    """When the action happened; the same in every attempt."""
+    """The time of the action; the same in every attempt."""
 
 
 class AuditLog(Protocol):

@@ -22,11 +22,11 @@ This is the limit of a user's message too, and eight times the longest output of
 
 
 QUOTED_CONTEXT = "<quoted-context>\n{text}\n</quoted-context>"
-"""The form of a context prompt for a model: text of the user, framed so that nobody takes it for the user's words."""
+"""The form of a context prompt for a model: text of the user in a frame that shows that it is not the user's own."""
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped, by the values of OpenAI's Chat Completions API."""
+    """The reason for which the model stopped, by the values of OpenAI's Chat Completions API."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -60,7 +60,7 @@ class Prompt:
     tool_call_id: str | None = None
     """The call that a tool message answers. Without it, the message is sent as text of the user."""
     ends_prefix: bool = field(default=False, compare=False)
-    """Whether later prompts are likely to begin with everything up to here, for endpoints that cache what is marked."""
+    """True if later requests are likely to begin with all prompts up to here, for endpoints with marked caches."""
     provider_parts: ProviderParts | None = None
     """Opaque parts of an assistant message. The adapter sends them to the model that gave them, and drops others."""
 
@@ -90,9 +90,9 @@ class ModelSettings:
     timeout_seconds: float = 60.0
     """The longest wait for the first chunk of the answer, and between two chunks."""
     cache_key: str | None = None
-    """What calls have in common whose prompts begin alike. Endpoints with prompt caches send them to the same one."""
+    """A key of calls whose prompts begin alike. Endpoints with prompt caches send them to the same one."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """What the call is about, as JSON values by name. An adapter sends it only if the deployment asks for it."""
+    """Facts about the call, as JSON values by name. An adapter sends them only if the deployment wants it."""
     answer_schema: Mapping[str, Any] | None = None
     """JSON Schema of the answer, which is then JSON. Endpoints that know no schemas ignore it: check the answer."""
 
@@ -120,7 +120,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextTakenBack:
-    """All text of the answer so far was thinking, which only a tag after it has shown."""
+    """The notice that all text so far was thinking, as only the tag after it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ class ChatModel(Protocol):
         too, if ``settings.shows_reasoning``. ``TextTakenBack`` revokes all text that came before it. The ids of tool
         calls are unique within their answer, and never empty.
 
-        The order of ``prompts`` is a promise: within a turn each request's prompts and tools begin with those of the
-        request before it, unless the turn had to be shortened. Models bind their thinking to what came before it.
+        The order of ``prompts`` is guaranteed: within a turn each request's prompts and tools begin with those of the
+        request before it, unless the turn had to be shortened. Models bind their thinking to the prompts before it.
 
         Closing the generator stops the model. An answer that broke off yields no calls, and neither does one that
         ``FinishReason.LENGTH`` cut. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
@@ -179,10 +179,10 @@ class ChatModel(Protocol):
 
 @runtime_checkable
 class LearningModel(Protocol):
-    """A chat model that learns from refusals what its models take."""
+    """A chat model that learns the abilities of its models from refusals."""
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
-        """Return what was learned of a model in this process, as facts for ``BATON_MODEL_PROFILES``; maybe nothing."""
+        """Return facts that this process has learned about a model, for ``BATON_MODEL_PROFILES``; maybe none."""
         ...
 
 

@@ -36,7 +36,7 @@ class Connections(Protocol):
         ...
 
     async def close(self, connection_id: str) -> None:
-        """Disconnect the client. A connection that is gone already is no error."""
+        """Disconnect the client. A closed connection is no error."""
         ...
 
 
@@ -45,7 +45,7 @@ class Live:
     """The live items of a thread, read by one query."""
 
     connections: dict[str, datetime]
-    """Connection ids, and when the token of each expires."""
+    """Connection ids, each with the time at which its token expires."""
     cancelled_runs: frozenset[str] = frozenset()
     asked: frozenset[LeaseMark] = frozenset()
     """Leases whose holders were asked for a sign of life."""

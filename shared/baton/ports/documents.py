@@ -41,7 +41,7 @@ class DocumentStore(Protocol):
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
     ) -> None:
-        """Record how far the pipeline is. It does nothing for a version that is not in progress, and is no ``save``.
+        """Record the progress of the pipeline, without a ``save``. Do nothing for a version that is not in progress.
 
         Progress is never taken back.
         """
@@ -57,7 +57,7 @@ class DocumentStore(Protocol):
         ...
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
-        """Return how many documents the agent has, counting no further than ``up_to``. Newest ones may be missing."""
+        """Return the number of the agent's documents, at most ``up_to``. The newest may be missing."""
         ...
 
     async def remove(self, scope: Scope, document: Document) -> bool:
@@ -70,7 +70,7 @@ class DocumentStore(Protocol):
 
 
 class DocumentFiles(Protocol):
-    """The content of documents and what ingestion keeps between its steps, in S3 below one prefix a version.
+    """The content of documents and the files of ingestion between its steps, in S3 below one prefix a version.
 
     ``ORIGINAL`` is the content. When it is stored, the pipeline starts. All other names are files of the pipeline.
     Methods raise ``StoreUnavailable``.
@@ -83,7 +83,7 @@ class DocumentFiles(Protocol):
         ...
 
     async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
-        """Store one file of a version: the fetched ``ORIGINAL``, or what a step keeps for the next."""
+        """Store one file of a version: the fetched ``ORIGINAL``, or the result of a step for the next."""
         ...
 
     async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
@@ -91,14 +91,14 @@ class DocumentFiles(Protocol):
         ...
 
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
-        """Remove the files of a version, all object versions too, and return how many there were."""
+        """Remove the files of a version, with all object versions, and return their number."""
         ...
 
 
 ORIGINAL = "original"
 """The name of a version's content."""
 MAX_STORED_BYTES = 128 * 1024 * 1024
-"""What is read into memory at most."""
+"""The largest number of bytes that is read into memory."""
 
 
 class Ingestions(Protocol):

@@ -15,7 +15,7 @@ class Episodes(Protocol):
     """The episodes of threads. The thread's ownership must have been checked before.
 
     Methods raise ``StoreUnavailable``. Those that add to an episode may be repeated, by any number of workers at once:
-    the first one counts. They do nothing for a session that is not recorded (any more).
+    the first one counts. They do nothing for a session that is not, or no longer, recorded.
     """
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:

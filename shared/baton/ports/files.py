@@ -11,7 +11,7 @@ from baton.domain.identity import Scope
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """How a client uploads one file."""
+    """The request with which a client uploads one file."""
 
     file_id: str
     url: str
@@ -41,9 +41,9 @@ class Files(Protocol):
         ...
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
-        """Keep a file that an agent has given, and return its id.
+        """Store a file of an agent's answer, and return its id.
 
-        The same file has the same id in a thread, so that an attempt that is repeated keeps it once.
+        The same file has the same id in a thread, so that a repeated attempt stores it once.
         Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` as ``presign_upload`` does.
         """
         ...

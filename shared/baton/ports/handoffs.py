@@ -49,7 +49,7 @@ class UnfinishedWorkflow(NamedTuple):
 
     workflow: Workflow
     is_offered: bool
-    """Whether its user was offered to continue it since its last change."""
+    """True if its user was offered to continue it since its last change."""
 
 
 class WorkflowStore(Protocol):
@@ -76,5 +76,5 @@ class WorkflowStore(Protocol):
         ...
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
-        """Record that its user was offered to continue it. The next write clears the mark. No error if it is gone."""
+        """Record that its user was offered to continue it. The next write clears it. No error without one."""
         ...

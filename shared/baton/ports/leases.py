@@ -56,9 +56,9 @@ class LeaseRequest:
     delivery proves that the first worker lost the record.
     """
     begins_task: bool = False
-    """Whether the run belongs to an A2A task. The thread remembers that it has some."""
+    """True if the run belongs to an A2A task. The thread remembers that it has some."""
     notifies: bool = False
-    """Whether a client wants to be notified of that task. The thread remembers this too."""
+    """True if a client wants to be notified of that task. The thread remembers this too."""
     presumed_dead: LeaseMark | None = None
     """A lease whose holder gave no sign of life when asked. It is taken over if it is still the current one."""
 
@@ -176,7 +176,7 @@ class Leases(Protocol):
     ) -> bool:
         """Close the thread, make its main agent active and release the lease, in one write.
 
-        Returns whether clients want to be notified, like ``commit``.
+        Return whether clients want to be notified, like ``commit``.
 
         ``resumable`` are the workflows that can be continued when the thread is reopened. Pending interrupts stay: an
         answer that arrives days later reopens the thread.
@@ -194,5 +194,5 @@ class Leases(Protocol):
         conversation: ConversationState,
         windows: tuple[HistoryWindow, ...],
     ) -> None:
-        """Make the branch of ``lease.thread.segments`` the one that goes on, and release the lease, in one write."""
+        """Make the branch of ``lease.thread.segments`` the one that continues, and release the lease, in one write."""
         ...

@@ -28,7 +28,7 @@ class TurnRecord:
     permissions: tuple[str, ...] = ()
     """The permissions of the message's token, for a worker that takes the run over."""
     client: ClientOffer | None = None
-    """What the user's application offered with the request, for that worker and for the run that continues this one."""
+    """The client's offer in the request, for that worker and for the run that continues this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Messages(Protocol):
     async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
         """Store an agent's summary of everything before a committed message, with that message.
 
-        Messages are read with it. It needs no lease, because it changes nothing that a turn has written. Does nothing
+        Messages are read with it. It needs no lease, because it changes nothing that a turn has written. Do nothing
         if the message is gone, or has a summary for the agent: a prompt that holds it must not change.
         """
         ...

@@ -35,7 +35,7 @@ class PipelineQueue(Protocol):
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
         """Return the run that has waited longest of each of up to ``limit`` tenants.
 
-        Tenants are in the order of their ids, from the one behind ``after`` on, and from the first one behind the last.
+        Tenants are in the order of their ids, from the one after ``after``, and after the last from the first.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Removal of everything that the stores hold of threads and users, and detection of personal data."""
+"""Removal of all data of threads and users from the stores, and detection of personal data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton.domain.pii import PiiSpan
 class Erasure(Protocol):
     """Removes items of the table. Every method acts inside ``scope``: its tenant and, for lists, its user.
 
-    Each method may be repeated. Methods that remove return how many items there were, by kind.
+    Each method may be repeated. Methods that remove items return their number, by kind.
     """
 
     async def note_upload(self, scope: Scope, thread_id: str) -> None:
@@ -37,11 +37,11 @@ class Erasure(Protocol):
         ...
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
-        """Return what is left of the thread; None if it has neither item nor tombstone."""
+        """Return the trace that is left of the thread; None if it has neither item nor tombstone."""
         ...
 
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
-        """Put a tombstone in the thread's place. Whoever holds its lease loses it and can commit nothing.
+        """Put a tombstone in the thread's place. The holder of its lease loses it and can commit nothing.
 
         The tombstone keeps the fence and the sequence numbers, so that a zombie's writes are behind it. Returns False,
         without a change, if the thread is another user's, or was active since ``unless_active_since``.
@@ -49,22 +49,22 @@ class Erasure(Protocol):
         ...
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
-        """Remove everything of a buried thread but its tombstone, and take the content out of its audit records.
+        """Remove all items of a buried thread but its tombstone, and the content of its audit records.
 
-        Stops at ``deadline`` (of the event loop's clock). Returns what was removed and whether nothing is left.
+        Stop at ``deadline`` (of the event loop's clock). Return the counts of removed items and whether none is left.
         """
         ...
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
-        """Note on the tombstone which request and round swept it."""
+        """Note on the tombstone the request and the round that swept it."""
         ...
 
     async def left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
-        """Return what is left of a buried thread beside its tombstone and audit records without content, by kind."""
+        """Return the number of items left of a buried thread, by kind, without tombstone and redacted audit records."""
         ...
 
     async def unlink(self, scope: Scope, thread_id: str) -> int:
-        """Remove the names of the thread's workflows from the lists that the user's other threads keep of them."""
+        """Remove the names of the thread's workflows from the lists in the user's other threads."""
         ...
 
     async def unbury(self, scope: Scope, thread_id: str) -> None:
@@ -72,11 +72,11 @@ class Erasure(Protocol):
         ...
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
-        """Remove what is kept for the user outside of threads, if it was not changed since ``before``."""
+        """Remove the user's items outside of threads that were not changed since ``before``."""
         ...
 
     async def left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
-        """Return what ``sweep_user`` would remove, by kind."""
+        """Return the number of items that ``sweep_user`` would remove, by kind."""
         ...
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
@@ -92,7 +92,7 @@ class Erasure(Protocol):
         ...
 
     async def unlist_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
-        """Remove what lists an episode that ended ``before``, and what leads to it from its id."""
+        """Remove the list entry of an episode that ended ``before``, and the item that finds it by its id."""
         ...
 
 
@@ -100,11 +100,11 @@ class ObjectErasure(Protocol):
     """Removes objects of the bucket with all their versions and delete markers."""
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
-        """Remove everything below the thread's prefix. Returns how many versions, and whether nothing is left."""
+        """Remove everything below the thread's prefix. Return the number of versions, and whether nothing is left."""
         ...
 
     async def left(self, scope: Scope, thread_id: str) -> int:
-        """Return how many versions and delete markers are left, at most a page of them."""
+        """Return the number of versions and delete markers that are left, at most a page of them."""
         ...
 
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
@@ -113,7 +113,7 @@ class ObjectErasure(Protocol):
 
 
 class ForgetRequests(Protocol):
-    """The requests of tenants. They hold ids and counts only, and stay."""
+    """The requests of tenants. They hold ids and counts only, and are kept."""
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
         """Store the request. While another one for the same subject is running, return that one instead."""

@@ -18,11 +18,11 @@ class ProcedureStore(Protocol):
 
     A procedure is identified by its agent and its id within the scope's tenant; ids of all agents' procedures begin
     with ``TENANT_PREFIX``, and any agent may be named with them. The content of a version never changes. Private skills
-    have a store of their own (``PrivateSkills``). Methods raise ``StoreUnavailable`` if the table does not answer.
+    have a separate store (``PrivateSkills``). Methods raise ``StoreUnavailable`` if the table does not answer.
     """
 
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
-        """Save a pending procedure as its next version, and return it with its number.
+        """Save a pending procedure as its next version, and return the version.
 
         Nothing is saved if its source has made a version before, or if the newest or the approved version has the same
         content: that one is returned as it is. Raises ``ValueError`` for one that is not pending.
@@ -71,7 +71,7 @@ class ProcedureStore(Protocol):
     ) -> Sequence[Procedure]:
         """Return the agent's, or the tenant's, approved procedures, ordered by id; at most ``MAX_APPROVED``.
 
-        How often they were used is not told.
+        Their counts of uses are not included.
         """
         ...
 
@@ -86,7 +86,7 @@ class ProcedureStore(Protocol):
     ) -> tuple[Sequence[Procedure], str | None]:
         """Return a page of the versions in these statuses, the agents' and the tenant's, and the next page's cursor.
 
-        The newest comes first: by their decision, or by their making if there is none yet. Raises ``InvalidRequest``
+        The newest comes first, by the time of its decision or, without one, of its making. Raises ``InvalidRequest``
         for a cursor that was not handed out.
         """
         ...
@@ -101,7 +101,7 @@ class ProcedureStore(Protocol):
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
-        """Count that a run has followed a version. Returns whether it was counted: a run counts once."""
+        """Count that a run has followed a version. Return whether it was counted: a run counts once."""
         ...
 
 
@@ -124,13 +124,13 @@ class PrivateSkills(Protocol):
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
         """Save a skill as private, and return it with its version.
 
-        ``made_of`` names what has made it. Nothing is saved if that has made a version before, or if the skill in use
+        ``made_of`` names its source. Nothing is saved if that has made a version before, or if the skill in use
         has the same content: the skill is returned as it is.
         """
         ...
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
-        """Return a skill of the user, in whichever status."""
+        """Return a skill of the user, in any status."""
         ...
 
     async def of_user(self, scope: Scope) -> Sequence[Procedure]:
@@ -170,7 +170,7 @@ class PrivateSkills(Protocol):
         *,
         replaces: int | None,
     ) -> SharedSkill:
-        """Save the content of a skill as an approved version of its agent, made by the one who shares it.
+        """Save the content of a skill as an approved version of its agent, made by the user who shares it.
 
         ``replaces`` is the approved version of the same name, which is retired in the same write; None if there is
         none. Repeating it changes nothing. Raises as ``change`` does, and ``ProcedureNameTaken`` if another version is

@@ -76,7 +76,7 @@ class RunRecords(Protocol):
         ...
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
-        """Store which task of a remote agent works on a message of the run."""
+        """Store the task of a remote agent that works on a message of the run."""
         ...
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:

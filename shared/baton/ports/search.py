@@ -15,7 +15,7 @@ class EmbeddingPurpose(StrEnum):
     """The purpose of a vector. Some models make different vectors of questions and of texts that answer them."""
 
     DOCUMENT = "document"
-    """To be stored, or to be compared with vectors of its own kind."""
+    """To be stored, or to be compared with vectors of the same kind."""
     QUERY = "query"
     """To search among the vectors of documents."""
 
@@ -42,10 +42,10 @@ class Embedder(Protocol):
     ) -> Sequence[Vector]:
         """Return a vector for each text, in their order. Overlong texts are cut, batches are split.
 
-        ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if that is little.
+        ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if it is short.
 
         Raises ``EmbedderUnavailable``, also when that time is over and for an answer of the wrong form, and
-        ``WrongEmbeddings``, which no repetition helps, for vectors of another length than ``dimensions``.
+        ``WrongEmbeddings``, which repetitions raise again, for vectors of another length than ``dimensions``.
         """
         ...
 
@@ -66,11 +66,11 @@ class SearchIndex(Protocol):
         ...
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
-        """Return the candidates of each clause. No text is an error: operators are words, and too long ones are cut."""
+        """Return the candidates of each clause. Every text is valid: operators are words, and long texts are cut."""
         ...
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        """Delete the chosen documents, whatever permission they require, and return how many there were."""
+        """Delete the chosen documents, whatever permission they require, and return their number."""
         ...
 
     def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
@@ -78,7 +78,7 @@ class SearchIndex(Protocol):
         ...
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        """Return how many documents are chosen, whatever permission they require."""
+        """Return the number of chosen documents, whatever permission they require."""
         ...
 
 
@@ -92,12 +92,12 @@ class IndexState:
     """The model of its vectors; None without vectors."""
     dimensions: int | None
     is_current: bool
-    """Whether it is as this release and the present embedder want it. If not, a reindex makes a new version."""
+    """True if it fits this release and the present embedder. If not, a reindex makes a new version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reindexed:
-    """What a reindex has done."""
+    """The result of a reindex."""
 
     index: IndexName
     version: str
@@ -105,7 +105,7 @@ class Reindexed:
     copied: int
     """Documents of the version before; 0 for an index that is rebuilt in place."""
     embedded: int
-    """Documents whose texts were embedded anew."""
+    """Documents whose texts were embedded again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Reindexing(Protocol):
     async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
         """Rebuild an index for this release and ``embedder`` while it is searched and written.
 
-        A repetition goes on where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``.
+        A repetition continues where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``.
         """
         ...
 

@@ -13,7 +13,7 @@ from baton.domain.source import Source, SourcePage
 
 @dataclass(frozen=True, slots=True)
 class DueSource:
-    """A source whose time has come."""
+    """A source that is due."""
 
     tenant_id: str
     source: Source
@@ -64,7 +64,7 @@ class SourceStore(Protocol):
         ...
 
     async def save_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
-        """Store a page, unless a later refresh has dealt with it."""
+        """Store a page, unless a later refresh has stored it."""
         ...
 
     async def remove_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
@@ -73,21 +73,21 @@ class SourceStore(Protocol):
 
 
 class PageUnavailable(Exception):
-    """A page cannot be read. The message says why, to who manages the source."""
+    """A page cannot be read. The message gives the reason to the managers of the source."""
 
     def __init__(self, message: str, *, is_gone: bool = False) -> None:
-        """``is_gone``: its server says that there is no such page."""
+        """``is_gone``: its server answers that there is no such page."""
         self.is_gone = is_gone
         super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """What a page holds."""
+    """The content of a page."""
 
     body: bytes
     content_type: str
-    """As it was sent, with its parameters; empty if unknown."""
+    """The header as it was sent, with its parameters; empty if unknown."""
     etag: str | None = None
     last_modified: str | None = None
 
@@ -98,7 +98,7 @@ class WebPages(Protocol):
     async def fetch(
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
     ) -> PageContent | None:
-        """Return a page of at most ``limit`` bytes, or None if it is as it was. Raises ``PageUnavailable``."""
+        """Return a page of at most ``limit`` bytes, or None if it is unchanged. Raises ``PageUnavailable``."""
         ...
 
 

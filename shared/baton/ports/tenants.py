@@ -19,7 +19,7 @@ class TenantLimitStore(Protocol):
         ...
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
-        """Store the limits if nobody has changed them since the revision before theirs. Return whether they are stored.
+        """Store the limits unless they were changed since the revision before theirs. Return whether they are stored.
 
         Repeating it after a lost answer returns True.
         """
@@ -27,7 +27,7 @@ class TenantLimitStore(Protocol):
 
 
 class Retentions(Protocol):
-    """How long each tenant keeps things."""
+    """The times for which tenants keep their data."""
 
     async def get(self, scope: Scope) -> Retention:
         """Return the tenant's retention. One that was never set keeps everything."""
@@ -38,13 +38,13 @@ class Retentions(Protocol):
         ...
 
     async def due_at(self, scope: Scope) -> datetime | None:
-        """Return when the tenant's retention is due next; None if nothing is limited."""
+        """Return the time at which the tenant's retention is due next; None if nothing is limited."""
         ...
 
     async def repeat_soon(self, scope: Scope) -> None:
-        """Make the tenant's retention due again at once, unless nothing is limited any more."""
+        """Make the tenant's retention due again at once, unless nothing is limited."""
         ...
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
-        """Return the tenants whose retention is to be enforced now. Nobody else gets them before the next day."""
+        """Return the tenants whose retention is to be enforced now. No other caller gets them before the next day."""
         ...

@@ -41,8 +41,8 @@ class Threads(Protocol):
     ) -> tuple[Sequence[Thread], str | None]:
         """Return the caller's threads, or the tenant's, latest activity first, and the cursor of the next page.
 
-        Of the tenant's threads only those ``of_user`` are returned, if one is given. The order of the whole tenant's
-        is coarse: what was active in the same hour may be in another order on different pages, but is shown once.
+        Of the tenant's threads only those ``of_user`` are returned, if a user is given. The order of the whole tenant's
+        is coarse: threads active in the same hour may be in another order on different pages, but each is listed once.
 
         Forks are listed only with their ``parent_thread_id``. With a ``query`` only threads that match are returned: a
         page may then have fewer than ``limit``, or none, and still have a next one, because a call looks at a limited
@@ -96,9 +96,9 @@ class IdleThread:
     scope: Scope
     thread: Thread
     closes_at: datetime
-    """When the idle timeout ends, counted from the last activity."""
+    """The end of the idle timeout, counted from the last activity."""
     has_last_episode: bool = False
-    """Whether the previous session's episode is known to be settled. If not, the caller must read it."""
+    """True if the previous session's episode is known to be settled. If not, the caller must read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class DueThread:
     tenant_id: str
     thread_id: str
     check_at: datetime
-    """When the check was due. A changed value means that another sweep was faster."""
+    """The time at which the check was due. A changed value means that another sweep was faster."""
     failures: int
     """Consecutive failed checks."""
     read: Callable[[], IdleThread]

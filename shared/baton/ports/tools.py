@@ -12,7 +12,7 @@ from baton.ports.chat_model import ToolSpec
 
 
 class ToolFailed(Exception):
-    """A call failed. The model gets ``message``, which says what it could try instead.
+    """A call failed. The model gets ``message``, which says how to proceed instead.
 
     ``is_outage``: the tool could not be reached or did not answer in time; otherwise it answered with an error.
     ``is_refused``: the tool was not called, because the call is invalid or not allowed.
@@ -32,9 +32,9 @@ class Tool:
     spec: ToolSpec
     """Its name is unique among the agent's tools; ``parameters`` is a valid JSON Schema of type object."""
     origin: str
-    """Where it comes from, for records: ``mcp:<server>``, ``http``, ``openapi`` or ``python``."""
+    """Its origin, for records: ``mcp:<server>``, ``http``, ``openapi`` or ``python``."""
     requires_approval: bool = False
-    """Whether a person must agree to each call."""
+    """True if a person must agree to each call."""
     timeout_seconds: float = 30.0
 
 

@@ -22,15 +22,15 @@ class HeldRecord(Protocol):
 
     @property
     def delivery(self) -> RecordDelivery:
-        """The record's id and how often it was delivered."""
+        """The record's id and the number of its deliveries."""
         ...
 
     def seconds_left(self) -> float:
-        """Return for how long the record stays hidden; negative if another worker may have it already."""
+        """Return the seconds for which the record stays hidden; negative if another worker may have it already."""
         ...
 
     def note_attempt(self, attempt: int) -> None:
-        """Report which attempt at the run this is. From the second on, the record is hidden for longer at a time.
+        """Report the number of the attempt at the run. From the second on, the record is hidden for longer at a time.
 
         A slow worker must not lose its record repeatedly.
         """

@@ -1,4 +1,4 @@
-"""Committing a run: write its messages, make them part of the thread in one commit, and send the last events."""
+"""The commit of a run: its messages become part of the thread in one write, then its last events are sent."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class RunCommit:
     async def _follow_up(
         self, finished: FinishedRun, end: RunEnd, ended: EpisodeRef | None, summary_due: SummaryDue | None
     ) -> None:
-        """Do what depends on the commit, while the connections receive the run's last events."""
+        """Carry out the steps that depend on the commit, while the connections receive the run's last events."""
         lease, run_id, state = self.holder.lease, self._run.run_id, self.state
         if run_id in self.outbox.delivery.cancelled_runs:
             await self._services.live.clear_cancel(lease.scope, lease.thread_id, run_id)

@@ -1,4 +1,4 @@
-"""Dry runs: a turn is answered again, with today's memory, and nothing is stored, sent or carried out."""
+"""Dry runs, which answer a turn again with current memory, and store, send and execute nothing."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ MAX_SECONDS = 240.0
 
 @dataclass(frozen=True, slots=True)
 class RerunOptions:
-    """What is to be other than it was."""
+    """Changes to apply to the rerun."""
 
     model: str | None = None
     """The model of the agents that answer; None: their own."""
     agent_version: int | None = None
-    """The version of the agent that was active; None: today's."""
+    """The version of the agent that was active; None: the current one."""
     without: Collection[str] = field(default_factory=frozenset)
     """Ids of items that are left out of the prompt."""
 
@@ -70,17 +70,17 @@ class DryCall:
     """``recorded``: the turn's own result answered it; ``not_executed``; ``wanted``: a handoff or another move of the
     conversation, which was not stored; ``waiting``: a person or the user's application would have to act."""
     output: str | None
-    """What the model was told."""
+    """The result that the model got."""
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the turn's own result answered it."""
+        """True if the turn's own result answered it."""
         return self.outcome == "recorded"
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What came of a dry run."""
+    """The result of a dry run."""
 
     answer: str
     inspection: Inspection
@@ -88,7 +88,7 @@ class DryRun:
     usage: Usage
     model: str | None
     agent_id: str | None
-    """Who spoke last."""
+    """The agent that spoke last."""
     agent_version: int | None
     """The version of the agent that was active; None: it ships with the deployment."""
     outcome: OutcomeType
@@ -96,7 +96,7 @@ class DryRun:
 
 
 class Reruns:
-    """Answers turns again, through the same dialogue as turns, with ports that leave nothing behind."""
+    """Answers turns again, through the same dialogue as turns, with ports that store nothing."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Reruns:
         return await attempt.answer()
 
     async def _chosen_agents(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> RegisteredAgents:
-        """Return today's agents, with the model and the version that are asked for."""
+        """Return the current agents, with the requested model and version."""
         agents = await self._services.agents.registry.current(caller)
         active = turn.thread.active_agent_id
         chosen = (
@@ -252,7 +252,7 @@ class _Attempt:
             writes=self._writes,
             inspection=self._inspection,
             passed_on=asyncio.Event(),
-            # Memory is today's, so the day is too.
+            # Memory is current, so the date is too.
             today=Today.at(clock.now(), self._question.time_zone or self._thread.time_zone),
             consult=RecordedConsultations(self._recorded).ask,
         )
@@ -265,9 +265,9 @@ class _Attempt:
         result = dialogue.finish()
         if result.error is not None:
             raise result.error
-        return self._told(result, timedelta(seconds=loop.time() - began))
+        return self._to_dry_run(result, timedelta(seconds=loop.time() - began))
 
-    def _told(self, result: DialogueResult, duration: timedelta) -> DryRun:
+    def _to_dry_run(self, result: DialogueResult, duration: timedelta) -> DryRun:
         said = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
         speaker = result.agent or self._conversation.agent
         waiting = [

@@ -44,7 +44,7 @@ from baton.turns.run_time_zone import RunTimeZone
 from baton.turns.turn_services import TurnServices
 
 MAX_ATTEMPTS = 3
-"""The number of the attempt that ends the run unanswered, because what killed two workers would kill a third."""
+"""The number of the attempt that ends the run unanswered: a run that killed two workers would kill a third."""
 
 
 class RunExecution:
@@ -167,7 +167,7 @@ class RunExecution:
         return await store_question(self._state, self._holder.lease, known, attaching)
 
     async def _read(self, watchers: asyncio.Future[None], locating: asyncio.Future[None]) -> ThreadSnapshot:
-        """Read the thread, and keep in the state what earlier attempts and the interrupted run have left."""
+        """Read the thread, and keep the results of earlier attempts and of the interrupted run in the state."""
         snapshot: ThreadSnapshot
         lease = self._holder.lease
         state, services = await read_unfinished(self._state, lease), self._state.services
@@ -269,7 +269,7 @@ class RunExecution:
                 self._first_token_ms = self._state.milliseconds_since_question()
 
     async def _ensure_lease(self) -> None:
-        """Renew the lease if another worker may have it. Raises ``LeaseLost``: nothing more may be sent then."""
+        """Renew the lease if another worker may have it. Raises ``LeaseLost``: then nothing may be sent."""
         await self._holder.ensure(self._outbox.log.last_seq)
 
     def _dialogue(
@@ -290,7 +290,7 @@ class RunExecution:
                 inspection=self._inspection,
                 passed_on=self._passed_on,
                 today=Today.at(state.question.timestamp, self._zone.name),
-                brought=with_client_results(state.request, state.thread.pending, state.agent, now),
+                client_results=with_client_results(state.request, state.thread.pending, state.agent, now),
                 previous_seq=jump_from(self._holder.lease),
                 ends_at_once_as=self._ends_at_once_as,
             )

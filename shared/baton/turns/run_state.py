@@ -29,7 +29,7 @@ from baton.turns.turn_services import TurnServices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """The facts of one attempt at a run, or of a dry run. Steps that learn more return another one."""
+    """The facts of one attempt at a run, or of a dry run. Steps that add facts return a new one."""
 
     services: TurnServices
     scope: Scope
@@ -46,13 +46,13 @@ class RunState:
     answered: PendingInterrupts | None = None
     """The answered interrupts that the run continues; None for a new message or action."""
     client: ClientOffer | None = None
-    """What the user's application offers; None if it offers nothing."""
+    """Tools and context that the user's application offers; None if it offers nothing."""
     unfinished: Sequence[StoredMessage] = ()
     """The interrupted exchange that the run continues; empty if there is none."""
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """The calls of earlier attempts by id. They are not repeated."""
     remote_tasks: RemoteTasks = field(default_factory=lambda: RemoteTasks({}))
-    """What earlier attempts have asked of remote agents."""
+    """The tasks that earlier attempts gave to remote agents."""
 
     @property
     def offered_by(self) -> str | None:
@@ -84,7 +84,7 @@ class RunState:
         inspection: Inspection,
         passed_on: asyncio.Event,
         today: Today,
-        brought: PendingInterrupts | None = None,
+        client_results: PendingInterrupts | None = None,
         previous_seq: int | None = None,
         ends_at_once_as: OutcomeType | None = None,
         consult: Consult | None = None,
@@ -139,7 +139,7 @@ class RunState:
             answered=self.answered,
             previous_seq=previous_seq,
             client=self.client,
-            brought=brought,
+            client_results=client_results,
             consult=consult,
             ends_at_once_as=ends_at_once_as,
         )
