@@ -27,11 +27,11 @@ def in_background(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
     """
     task = asyncio.ensure_future(work)
     _working.add(task)
-    task.add_done_callback(partial(_ended, name))
+    task.add_done_callback(partial(_log_failure, name))
     return task
 
 
-def _ended(name: str, task: asyncio.Task[Any]) -> None:
+def _log_failure(name: str, task: asyncio.Task[Any]) -> None:
     _working.discard(task)
     failure = None if task.cancelled() else task.exception()
     if failure is None:

@@ -78,7 +78,7 @@ async def each_until(
     slots = asyncio.Semaphore(at_once)
     working: set[asyncio.Future[None]] = set()
 
-    def ended(task: asyncio.Future[None]) -> None:
+    def note_end(task: asyncio.Future[None]) -> None:
         working.discard(task)
         slots.release()
 
@@ -89,7 +89,7 @@ async def each_until(
                 return False
             task = asyncio.ensure_future(deal_with(item))
             working.add(task)
-            task.add_done_callback(ended)
+            task.add_done_callback(note_end)
     except asyncio.CancelledError:
         await stop_all(*working)
         raise

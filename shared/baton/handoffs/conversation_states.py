@@ -49,7 +49,7 @@ class ConversationStates:
         """Load the conversation state of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
         conversation = await self._read(thread, scope)
         if thread.is_handed_over:
-            return self._checked(conversation, scope)
+            return self._check_specialist(conversation, scope)
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
         found, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
@@ -176,7 +176,7 @@ class ConversationStates:
             return replace(conversation, handoff=handoff, elsewhere=workflow)
         return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))
 
-    def _checked(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
+    def _check_specialist(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
         """Return the conversation with the reason, if there is one, for which the specialist cannot continue."""
         trouble = conversation.trouble or self._missing_permission(conversation, scope)
         workflow, definition = conversation.workflow, conversation.agent.workflow

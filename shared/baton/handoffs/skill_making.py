@@ -131,7 +131,7 @@ class SkillMaking:
             return ""
         procedures = await self.approved.of(scope, agent_id)
         size = sum(map(len, samples)) * procedures.triggers
-        return await off_loop(size, _answered_before, procedures, samples)
+        return await off_loop(size, _list_answered_before, procedures, samples)
 
     async def _is_taken(self, scope: Scope, agent_id: str, slug: str) -> bool:
         names = (slug, f"{TENANT_PREFIX}{slug}")
@@ -139,7 +139,7 @@ class SkillMaking:
         return any(each is not None for each in found)
 
 
-def _answered_before(procedures: ProcedureSet, samples: Sequence[str]) -> str:
+def _list_answered_before(procedures: ProcedureSet, samples: Sequence[str]) -> str:
     """Return a line for each sample message that an approved procedure answers before any private skill."""
     lines = []
     for sample in samples:

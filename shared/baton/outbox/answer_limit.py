@@ -18,7 +18,7 @@ class AnswerLimit:
 
     def __init__(self, room: int = MAX_ANSWER_BYTES) -> None:
         self.is_spent = False
-        """Whether the answer was cut."""
+        """True if the answer was cut."""
         self._room = room
 
     def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:

@@ -79,12 +79,12 @@ def frames(events: Iterable[Event]) -> Iterator[str]:
     for event in events:
         queue.add(encode([event]))
         while queue.size > MAX_FRAME_BYTES:
-            yield _taken(queue)
+            yield _take_frame(queue)
     while queue:
-        yield _taken(queue)
+        yield _take_frame(queue)
 
 
-def _taken(queue: FrameQueue) -> str:
+def _take_frame(queue: FrameQueue) -> str:
     frame, count = queue.next_frame()
     queue.remove(count)
     return frame

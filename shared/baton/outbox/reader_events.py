@@ -53,15 +53,15 @@ class ReaderEvents:
             if event.type in _BEGINNINGS:
                 self._texts[_of(event, _BEGINNINGS)] = []
             elif event.type in _ENDS:
-                ready += await self._whole(_of(event, _ENDS), event)
+                ready += await self._join_text(_of(event, _ENDS), event)
             elif event.type in _ENDS_OF_A_RUN:
                 for text in list(self._texts):
-                    ready += await self._whole(text, event)
+                    ready += await self._join_text(text, event)
             if event.seq is None or event.seq > self.after:
-                ready.append(await self._redacted(event))
+                ready.append(await self._redact(event))
         return ready
 
-    async def _whole(self, text: tuple[str, str], end: Event) -> list[Event]:
+    async def _join_text(self, text: tuple[str, str], end: Event) -> list[Event]:
         """Return a complete text as one event, for readers who do not have its end yet.
 
         It has the number of its last piece. A reader who resumes after that gets later events again, and drops them.
@@ -70,9 +70,9 @@ class ReaderEvents:
         if not pieces or (end.seq is not None and end.seq <= self.after):
             return []
         whole = "".join(str(piece.body.get("delta", "")) for piece in pieces)
-        return [await self._redacted(Event({**pieces[-1].body, "delta": whole}, pieces[-1].seq))]
+        return [await self._redact(Event({**pieces[-1].body, "delta": whole}, pieces[-1].seq))]
 
-    async def _redacted(self, event: Event) -> Event:
+    async def _redact(self, event: Event) -> Event:
         body: dict[str, Any] = await self.readers.redact(event.body)
         return Event(body, event.seq)
 

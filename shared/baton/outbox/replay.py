@@ -139,7 +139,7 @@ class Replays:
         pages = 0
         while thread.next_ordinal > 0 and after < thread.last_seq:
             if pages == MAX_PAGES:
-                return _whole_runs(found, thread.last_seq)
+                return _keep_whole_runs(found, thread.last_seq)
             # Events are numbered through all branches.
             page = await self._store.read_messages(scope, thread.unbranched, limit=SNAPSHOT_MESSAGES, before=before)
             found = [*page.messages, *found]
@@ -181,7 +181,7 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
     return [started, snapshot, unsequenced(finished, **metadata)]
 
 
-def _whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:
+def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:
     """Return the messages without those of the first run, whose beginning may be missing, and their first number."""
     ended = next((place for place, message in enumerate(messages) if message.end is not None), len(messages) - 1)
     kept = list(messages[ended + 1 :])

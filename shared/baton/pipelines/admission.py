@@ -103,12 +103,12 @@ class Admission:
     async def _begin(self, run: PipelineRun) -> bool:
         """Begin a run if there is room; return False if there is none."""
 
-        def begun(running: RunningRuns) -> RunningRuns | None:
+        def begin(running: RunningRuns) -> RunningRuns | None:
             if run.subject in running.places or not running.have_room(run.tenant_id, self.limits):
                 return None
             return running.begun(run, self.clock.now())
 
-        before = await self._change(run.pipeline, begun)
+        before = await self._change(run.pipeline, begin)
         place = before.places.get(run.subject)
         if place is not None:
             # Its worker may have ended before the execution began.

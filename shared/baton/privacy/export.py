@@ -123,10 +123,10 @@ class Exports:
         if zone is not None:
             yield Exported(ExportKind.TIME_ZONE, None, zone)
 
-        def audited(cursor: str | None) -> Awaitable[tuple[Sequence[Any], str | None]]:
+        def read_audit(cursor: str | None) -> Awaitable[tuple[Sequence[Any], str | None]]:
             return self.audit.of_tenant(scope, {"user_id": scope.user_id}, limit=100, cursor=cursor)
 
-        async for record in _all(audited):
+        async for record in _all(read_audit):
             yield Exported(ExportKind.AUDIT, record.thread_id, record)
 
     async def sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:

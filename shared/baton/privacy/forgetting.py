@@ -104,7 +104,7 @@ class Forgetting:
         """Remove the data of the request, for at most ``seconds``. Raises ``NotFound`` for an unknown request."""
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
-            return self._ended(request)
+            return self._to_result(request)
         if request.round > 1 and request.cutoff_at is None:
             request = replace(request, cutoff_at=self.clock.now())
             await self.requests.save(scope, request)  # before anything is judged by it
@@ -128,7 +128,7 @@ class Forgetting:
         """List the remaining data. If there is none, remove the tombstones and complete the request."""
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
-            return self._ended(request)
+            return self._to_result(request)
         work = self._round(request, seconds)
         await self._each(work, self._verify_thread)
         if work.is_complete and request.subject is ForgetSubject.USER:
@@ -142,7 +142,7 @@ class Forgetting:
         status = ForgetStatus.FAILED if residue or work.young else ForgetStatus.COMPLETED
         request = replace(request, status=status, residue=residue)
         await self._end(scope, request)
-        return self._ended(request)
+        return self._to_result(request)
 
     async def give_up(self, scope: Scope, request_id: str) -> StepResult:
         """Mark the request as failed, because the pipeline has failed permanently."""
@@ -150,7 +150,7 @@ class Forgetting:
         if request.status is ForgetStatus.RUNNING:
             request = replace(request, status=ForgetStatus.FAILED)
             await self._end(scope, request)
-        return self._ended(request)
+        return self._to_result(request)
 
     # Threads
 
@@ -264,7 +264,7 @@ class Forgetting:
         if not work.living:
             work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, SearchFilter()))
             return
-        for thread_id in await self._indexed(work):
+        for thread_id in await self._list_indexed(work):
             chosen = SearchFilter(thread_id=thread_id)
             work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, chosen))
 
@@ -272,11 +272,11 @@ class Forgetting:
         scope = work.request.scope
         work.residue.add_all(await self.erasure.left_of_user(scope, before=work.cutoff))
         if work.living:
-            work.residue.add("searchDocuments", len(await self._indexed(work)))
+            work.residue.add("searchDocuments", len(await self._list_indexed(work)))
         else:
             work.residue.add("searchDocuments", await self.search.count(scope, IndexName.EPISODES, SearchFilter()))
 
-    async def _indexed(self, work: _Round) -> set[str]:
+    async def _list_indexed(self, work: _Round) -> set[str]:
         """Return the threads that the user has documents of, without those that stay."""
         found: set[str] = set()
         async for document in self.search.list(work.request.scope, IndexName.EPISODES, SearchFilter()):
@@ -348,7 +348,7 @@ class Forgetting:
         await self.audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
         await self.requests.save(scope, request)
 
-    def _ended(self, request: ForgetRequest) -> StepResult:
+    def _to_result(self, request: ForgetRequest) -> StepResult:
         is_done = request.status is ForgetStatus.COMPLETED
         return StepResult(NextStep.DONE if is_done else NextStep.INCOMPLETE, request.counts, request.residue)
 

@@ -29,7 +29,7 @@ class RegisteredAgents:
         """Return the definition for display in a thread, whatever the caller's permissions."""
         return self._shipped.get(agent_id) or self._own.get(agent_id)
 
-    def changed(self, change: Callable[[AgentDefinition], AgentDefinition]) -> RegisteredAgents:
+    def with_change(self, change: Callable[[AgentDefinition], AgentDefinition]) -> RegisteredAgents:
         """Return these agents with each definition replaced by the result of ``change``."""
         agents = copy(self)
         agents._default = change(self._default)

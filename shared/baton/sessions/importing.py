@@ -98,10 +98,10 @@ class Importer:
         size = sum(len(message.text) for message in imported.messages)
         last = await self.time_zones.last(lease.scope) if imported.messages[0].time_zone is None else None
         zone = last.name if last is not None else None
-        messages = await off_loop(size, _stored, imported, self.counter, lease.thread.agent_id, zone)
+        messages = await off_loop(size, _to_stored, imported, self.counter, lease.thread.agent_id, zone)
         for start in range(0, len(messages), MESSAGES_AT_ONCE):
             await self.store.put_messages(lease, messages[start : start + MESSAGES_AT_ONCE])
-            lease = await self._kept(lease, start, MESSAGES_AT_ONCE * 5)
+            lease = await self._renew_lease(lease, start, MESSAGES_AT_ONCE * 5)
         lease = await self._add(lease, imported, messages)
         await self.sessions.record(lease, ref)
         commit = Commit(
@@ -126,10 +126,10 @@ class Importer:
         for start in range(0, len(rated), AT_ONCE):
             some = rated[start : start + AT_ONCE]
             await gather_all(*(self.feedback.put(lease.scope, lease.thread, each) for each in some))
-            lease = await self._kept(lease, start, AT_ONCE * 20)
+            lease = await self._renew_lease(lease, start, AT_ONCE * 20)
         return lease
 
-    async def _kept(self, lease: Lease, written: int, every: int) -> Lease:
+    async def _renew_lease(self, lease: Lease, written: int, every: int) -> Lease:
         """Renew the lease after each ``every`` records: many large ones take longer than it lasts."""
         await asyncio.sleep(0)
         if written and written % every == 0:
@@ -149,7 +149,7 @@ def _ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:
     )
 
 
-def _stored(
+def _to_stored(
     imported: ImportedSession, counter: TokenCounter, agent_id: str, last_zone: str | None
 ) -> Sequence[StoredMessage]:
     """Return the messages as the thread keeps them. A run begins with each message of the user.

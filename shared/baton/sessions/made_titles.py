@@ -99,11 +99,11 @@ class MadeTitles:
             messages = (await self.store.read_messages(scope, thread, limit=NEWEST, before=None)).messages
         redactor = Redactor(self.detector)
 
-        async def redacted(role: Role) -> str:
+        async def read_redacted(role: Role) -> str:
             words = _words_of(messages, role)
             return await redactor.redact(words) or words
 
-        return _Beginning(await redacted(Role.USER), await redacted(Role.ASSISTANT))
+        return _Beginning(await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT))
 
     async def _write_title(self, scope: Scope, thread_id: str, begun: _Beginning) -> str:
         """Return the light model's title; empty if it fails, or if only the beginning is wanted."""

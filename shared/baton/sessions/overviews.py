@@ -72,7 +72,7 @@ class Place:
                 "rest": list(rest),
             } if 0 <= start <= end <= MAX_MILLIS and len(rest) <= PAGE_THREADS:
                 period = Period(from_millis(start), from_millis(end))
-                return cls(period, after, is_listed, tuple(_unfinished(each) for each in rest))
+                return cls(period, after, is_listed, tuple(_parse_unfinished(each) for each in rest))
         raise InvalidRequest("cursor was not handed out by this list.")
 
 
@@ -167,7 +167,7 @@ def _is_in(turn: TurnSummary, period: Period) -> bool:
     return turn.started_at is not None and period.start <= turn.started_at <= period.end
 
 
-def _unfinished(entry: object) -> tuple[str, int]:
+def _parse_unfinished(entry: object) -> tuple[str, int]:
     match entry:
         case [str(thread_id), int(before)] if len(thread_id) <= 64 and 0 <= before < 10**12:
             return thread_id, before

@@ -76,17 +76,17 @@ async def turns_of(
                 rated[each.ordinal] = each
         for message in reversed(page.messages):
             if run and message.run_id != run[-1].run_id:
-                found += _ended(run, rated)
+                found += _summarise_ended(run, rated)
                 if len(found) >= limit or reads > max_reads:
                     return found, run[-1].ordinal
                 run = []
             run.append(message)
         at = page.next_before
         if at is None:
-            return [*found, *_ended(run, rated)], None
+            return [*found, *_summarise_ended(run, rated)], None
 
 
-def _ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]) -> list[TurnSummary]:
+def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]) -> list[TurnSummary]:
     """Return the turn of a run's messages, newest first; nothing if they were copied from another thread."""
     if not run or run[0].end is None:
         return []

@@ -48,7 +48,7 @@ Packages = Annotated[str, _list_of(PACKAGE, "names of Python packages")]
 Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.example.com, without a path; * for any)")]
 
 
-def parsed_object(text: Any) -> Any:
+def parse_object(text: Any) -> Any:
     """Return the JSON object in ``text``. Raises ``ValueError`` that says where it is broken, without quoting it."""
     if not isinstance(text, str):
         return text
@@ -76,7 +76,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-JsonObject = BeforeValidator(parsed_object)
+JsonObject = BeforeValidator(parse_object)
 """Reads a setting's text as a JSON object."""
 
 

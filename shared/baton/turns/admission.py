@@ -245,7 +245,7 @@ class Admission:
         if request.client is None:
             return None
         agents = await self._agents.of(lease.scope)
-        return await self._taken(lease.scope, agents.answering(lease.thread), request.client)
+        return await self._find_taken_name(lease.scope, agents.answering(lease.thread), request.client)
 
     async def _refuse_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
         """Raise ``ToolNameTaken`` if the client's tools clash with those of a new thread's ``agent``.
@@ -254,7 +254,7 @@ class Admission:
         """
         if request.client is None or not request.thread.may_create:
             return
-        refusal = await self._taken(scope, agent, request.client)
+        refusal = await self._find_taken_name(scope, agent, request.client)
         if refusal is None:
             return
         try:
@@ -263,7 +263,7 @@ class Admission:
             if unavailable.is_unused:  # otherwise acquiring the lease finds out that it is another's
                 raise refusal from None
 
-    async def _taken(self, scope: Scope, agent: AgentDefinition, client: ClientOffer) -> ToolNameTaken | None:
+    async def _find_taken_name(self, scope: Scope, agent: AgentDefinition, client: ClientOffer) -> ToolNameTaken | None:
         name = await taken_name(agent, scope, self._services.agents.tools, client)
         if name is None:
             return None

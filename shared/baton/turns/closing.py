@@ -57,9 +57,9 @@ class Closer:
             await self.audit.record(scope, "thread.close", thread_id=thread_id, outcome=outcome, detail={})
             raise refusal from None
         if episode is not None and lease.thread.episode > episode:
-            return await self._ended_before(lease, episode, subscriber)
+            return await self._repeat_end(lease, episode, subscriber)
         if lease.thread.status is ThreadStatus.CLOSED:
-            return await self._ended_before(lease, lease.thread.episode - 1, subscriber)
+            return await self._repeat_end(lease, lease.thread.episode - 1, subscriber)
         return await self.endings.end(lease, reason, subscriber)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
@@ -70,7 +70,7 @@ class Closer:
             if lease.thread.run is None or not await self.turns.finish_orphan(lease, record=record):
                 return lease
 
-    async def _ended_before(self, lease: Lease, number: int, subscriber: Subscriber | None) -> Closed:
+    async def _repeat_end(self, lease: Lease, number: int, subscriber: Subscriber | None) -> Closed:
         """Return the result of an earlier closing, after repeating the steps that its worker may not have finished."""
         thread, sessions = lease.thread, self.services.sessions
         async with holding(self.services.store, lease):

@@ -78,7 +78,7 @@ class RunCommit:
         said = result.messages or (self.state.question,)
         messages = said if said[0].ordinal == self.state.question.ordinal else (self.state.question, *said)
         pending = self._pending(result)
-        ended = self._ended(messages[-1]) if result.ends_conversation else None
+        ended = self._find_ended_session(messages[-1]) if result.ends_conversation else None
         conversation = result.conversation
         if ended is not None:
             conversation = self._services.conversations.leave(conversation, HandoffOutcome.CLOSED)
@@ -122,7 +122,7 @@ class RunCommit:
         lease, last, end = self.holder.lease, messages[-1], messages[-1].end
         assert end is not None  # noqa: S101 - only complete answers are adopted
         is_closed = any(body.get("name") == "thread_closed" for body in end.tail)
-        ended = self._ended(last) if is_closed else None
+        ended = self._find_ended_session(last) if is_closed else None
         if ended is not None:
             await self._services.sessions.record(lease, ended)
         handoff = await self._services.conversations.handoff(self._thread, lease.scope, end.change)
@@ -200,7 +200,7 @@ class RunCommit:
             offered_by=self.state.offered_by,
         )
 
-    def _ended(self, last: StoredMessage) -> EpisodeRef | None:
+    def _find_ended_session(self, last: StoredMessage) -> EpisodeRef | None:
         """Return the session that ends with the run's ``last`` message."""
         return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self._services.agents.clock.now())
 

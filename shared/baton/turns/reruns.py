@@ -144,7 +144,7 @@ class Reruns:
             await self._version(caller, active, options.agent_version) if options.agent_version is not None else None
         )
 
-        def changed(agent: AgentDefinition) -> AgentDefinition:
+        def change(agent: AgentDefinition) -> AgentDefinition:
             if chosen is not None and agent.id == active:
                 agent = chosen
             if options.model is None or agent.remote is not None:
@@ -154,7 +154,7 @@ class Reruns:
 
         if chosen is not None and agents.describe(active) is None:
             raise RerunUnavailable("The agent that was active in this turn is there no more.")
-        return agents.changed(changed)
+        return agents.with_change(change)
 
     async def _version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
         try:
