@@ -69,19 +69,7 @@ MUTATIONS = (
         'if "cachePoint" in block:',
         "tests/unit/models",
     ),
-    # Tenancy and the API.
-    Mutation(
-        "may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
-        "may_read = True",
-        "tests/unit/api/test_followed_events.py tests/unit/api/test_reading_others.py tests/unit/api/test_denials.py",
-    ),
-    Mutation(
-        "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
-        "return True",
-        "tests/unit/api/test_a2a_tasks.py tests/unit/api/test_a2a_listing.py",
-    ),
-    Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "tests/integration/store/test_every_read.py"),
-    Mutation("OR fence <= :fence", "OR fence >= :fence", "tests/integration/store/test_context_modes.py"),
+    # The API.
     Mutation('"malformed_json", 400, False', '"malformed", 400, False', "tests/e2e/test_socket_refusals.py"),
     # The widget.
     Mutation(
