@@ -1,1 +1,1 @@
-"""What agents know from documents: how documents are divided, indexed and found."""
+"""The knowledge of agents from documents: divides, indexes and finds the documents."""

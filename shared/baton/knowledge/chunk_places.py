@@ -1,4 +1,4 @@
-"""Where in its document stands what was found of a chunk: below which headings, and on which page.
+"""The place of a found chunk in its document: the headings above it, and its page.
 
 A chunk may cross a heading or the end of a page. It is cited with the place of the part that answers, not with that of
 most of its text.
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a text stands in its document."""
+    """The place of a text in its document."""
 
     section: str | None = None
     first_page: int | None = None
@@ -52,7 +52,7 @@ def stored_places(parts: Sequence[ChunkPart], section: Callable[[Sequence[str]],
 
 
 def place_of(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> Place:
-    """Return where the part of a found chunk stands that fits a query best.
+    """Return the place of the part of a found chunk that fits a query best.
 
     ``passage`` is the number of the passage that was found by its meaning. Without one it is the passage with most of
     the query's words. If the passage has several parts, the one with most of these words counts, and among equals the

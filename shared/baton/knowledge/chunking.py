@@ -26,9 +26,9 @@ CUT_COSTS: Mapping[Border, float] = {
     Border.INSIDE: 1.0,
     Border.AFTER_HEADING: 2.0,
 }
-"""What a cut costs at each border, beside what the sizes cost that it makes."""
+"""The cost of a cut at each border, in addition to the cost of the sizes that it makes."""
 TOO_SHORT_COST = 4.0
-"""What a chunk costs that is shorter than ``MIN_CHUNK``, more the shorter it is."""
+"""The cost of a chunk that is shorter than ``MIN_CHUNK``; it grows the shorter the chunk is."""
 
 
 def chunks_of(texts: Sequence[ExtractedText]) -> list[Chunk]:

@@ -23,7 +23,7 @@ class Cleaning:
     search: SearchIndex
     clock: Clock
     wait: timedelta
-    """How long a worker may live that still writes chunks of a version that is stale."""
+    """The longest life of a worker that still writes chunks of a stale version."""
 
     async def clean(self, ref: DocumentRef) -> float:
         """Remove the chunks and files of stale versions; return the seconds after which to do so again, or 0.

@@ -1,4 +1,4 @@
-"""What documents and sources may be called, may weigh and may require."""
+"""The rules for names, sizes and permissions of documents and sources."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_title(title: str | None) -> None:
 
 
 def check_permission(permission: str | None) -> None:
-    """Raise ``InvalidRequest`` for what is no name of a permission."""
+    """Raise ``InvalidRequest`` unless it is a permission's name."""
     if permission is not None and (len(permission) > 64 or not _PERMISSION.fullmatch(permission)):
         raise InvalidRequest(
             "requiredPermission must be a permission's name, such as hr:read, of at most 64 characters."

@@ -30,7 +30,7 @@ _DOCUMENTS = uuid.UUID("3d0e7c1e-6a55-5a0b-8f27-0f4d0c2f9a11")
 
 
 class Details(TypedDict, total=False):
-    """What a request says about a document besides its content. What is left out stays as it is."""
+    """The details of a document in a request, besides its content. A detail that is left out stays as it is."""
 
     title: str | None
     """None: the file's name."""
@@ -75,7 +75,7 @@ class Documents:
         """Create a document or a new version of one, and return where to upload it.
 
         A request that equals the newest version is a repetition: it gets that version, and an address as long as the
-        version is waiting. Of a version whose upload has been seen, only the checksum can tell that it is equal.
+        version is waiting. Of a version whose upload has been seen, only the checksum shows that it is equal.
         Raises ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``.
         """
         document, is_new = await self._next(scope, agent_id, asked, source_id=None)

@@ -80,7 +80,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the first step found. No parts: there is nothing to ingest (any more)."""
+    """The result of the first step. Without parts there is nothing (left) to ingest."""
 
     form: DocumentFormat | None = None
     parts: tuple[tuple[int, int], ...] = ()

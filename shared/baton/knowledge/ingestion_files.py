@@ -1,4 +1,4 @@
-"""What the steps of ingestion keep for each other: the text of parts, and batches of chunks."""
+"""Files that the steps of ingestion keep for each other: the text of parts, and batches of chunks."""
 
 from __future__ import annotations
 

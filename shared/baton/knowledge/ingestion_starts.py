@@ -32,7 +32,7 @@ class IngestionStarts:
     ingestions: Ingestions
     clock: Clock
     since: datetime | None = None
-    """When the engine of the pipelines began, if what ran in it before has ended with it. None if it never ends."""
+    """The beginning of the engine of the pipelines, if all that ran in it before has ended; None if it never ends."""
 
     async def uploaded(self, key: str) -> DocumentRef | None:
         """Start the pipeline for the content that was stored under ``key``; do nothing for another object."""

@@ -69,7 +69,7 @@ class FoundChunks:
 
     chunks: Sequence[FoundItem] = ()
     words_only: str | None = None
-    """Why the query was not compared by meaning, if it was not."""
+    """The reason why the query was not compared by meaning; None if it was."""
 
 
 @dataclass(frozen=True, slots=True)

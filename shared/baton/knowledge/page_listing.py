@@ -23,7 +23,7 @@ class ListedPage:
     url: str
     """Its address, or ``s3://bucket/key``."""
     etag: str | None = None
-    """Of an object, which the listing tells."""
+    """The entity tag of an object, from the listing."""
 
 
 @dataclass(frozen=True, slots=True)

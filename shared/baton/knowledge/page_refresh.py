@@ -25,7 +25,7 @@ PAGE_SECONDS = 120
 
 
 class PageOutcome(StrEnum):
-    """What became of a page. The names are those of ``RefreshCounts``."""
+    """The outcome of a page's refresh. The names are those of ``RefreshCounts``."""
 
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -35,7 +35,7 @@ class PageOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """What became of a page, and why it could not be read."""
+    """The outcome of a page's refresh, and the reason why it could not be read."""
 
     outcome: PageOutcome
     error: str | None = None
@@ -119,12 +119,12 @@ class PageRefreshes:
         """Make the content the document's newest version. Raises ``PageUnavailable``."""
         media_type = type_of(MediaType.parse(content.content_type), path_of(page.url))
         if media_type is None:
-            told = content.content_type[:100] or "of no known type"
-            raise PageUnavailable(f"It is {told}, which is no type of document that can be read.")
+            media_name = content.content_type[:100] or "of no known type"
+            raise PageUnavailable(f"It is {media_name}, which is no type of document that can be read.")
         if not content.body:
             raise PageUnavailable("It is empty.")
         if page.sha256 is None:
-            # The page before its document: whoever deletes the source finds the document by it.
+            # The page before its document: the worker that deletes the source finds the document by it.
             await self.store.save_page(scope, source, page)
         asked = DocumentRequest(
             name=name_of(page.url),

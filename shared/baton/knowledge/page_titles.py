@@ -1,4 +1,4 @@
-"""What a page calls itself, for its document's title."""
+"""The title that a page gives itself, for its document."""
 
 from __future__ import annotations
 

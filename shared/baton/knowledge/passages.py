@@ -1,7 +1,7 @@
 """Passages of a chunk: the few sentences that embedding models compare with a question best.
 
 A model reads a text of limited length (256 tokens for the local one) into a single vector, in which one sentence of a
-long chunk counts little or nothing. So each passage has a vector of its own, and a chunk with passages has none.
+long chunk counts little or nothing. So each passage has its own vector, and a chunk with passages has none.
 """
 
 from __future__ import annotations

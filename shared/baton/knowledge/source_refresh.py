@@ -25,7 +25,7 @@ from baton.ports.sources import DueSource, PageUnavailable, SourceStore
 logger = Logger(child=True)
 
 LEASE = timedelta(minutes=16)
-"""When another worker takes over. No worker lives longer (Lambda ends it after 15 minutes)."""
+"""The time after which another worker takes over. No worker lives longer (Lambda ends it after 15 minutes)."""
 SLICE_SECONDS = 60.0
 """The time of one slice, so that a large source does not keep others waiting. Its last page may exceed it."""
 LISTING_SECONDS = 120

@@ -25,7 +25,7 @@ MAX_BETWEEN_SIZE = 160
 
 
 class Border(IntEnum):
-    """What stands before a unit, the best place for a cut first."""
+    """The border before a unit, the best place for a cut first."""
 
     HEADING = 0
     BLOCK = 1
@@ -46,7 +46,7 @@ class Unit:
     text: str
     border: Border
     separator: str
-    """What stands between the text before and this one."""
+    """The text between this one and the one before."""
     headings: tuple[str, ...]
     page: int | None
     is_table: bool = False

@@ -64,7 +64,7 @@ class AgentMemory:
         return self._asked(history, self._with_recalled(assembly, agent, found, history, zone))
 
     async def _found(self, agent: AgentDefinition, search: MemorySearch) -> Found:
-        """Return what was found. An agent that took over since the search has knowledge of its own."""
+        """Return what was found. An agent that took over since the search has its own knowledge."""
         if search.agent_id is None:
             return await self.find(agent, search)
         if search.agent_id == agent.id:

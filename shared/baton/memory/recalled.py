@@ -1,4 +1,4 @@
-"""What a retrieval finds for a message, and what of it a prompt gets: the shapes of recall."""
+"""The shapes of recall: the findings for a message, and the blocks of a prompt."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What one retrieval found, best first."""
+    """The items that one retrieval found, best first."""
 
     items: tuple[FoundItem, ...] = ()
     duration: timedelta = timedelta()
     error: str | None = None
-    """Why it found nothing, or why it searched by words only."""
+    """The reason why it found nothing, or searched by words only."""
     is_asked: bool = False
     """Whether anything was searched. A retrieval that an agent's file switches off is not."""
 

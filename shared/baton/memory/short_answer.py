@@ -22,7 +22,7 @@ class ShortAnswer:
 
     text: str
     finished: Finished | None
-    """How the model ended; None if its answer was cut, or broke off."""
+    """The end of the model's answer; None if it was cut, or broke off."""
 
 
 async def short_answer(

@@ -1,4 +1,4 @@
-"""What people do with procedures: read, write, decide on them, and see what a message would match."""
+"""Procedures for people, who read, write and decide on them, and try which of them a message matches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from baton.ports.procedures import ProcedureStore
 from baton.procedures.approved_procedures import ApprovedProcedures, check_room
 
 DEADLINE = timedelta(seconds=5)
-"""How long a trial of a message may take: a person waits for it, no conversation."""
+"""The longest time of a trial of a message: a person waits for it, no conversation."""
 
 
 _AUDITED = {
@@ -52,7 +52,7 @@ class ProcedureVersions:
 
 @dataclass(frozen=True, slots=True)
 class ReadVersion:
-    """The version that a caller has read. A change or decision is refused if it is not so any more."""
+    """The version that a caller has read. A change or decision is refused if it has changed since."""
 
     version: int
     status: ProcedureStatus | None = None

@@ -23,7 +23,7 @@ MAX_USERS = 10_000
 FRESH = timedelta(minutes=1)
 """The age up to which a conversation in progress uses cached procedures."""
 COST = 1_000
-"""What indexing one procedure counts as, in ``off_loop``'s bytes."""
+"""The cost of indexing one procedure, in ``off_loop``'s bytes."""
 
 
 async def check_room(
@@ -40,7 +40,7 @@ async def check_room(
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read, and when."""
+    """Procedures with the time at which they were read."""
 
     at: datetime
     procedures: Sequence[Procedure]

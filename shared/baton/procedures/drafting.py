@@ -1,6 +1,6 @@
-"""What the light model says about a completed task: whether it could be repeated, and the procedure for it.
+"""The light model's answers about a completed task: the name of one that could be repeated, and its procedure.
 
-The model is given the task without specifics, and its answer is generalized again: whatever it says, a draft holds
+The model is given the task without specifics, and its answer is generalised again. Whatever it says, a draft holds
 bounded lines of text without personal data, and only tools that were called.
 """
 
@@ -90,46 +90,46 @@ class Drafting:
     async def detect(self, record: TaskRecord) -> str | None:
         """Return the name of the task; None if it is none that could be repeated.
 
-        Raises ``ModelError``, ``JunkAnswer``, ``NoProcedure`` for a task that cannot be generalized, and as the
+        Raises ``ModelError``, ``JunkAnswer``, ``NoProcedure`` for a task that cannot be generalised, and as the
         detector of personal data does.
         """
         _check(record)
         data = {"record": record.entries}
-        told = await self.light_model.json(
+        answer = await self.light_model.json(
             "procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS
         )
-        if told.get("task") is not True:
+        if answer.get("task") is not True:
             return None
-        return await _line(told.get("name"), record.specifics, MAX_NAME, has_placeholders=False) or None
+        return await _line(answer.get("name"), record.specifics, MAX_NAME, has_placeholders=False) or None
 
     async def draft(self, name: str, record: TaskRecord) -> ProcedureDraft:
         """Return the procedure of a task. Raises ``NoProcedure``, and as ``detect`` does."""
         _check(record)
         data = {"task": name, "record": record.entries, "tools": record.tools}
-        told = await self.light_model.json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
-        return await drafted(told, name, record)
+        answer = await self.light_model.json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
+        return await drafted(answer, name, record)
 
 
 def _check(record: TaskRecord) -> None:
-    """Raise ``NoProcedure`` before the light model is given what could not be generalized."""
+    """Raise ``NoProcedure`` before the light model is given what could not be generalised."""
     if record.specifics.are_too_many:
         raise NoProcedure("the task has too many specifics")
 
 
-async def drafted(told: Mapping[str, Any], name: str, record: TaskRecord) -> ProcedureDraft:
+async def drafted(answer: Mapping[str, Any], name: str, record: TaskRecord) -> ProcedureDraft:
     """Return the procedure that the light model has written, made safe. Raises ``NoProcedure``."""
     specifics = record.specifics
-    steps = [step async for step in _steps(told.get("steps"), specifics)]
+    steps = [step async for step in _steps(answer.get("steps"), specifics)]
     if len(steps) < MIN_STEPS:
         raise NoProcedure("the draft has too few steps")
-    title = await _line(told.get("name"), specifics, MAX_NAME, has_placeholders=False) or name
-    triggers = [each async for each in _triggers(told.get("triggers"), title, specifics)]
+    title = await _line(answer.get("name"), specifics, MAX_NAME, has_placeholders=False) or name
+    triggers = [each async for each in _triggers(answer.get("triggers"), title, specifics)]
     if not triggers:
         raise NoProcedure("the draft has no usable trigger")
-    named = [tool for tool in _list(told.get("allowed_tools"), 50) if tool in record.tools]
+    named = [tool for tool in _list(answer.get("allowed_tools"), 50) if tool in record.tools]
     fields = {
         "name": title,
-        "description": await _line(told.get("description"), specifics, MAX_DESCRIPTION) or title,
+        "description": await _line(answer.get("description"), specifics, MAX_DESCRIPTION) or title,
         "triggers": triggers,
         "steps": steps,
         "allowed_tools": list(dict.fromkeys(named)),
@@ -149,19 +149,19 @@ def texts_of(draft: ProcedureDraft) -> Sequence[str]:
     return [draft.name, draft.description, *draft.triggers, *(step.text for step in draft.steps), *conditions]
 
 
-async def _steps(told: Any, specifics: Specifics) -> Any:
-    """Yield the steps that have a text, each generalized and bounded."""
-    for step in told[:MAX_STEPS] if isinstance(told, list) else ():
+async def _steps(value: Any, specifics: Specifics) -> Any:
+    """Yield the steps that have a text, each generalised and bounded."""
+    for step in value[:MAX_STEPS] if isinstance(value, list) else ():
         if isinstance(step, Mapping) and (text := await _line(step.get("text"), specifics, MAX_STEP)):
             # The parentheses around a condition are the file's.
             condition = (await _line(step.get("condition"), specifics, MAX_CONDITION)).strip("() ")
             yield {"text": text, "condition": condition or None}
 
 
-async def _triggers(told: Any, title: str, specifics: Specifics) -> Any:
+async def _triggers(value: Any, title: str, specifics: Specifics) -> Any:
     """Yield phrases of several words; the title if there are none. A model writes no patterns."""
     found: list[str] = []
-    for trigger in (*_list(told, 20), title):
+    for trigger in (*_list(value, 20), title):
         if len(found) == MAX_TRIGGERS or (found and trigger is title):
             return
         line = (await _line(trigger, specifics, 120, has_placeholders=False)).strip(" .,;:!?\"'")
@@ -173,11 +173,11 @@ async def _triggers(told: Any, title: str, specifics: Specifics) -> Any:
             yield line
 
 
-async def _line(told: Any, specifics: Specifics, longest: int, *, has_placeholders: bool = True) -> str:
-    """Return a text of the model as one generalized line of printable characters; empty if it is none."""
-    if not isinstance(told, str):
+async def _line(value: Any, specifics: Specifics, longest: int, *, has_placeholders: bool = True) -> str:
+    """Return a text of the model as one generalised line of printable characters; empty if it is none."""
+    if not isinstance(value, str):
         return ""
-    line = " ".join("".join(c if c.isprintable() else " " for c in told[: 4 * longest]).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in value[: 4 * longest]).split())
     line = await specifics.generalized(line)
     if not has_placeholders:
         line = " ".join(specifics.without_placeholders(line).split())
@@ -188,5 +188,5 @@ async def _line(told: Any, specifics: Specifics, longest: int, *, has_placeholde
     return cut[: cut.rindex("{")].rstrip() if cut.count("{") > cut.count("}") else cut
 
 
-def _list(told: Any, longest: int) -> list[str]:
-    return [each for each in told[:longest] if isinstance(each, str)] if isinstance(told, list) else []
+def _list(value: Any, longest: int) -> list[str]:
+    return [each for each in value[:longest] if isinstance(each, str)] if isinstance(value, list) else []

@@ -1,6 +1,6 @@
-"""What a committed run leaves to learn: uses of procedures are counted, and captures of completed tasks are started.
+"""Learning from committed runs: counts uses of procedures, and starts captures of completed tasks.
 
-All of it comes after the answer was delivered. What fails here is counted, costs nobody an answer, and is made up for
+All of it comes after the answer was delivered. A failure is counted, costs nobody an answer, and is made up for
 when the session ends.
 """
 
@@ -39,7 +39,7 @@ from baton.procedures.skill_administration import is_private_id
 logger = Logger(child=True)
 
 SKILL: Final = "skill"
-"""What a workflow produces that is a procedure itself."""
+"""The product of a workflow that makes procedures."""
 
 
 class KnownAgents(Protocol):
@@ -112,7 +112,7 @@ class Learning:
     async def candidate(
         self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], *, session_from: int
     ) -> CaptureRef | None:
-        """Return the capture of the messages; None if they complete no task, as far as rules can tell.
+        """Return the capture of the messages; None if they complete no task by the rules.
 
         ``session_from`` is the first ordinal of their session: what a guided workflow has collected was said there.
         Raises ``StoreUnavailable`` if the tenant's agents cannot be read. They are not, if no tool was called and no

@@ -1,4 +1,4 @@
-"""What a captured procedure was made of: the messages and calls of the task, for those who decide on it."""
+"""The sources of a captured procedure: the messages and calls of the task, for those who decide on it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SourceTurns:
 
     messages: Sequence[SourceMessage]
     missing: int
-    """Messages that the version names and that are there no more."""
+    """Messages that the version names and that no longer exist."""
     is_redacted: bool
 
 
@@ -64,7 +64,7 @@ NOTHING = SourceTurns((), 0, is_redacted=False)
 class ProcedureSources:
     """Reads what procedures were made of.
 
-    Whoever decides on a procedure may read the task that it was made of, and nothing else of the conversation: not what
+    A user who decides on a procedure may read the task that it was made of, and nothing else of the conversation: not what
     came before or after. Personal data of others is shown to holders of ``pii:read`` only.
     """
 

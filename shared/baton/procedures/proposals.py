@@ -1,4 +1,4 @@
-"""What becomes of a draft among the procedures of its agent: a new one, a new version, or nothing."""
+"""Proposals of drafts among the procedures of an agent: as a new one, a new version, or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from baton.ports.procedures import ProcedureStore
 from baton.ports.search import Embedder, EmbeddingPurpose
 
 CAPTURED_BY: Final = "capture"
-"""Who made a captured procedure. Its user is not named, because the procedure outlives the user's data."""
+"""The maker of a captured procedure. Its user is not named, because the procedure outlives the user's data."""
 PAGE: Final = 100
 MAX_READ: Final = 1_000
 """Versions of an agent's procedures that a draft is compared with, the newest ones."""
@@ -35,7 +35,7 @@ MAX_COMPARED: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a draft is proposed as."""
+    """The form in which a draft is proposed."""
 
     draft: ProcedureDraft
     """With the name of the procedure that it is a version of."""
@@ -43,7 +43,7 @@ class Proposal:
     procedure_id: str | None = None
     """The procedure that the draft is like; None for a new one."""
     refusal: str | None = None
-    """Why it is not proposed; None if it is."""
+    """The reason why it is not proposed; None if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Proposals:
         """Return what the draft is proposed as. Raises ``StoreUnavailable`` and ``EmbedderUnavailable``.
 
         A draft like a rejected procedure is not proposed again, and one like a pending procedure would only wait
-        beside it. Likeness begins at ``floor``.
+        with it. Likeness begins at ``floor``.
         """
         known = await self._all(scope, agent_id)
         for likeness in await most_alike(draft, known, self.embedder):

@@ -20,12 +20,12 @@ MIN_LITERAL: Final = 4
 MAX_LITERALS: Final = 2_000
 """Literals of a task. One with more becomes no procedure, because not all of them could be looked for."""
 MAX_LITERAL: Final = 500
-"""Characters of a literal that are compared. Of a longer one, each sentence is a literal of its own."""
+"""Characters of a literal that are compared. Of a longer one, each sentence is a separate literal."""
 MAX_DEPTH: Final = 8
 """Levels of nested arguments and schemas."""
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z_]{0,39}")
 VALUE: Final = "value"
-"""The placeholder's name of a literal whose argument has no name of its own."""
+"""The placeholder's name of a literal whose argument has no name."""
 
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?]*")
 _WORD: Final = re.compile(r"\w+")
@@ -57,7 +57,7 @@ class Specifics:
         self._pattern: re.Pattern[str] | None = None
 
     def know(self, tool: str) -> None:
-        """Take the name of a tool for one of its own words."""
+        """Take the name of a tool for one of the agent's words."""
         self._vocabulary |= {_plain(tool), *map(_plain, _WORD.findall(tool.replace("_", " ")))}
 
     @property

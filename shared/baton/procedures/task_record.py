@@ -1,6 +1,6 @@
 """The record of a completed task as the light model is given it: who said and called what, without specifics.
 
-The names that a tool's result brought into the conversation, such as that of a customer whom the user knew by a number,
+The names that a tool's result added to the conversation, such as that of a customer whom the user knew by a number,
 are specifics too: no argument of a call holds them, and not every detector of personal data knows names.
 """
 
@@ -42,7 +42,7 @@ class TaskRecord:
 
     messages: Sequence[StoredMessage]
     entries: Sequence[Mapping[str, Any]]
-    """What the light model is given, in order."""
+    """The entries that the light model gets, in order."""
     tools: tuple[str, ...]
     """The tools of the agent that were called, each once. A procedure may name no others."""
     specifics: Specifics

@@ -76,7 +76,7 @@ FACTS_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What the model has made of an episode."""
+    """The model's summary and facts of an episode."""
 
     summary: str | None
     facts: tuple[Fact, ...]
@@ -91,7 +91,7 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Digester:
-    """Summarizes episodes and lists their key facts, chunk by chunk where they are long."""
+    """Summarises episodes and lists their key facts, chunk by chunk where they are long."""
 
     light_model: LightModel
     detector: PiiDetector
@@ -199,16 +199,16 @@ def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) 
     """Return the facts of an answer that name a message of the chunk. Everything else in it is ignored."""
     listed = answer.get("facts")
     found: list[_Found] = []
-    for told in listed[: 5 * FACTS_A_CHUNK] if isinstance(listed, list) else ():
-        if not isinstance(told, dict):
+    for fact in listed[: 5 * FACTS_A_CHUNK] if isinstance(listed, list) else ():
+        if not isinstance(fact, dict):
             continue
-        text, sources = told.get("text"), told.get("sources")
+        text, sources = fact.get("text"), fact.get("sources")
         if not isinstance(text, str) or not text.strip() or not isinstance(sources, list):
             continue
         named = [messages[n - 1] for n in dict.fromkeys(sources[:MAX_SOURCES]) if _is_number(n, len(messages))]
         if named:
             cut = whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
-            found.append(_Found(cut, _day(told.get("date"), named[0]), tuple(message.id for message in named)))
+            found.append(_Found(cut, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
     return found[:FACTS_A_CHUNK]
 
 

@@ -27,7 +27,7 @@ class EpisodeMessages:
     async def windows(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> AsyncIterator[list[EpisodeMessage]]:
         """Yield the messages in order, a few at a time. Raises ``StoreUnavailable``.
 
-        Only messages of the user have a time zone of their own. It counts for the answers too, until it changes.
+        Only messages of the user have a time zone. It counts for the answers too, until it changes.
         """
         there, zone = ref.selected(thread), thread.time_zone
         windows = message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal)
@@ -72,7 +72,7 @@ class EpisodeMessages:
 
 
 async def whole_runs(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterator[list[StoredMessage]]:
-    """Yield the messages of windows so that each run is in one of them: its last message tells how it ended."""
+    """Yield the messages of windows so that each run is in one of them: its last message shows how it ended."""
     held: list[StoredMessage] = []
     async for window in windows:
         messages = [*held, *window]
@@ -87,12 +87,12 @@ async def whole_runs(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterat
 
 
 def is_part_of_episode(message: StoredMessage) -> bool:
-    """Whether a message is one that clients see and that has text."""
+    """Return whether clients see a message, and it has text."""
     return message.is_shown and bool(message.text.strip())
 
 
 def is_remembered(message: EpisodeMessage) -> bool:
-    """Whether a message is summarized and indexed: what a person or an agent said, and not what a tool returned."""
+    """Return whether a message is summarised and indexed: a person or an agent said it, and no tool returned it."""
     return message.role is not Role.TOOL and not message.is_filtered
 
 

@@ -29,18 +29,18 @@ MAX_QUERY = 8_000
 
 @dataclass(frozen=True, slots=True)
 class EpisodeWeights:
-    """How the signals of episodes are weighed. The defaults were measured on long chat histories."""
+    """The weights of the signals of episodes. The defaults were measured on long chat histories."""
 
     messages: Mapping[str, float] = field(default_factory=lambda: {TURN: 1.0, PAIR: 0.5, WINDOW: 1.0})
     """By view."""
     session: float = 0.45
     """The share of the session's best messages that is added to each of its messages."""
     session_messages: int = 3
-    """How many of its best messages speak for a session."""
+    """The number of a session's best messages that count for it."""
     digest: float = 0.3
     """The share of its best fact or summary that is added to an episode's best message."""
     superseded: float = 0.5
-    """What is left of the score of a fact that is no longer valid."""
+    """The factor for the score of a fact that is no longer valid."""
     candidates: int = 100
     """Documents of each ranking that are fused. Fewer cost recall, more gain nothing."""
     sessions_shown: int = 50
@@ -56,7 +56,7 @@ EVERYTHING = SearchFilter()
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRanking:
-    """What was found, best first, with scores from 0 to 1."""
+    """The results of a search, best first, with scores from 0 to 1."""
 
     messages: Sequence[Ranked] = ()
     digests: Sequence[Ranked] = ()

@@ -76,7 +76,7 @@ class FoundEpisode:
     facts: Sequence[MatchedFact] = ()
     """Best first."""
     summary: str | None = None
-    """If it matches."""
+    """The summary if it matches."""
 
 
 @dataclass(frozen=True, slots=True)

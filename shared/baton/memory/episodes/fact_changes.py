@@ -151,8 +151,8 @@ class FactChanges:
         }
         answer = await self.light_model.json("fact_changes", COMPARE, data, schema=SCHEMA, max_tokens=ANSWER_TOKENS)
         listed = answer.get("pairs")
-        for told in listed[: len(facts) * len(others)] if isinstance(listed, list) else ():
-            match told:
+        for pair in listed[: len(facts) * len(others)] if isinstance(listed, list) else ():
+            match pair:
                 case {"fact": int(fact), "other": int(other), "relation": ("same" | "contradicts") as relation} if (
                     1 <= fact <= len(facts) and 1 <= other <= len(others)
                 ):
@@ -165,7 +165,7 @@ def _told(number: int, fact: Fact) -> dict[str, Any]:
 
 
 def _replaces(episode: Episode, fact: Fact, other: _Other) -> bool:
-    """Whether a fact of the episode is later than the other one."""
+    """Return whether a fact of the episode is later than the other one."""
     return (fact.on, episode.ref.ended_at) >= (other.fact.on, other.episode.ref.ended_at)
 
 

@@ -16,7 +16,7 @@ OPERATOR = "operator"
 
 
 class StoredEpisodes(Protocol):
-    """What the check reads of the stored episodes."""
+    """The stored episodes, as the check reads them."""
 
     def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
         """Yield every stored episode of the scope's tenant, of all users."""
@@ -28,7 +28,7 @@ class StoredEpisodes(Protocol):
 
 
 IndexEpisode = Callable[[Scope, Episode], Awaitable[None]]
-"""Write an episode's documents to the index, anew."""
+"""Writes an episode's documents to the index again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TenantCheck:
-    """What was found for one tenant."""
+    """The results of the check of one tenant."""
 
     tenant_id: str
     episodes: int
@@ -129,7 +129,7 @@ class IndexCheck:
 
 
 def _is_due(episode: Episode) -> bool:
-    """Whether the episode has been indexed, as far as its closing knows. Without messages there is nothing to index."""
+    """Return whether its closing has indexed the episode. Without messages there is nothing to index."""
     return episode.status is EpisodeStatus.COMPLETE and episode.message_count > 0
 
 

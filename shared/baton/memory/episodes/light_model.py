@@ -16,7 +16,7 @@ from baton.ports.chat_model import ChatModel, FinishReason, ModelSettings, Promp
 CHARACTERS_A_TOKEN = 16
 """An answer with more characters for each token that it may have is cut: the endpoint ignores the limit."""
 TRIES = 2
-"""How often the model is asked for JSON before it counts as unable to write it."""
+"""The number of requests for JSON after which the model counts as unable to write it."""
 
 
 class JunkAnswer(Exception):
@@ -32,7 +32,7 @@ class _NoFiles:
 class LightModel:
     """The model for tasks that need speed more than quality.
 
-    What it works on is passed as JSON in a message of its own, so that no text in it can pass for an instruction.
+    The material is passed as JSON in a separate message, so that no text in it can pass for an instruction.
     """
 
     model: ChatModel

@@ -23,7 +23,7 @@ from baton.ports.threads import ThreadStore
 logger = Logger(child=True)
 
 MIN_MESSAGES = 3
-"""Messages of an episode that is summarized."""
+"""The fewest messages of an episode that is summarised."""
 
 
 class ClosingStep(StrEnum):

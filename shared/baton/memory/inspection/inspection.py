@@ -26,7 +26,7 @@ MAX_CALLS = 200
 """Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""
 
 SUMMARY_HEAD = SUMMARISED.partition("{")[0]
-"""How the summary of earlier messages begins in a prompt."""
+"""The beginning of the summary of earlier messages in a prompt."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class AgentContext:
 
 @dataclass(slots=True)
 class Inspection:
-    """What is noted of a run while it goes on. Only references are kept; everything else is done after the run."""
+    """The notes on a run while it goes on. Only references are kept; everything else is done after the run."""
 
     contexts: list[AgentContext] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)
@@ -106,8 +106,8 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     system = [*(each for each in context.prompts[: context.head] if id(each) not in apart), *context.instructions]
     current = [each for each in context.prompts[context.current_from :] if id(each) not in apart]
     windowed = context.history
-    is_told = windowed is not None and windowed.window.summary_at is not None
-    reason = "told by the summary" if is_told else "over the budget"
+    is_summarised = windowed is not None and windowed.window.summary_at is not None
+    reason = "told by the summary" if is_summarised else "over the budget"
     below = windowed.window.masked_below if windowed is not None else 0
     history = [
         *(_message_item(each, reason, below) for exchange in context.pruned for each in exchange.messages),
@@ -144,7 +144,7 @@ def _block(begun: AgentContext, kind: BlockKind, items: Sequence[ContextItem]) -
 
 
 def _budget(kind: BlockKind, begun: AgentContext) -> int | None:
-    """Return the tokens that a block may take; None if it has no limit of its own."""
+    """Return the tokens that a block may take; None if it has none."""
     match kind:
         case BlockKind.PROCEDURE:
             return MAX_PROCEDURE_TOKENS

@@ -27,7 +27,7 @@ from baton.privacy.redaction import Redactor
 logger = Logger(child=True)
 
 KEEPING_SECONDS = 3.0
-"""How long a worker may take to keep a record once the run has ended."""
+"""The longest time that a worker may take to keep a record once the run has ended."""
 TEXTS = {"text", "title", "content", "arguments", "value", "name"}
 """Members of a record with words of users, models, tools and documents."""
 
@@ -78,12 +78,12 @@ class Inspector:
     async def with_feedback(self, record: dict[str, Any], feedback: Sequence[Feedback]) -> dict[str, Any]:
         """Return a record with the feedback on the run's answers, without personal data if the record has none."""
         redactor = Redactor(self.detector)
-        told: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for each in feedback:
             comment = each.comment
             if comment is not None and record["redacted"]:
                 comment = await redactor.redact(comment) or comment
-            told.append(
+            entries.append(
                 {
                     "messageId": each.message_id,
                     "rating": each.rating.value,
@@ -91,7 +91,7 @@ class Inspector:
                     "updatedAt": iso(each.updated_at),
                 }
             )
-        return {**record, "feedback": told}
+        return {**record, "feedback": entries}
 
     @property
     def mode(self) -> InspectorMode:

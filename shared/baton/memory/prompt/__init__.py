@@ -1,1 +1,1 @@
-"""What goes into a prompt besides the question, in which order and within which budget."""
+"""The parts of a prompt besides the question, their order and their budget."""

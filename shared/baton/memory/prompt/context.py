@@ -43,7 +43,7 @@ class AgentHistory:
     summary: str | None = None
     """A summary of what came before ``earlier``, unless a message of them carries it."""
     window: HistoryWindow | None = None
-    """Where the history began in the agent's last prompt."""
+    """The beginning of the history in the agent's last prompt."""
     handoff: HandoffRequest | None = None
     """The handoff that made the agent active."""
     asked: Prompt | None = None
@@ -52,14 +52,14 @@ class AgentHistory:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What stands in a prompt besides the system prompt, the messages and what was recalled for them."""
+    """The notes in a prompt besides the system prompt, the messages and what was recalled for them."""
 
     steady: Sequence[Prompt] = ()
     """Notes that stay the same while the agent is active, such as the summary of its handoff."""
     changing: Sequence[Prompt] = ()
     """Notes that change from turn to turn, such as the state of a workflow."""
     page: Sequence[Prompt] = ()
-    """What the user's application says about the message."""
+    """The context that the user's application gives with the message."""
     today: Prompt | None = None
     """The day. It stands right before the message."""
 
@@ -85,7 +85,7 @@ class AssembledContext:
     tokens: int
     """Estimated tokens of the whole prompt."""
     head: int
-    """How many prompts stand before the history."""
+    """The number of prompts before the history."""
     current_from: int
     """Index of the first prompt after the history."""
     budget: int
@@ -93,7 +93,7 @@ class AssembledContext:
     history: WindowedHistory | None = None
     """The history in the prompt; None for an agent that sees none."""
     recalled: Recalled = NOTHING_RECALLED
-    """What was recalled, kept and left out."""
+    """The recalled items, kept and left out."""
     instructions: Sequence[Prompt] = ()
     """The notes behind the history that count as part of the system prompt."""
 

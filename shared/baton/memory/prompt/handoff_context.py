@@ -47,7 +47,7 @@ def granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[S
 def session_start(handoff: HandoffRequest | None) -> int:
     """Return the ordinal from which the active agent sees everything; what it sees of older messages was granted.
 
-    It is 0 for an agent that sees the whole thread, or all of its fork, which has ordinals of its own.
+    It is 0 for an agent that sees the whole thread, or all of its fork, which has its own ordinals.
     """
     if handoff is None or handoff.context_mode in (ContextMode.FULL, ContextMode.FORKED):
         return 0
@@ -58,8 +58,8 @@ def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
     """Return the context before the history: the summary, in the mode ``summary``."""
     if handoff.context_mode is not ContextMode.SUMMARY:
         return []
-    told = HANDED_OVER.format(source=handoff.source_agent_id, summary=quoted(handoff.context_summary))
-    return [Prompt(Role.CONTEXT, told)]
+    note = HANDED_OVER.format(source=handoff.source_agent_id, summary=quoted(handoff.context_summary))
+    return [Prompt(Role.CONTEXT, note)]
 
 
 def said(messages: Sequence[StoredMessage]) -> list[StoredMessage]:

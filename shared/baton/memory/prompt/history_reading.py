@@ -36,7 +36,7 @@ async def read_history(
 ) -> ReadHistory:
     """Read the newest messages of a window within ``token_budget``, and the summary of what came before.
 
-    The summary takes a request of its own only after a stride that no summary was ready for. Raises
+    The summary takes a separate request only after a stride that no summary was ready for. Raises
     ``StoreUnavailable``.
     """
     messages, summary = await gather_all(

@@ -17,7 +17,7 @@ DUE_SHARE = 0.9
 WORTH_SHARE = 0.75
 """A prepared stride, or one that only masks results, must leave at most this share. A small one follows too soon."""
 RAW_FACTOR = 3
-"""How many times its room a history may take up with its masked results as they are stored, which reads pay for."""
+"""The multiple of its room that a history with unmasked results may take up; reads pay for it."""
 FILTERED_NOTE = "[A message of the user, which the model's content filter stopped.]"
 """The text in place of a question that was filtered after tools were called for it."""
 MASK_TOKENS = MESSAGE_FRAME_TOKENS + 12
@@ -69,16 +69,16 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class WindowRules:
-    """How an agent's window moves."""
+    """The rules by which an agent's window moves."""
 
     room: int
     """Tokens for the history."""
     whole_results: int | None = None
     """The newest results of tools that a stride leaves as they are; None to mask none."""
     summarises: bool = True
-    """Whether what leaves the window is told by a summary."""
+    """True if a summary replaces the messages that leave the window."""
     since: int = 0
-    """Where the agent's session begins. Summaries of an earlier session of the same agent are not shown."""
+    """The ordinal at which the agent's session begins. Summaries of an earlier session of the same agent are not shown."""
     is_cut: bool = False
     """Whether an incomplete history was cut by its reader, and not by what the agent may see."""
 
@@ -115,7 +115,7 @@ def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[
     """Split the history into exchanges, each beginning with a user's message.
 
     If the history ``is_cut`` at the reader's budget, messages before the first user's message are dropped. Otherwise
-    they form an exchange of their own.
+    they form a separate exchange.
     """
     groups: list[list[StoredMessage]] = []
     for message in history:
@@ -172,7 +172,7 @@ def next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
 
 
 def _prepared(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow | None:
-    """Return the window after a stride that loses nothing: only masked results, or what a summary tells."""
+    """Return the window after a stride that loses nothing: only masked results, or messages that a summary covers."""
     masked_below = _masked_below(inside, window, rules.whole_results)
     enough = WORTH_SHARE * rules.room
     if masked_below > window.masked_below and _fits(inside, masked_below, enough, rules):

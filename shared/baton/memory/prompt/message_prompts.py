@@ -44,13 +44,13 @@ def as_prompts(
     for message in messages:
         if message.role is Role.TOOL:
             if message.is_handoff_summary and message.agent_id != agent_id:
-                told = REPORTED.format(agent=message.agent_name, report=quoted(message.text))
-                prompts.append(Prompt(Role.CONTEXT, told))
+                report = REPORTED.format(agent=message.agent_name, report=quoted(message.text))
+                prompts.append(Prompt(Role.CONTEXT, report))
             continue
         calls = message.tool_calls if message.agent_id == agent_id else ()
         if shows_calls and message.agent_id != agent_id and any(is_shown(call.name) for call in message.tool_calls):
-            calls_told = [_told(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)]
-            prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *calls_told])))
+            call_lines = [_told(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)]
+            prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *call_lines])))
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
@@ -68,7 +68,7 @@ def _parts(message: StoredMessage, *, is_current: bool) -> ProviderParts | None:
 
 
 def is_masked(message: StoredMessage, masked_below: int) -> bool:
-    """Return whether only the length of a tool's result is told."""
+    """Return whether a prompt holds only the length of a tool's result."""
     return message.role is Role.TOOL and message.ordinal < masked_below and len(message.text) >= MASKED_FROM
 
 

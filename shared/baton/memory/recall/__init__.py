@@ -1,1 +1,1 @@
-"""What is remembered for a message: retrieved, chosen, and put into words."""
+"""Recall for a message: retrieves memories, chooses among them, and words them for the prompt."""

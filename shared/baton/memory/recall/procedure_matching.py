@@ -26,7 +26,7 @@ MAX_KNOWN = 4_000
 MAX_PHRASES = 8
 """Trigger phrases of a procedure that are embedded."""
 BATCH = 96
-"""Texts that are embedded in one request. What a request has brought is kept, whatever becomes of the next."""
+"""Texts that are embedded in one request. The results of a request are kept even if the next one fails."""
 CANDIDATES = 48
 """Texts that are compared exactly: those whose vectors have the most signs in common with the message's."""
 SHOWN = 5
@@ -135,7 +135,7 @@ def _batches(procedures: Sequence[Procedure], places: Sequence[int]) -> Iterable
 
 
 def _texts(procedure: Procedure) -> list[str]:
-    """Return what is embedded of a procedure: name and description, and each trigger that is a phrase."""
+    """Return the texts of a procedure that are embedded: name and description, and each trigger that is a phrase."""
     draft = procedure.draft
     phrases = [trigger for trigger in draft.triggers if is_phrase(trigger)]
     return [f"{draft.name}: {draft.description}", *phrases[:MAX_PHRASES]]

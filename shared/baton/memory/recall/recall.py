@@ -44,7 +44,7 @@ circuit breaker counts it."""
 MAX_QUERY = 8_000
 """Characters of a message that are embedded and searched. What it is about stands at its beginning."""
 CANCELLING_SECONDS = 0.05
-"""How long the end of cancelled retrievals is waited for."""
+"""Seconds to wait for the end of cancelled retrievals."""
 
 T = TypeVar("T")
 _Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
@@ -148,7 +148,7 @@ class _Work:
     embedding: asyncio.Future[Vector | None] | None = None
     """The embedding in progress, which the first retrieval that needs it begins."""
     words_only: str | None = None
-    """Why the message was searched by its words only, if it was."""
+    """The reason why the message was searched by its words only; None if it was not."""
     is_meaning_missed: bool = False
     """True if procedures should have been compared by meaning, and could not."""
 

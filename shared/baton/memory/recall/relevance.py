@@ -1,4 +1,4 @@
-"""When a found text is relevant to a message, and when two texts say the same."""
+"""The relevance of a found text to a message, and the sameness of two texts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NEGATIONS = _words_of(
     wont wouldnt false wrong nein nicht nie niemals kein keine keinen keiner keinem ohne falsch
     """
 )
-"""Words that turn what they stand beside into its opposite."""
+"""Words that turn their neighbours into the opposite."""
 
 ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "s")
 """Endings of English words; of two that a word has, the longer stands first."""
@@ -104,7 +104,7 @@ def same_text_key(text: str) -> tuple[str, ...]:
 
 
 def quoted_key(text: str) -> tuple[str, ...]:
-    """Return the key of what a text says, without the words that only tell who said it."""
+    """Return the key of a text's content, without the words that only name its speaker."""
     key = same_text_key(text)
     for teller in TELLERS:
         if key[: len(teller)] == teller and len(key) > len(teller):

@@ -77,7 +77,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
 def _compared(ranked: Ranked) -> list[str]:
     """Return the rankings in which an item's own text was compared with the message by meaning.
 
-    Other views hold its neighbours too, and would make every "Thank you" relevant that stands beside something
+    Other views hold its neighbours too, and would make every "Thank you" relevant that stands next to something
     relevant. Only a user's short message counts together with the one before it: an answer such as "Miso." has its
     meaning from the question, and a whole sentence has its own.
     """

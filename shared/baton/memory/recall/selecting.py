@@ -61,7 +61,7 @@ class SentHistory:
     thread_id: str = ""
     message_ids: Collection[str] = field(default_factory=frozenset)
     since: datetime | None = None
-    """When the oldest of them was said; None if there are none."""
+    """The time of the oldest of them; None if there are none."""
 
     @classmethod
     def of(cls, thread_id: str, messages: Sequence[StoredMessage]) -> SentHistory:
