@@ -23,7 +23,7 @@ from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline
 from baton.domain.search import IndexName, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.knowledge.chunking import chunks_of
+from baton.knowledge.chunking import divide_into_chunks
 from baton.pipelines.admission import Admission
 from baton.ports.agents import ShippedAgents
 from baton.ports.clock import Clock
@@ -149,7 +149,7 @@ class Documentation:
     async def _ingest(self, path: Path, agents: Sequence[str], cache: VectorCache) -> list[str]:
         """Make a page a document of each agent, and return the texts that are embedded of it."""
         page = await asyncio.to_thread(_page, path)
-        chunks = await asyncio.to_thread(lambda: chunks_of([markdown.extract(page.body)]))
+        chunks = await asyncio.to_thread(lambda: divide_into_chunks([markdown.extract(page.body)]))
         texts: list[str] = []
         for agent_id in agents:
             known = await self._ports().documents.get(self._scope, agent_id, self._id(agent_id, path))

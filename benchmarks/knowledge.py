@@ -34,7 +34,7 @@ from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.knowledge.chunking import chunks_of
+from baton.knowledge.chunking import divide_into_chunks
 from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Retrieval
@@ -131,7 +131,7 @@ class Library:
         title = extracted[0].title or name
         document = Document(f"doc_{uuid.uuid4().hex}", AGENT, title, AT, AT, active=version)
         self._records.documents[document.id] = document
-        chunks = chunks_of(extracted)
+        chunks = divide_into_chunks(extracted)
         vectors = await self._embedder.embed(chunk_texts(document, chunks))
         made = chunk_documents(document, version, chunks, vectors, self._embedder.name)
         await self._index.put(self._scope, IndexName.KNOWLEDGE, made)

@@ -22,8 +22,8 @@ from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_b
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.handoff_context import granted, handoff_notes
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
-from baton.memory.prompt.history_window import Exchange, next_start
-from baton.memory.prompt.message_prompts import as_prompts
+from baton.memory.prompt.history_window import Exchange, find_next_start
+from baton.memory.prompt.message_prompts import to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import Prompt, TokenCounter, ToolSpec
@@ -147,14 +147,14 @@ class Player:
             call = ToolCall(f"{turn.number}.{number}", TOOL_NAMES[turn.number % len(TOOL_NAMES)], '{"query": "plants"}')
             exchange.append(self._message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
             exchange.append(self._message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
-            grown = as_prompts(exchange[-2:], agent.id)
+            grown = to_prompts(exchange[-2:], agent.id)
             prompts += [*grown[:-1], replace(grown[-1], ends_prefix=True)]
             before = len(history.included)
             kept, first = fit(
                 prompts, head=context.head, current_from=current_from, budget=context.budget, counter=self.counter
             )
             dropped = prompts[context.head : context.head + current_from - first]
-            history = history.without_oldest(min(before, sum(each.role is Role.USER for each in dropped)))
+            history = history.drop_oldest(min(before, sum(each.role is Role.USER for each in dropped)))
             prompts, current_from = kept, first
             self._record(turn, prompts)
         exchange.append(self._message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
@@ -162,7 +162,9 @@ class Player:
             self.strides.append(turn.number)
         self.windows[agent.id, session] = history.window
         self.stored += exchange
-        below = next_start(history, Exchange(tuple(exchange))) if agent.memory.summary and handoff is None else None
+        below = (
+            find_next_start(history, Exchange(tuple(exchange))) if agent.memory.summary and handoff is None else None
+        )
         if below is not None:
             self._summarise(turn, agent, window.summary_at or 0, below)
 

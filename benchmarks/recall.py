@@ -39,7 +39,7 @@ from baton.domain.search import (
     fused_scores,
     ranked,
 )
-from baton.memory.episodes.episode_documents import MESSAGE, embedded, episode_documents
+from baton.memory.episodes.episode_documents import MESSAGE, embed_documents, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, session_scores
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
@@ -105,7 +105,7 @@ async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, H
 async def _import(index: SearchIndex, scope: Scope, made: History, embedder: LocalEmbedder, *, facts: bool) -> None:
     for episode, messages, told in made.sessions:
         documents = episode_documents(episode, messages, None, told if facts else ())
-        await index.put(scope, IndexName.EPISODES, await embedded(documents, embedder))
+        await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder))
 
 
 class _Ports(Ports):

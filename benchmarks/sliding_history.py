@@ -10,8 +10,8 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.handoff_context import granted, handoff_notes
-from baton.memory.prompt.history_window import Exchange, exchanges
-from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, as_prompts
+from baton.memory.prompt.history_window import Exchange, split_exchanges
+from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, total_tokens
 from baton.ports.chat_model import Prompt
 from benchmarks.long_conversation import TOOL_NAMES, Player, Turn
@@ -30,15 +30,15 @@ class SlidingPlayer(Player):
         ]
         seen = granted(handoff, self.stored) if handoff else self.stored
         room = budget - total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
-        history = [message for exchange in _newest(exchanges(seen), room) for message in exchange.messages]
-        prompts = [*head, *as_prompts(history, agent.id), Prompt(Role.USER, turn.question)]
+        history = [message for exchange in _newest(split_exchanges(seen), room) for message in exchange.messages]
+        prompts = [*head, *to_prompts(history, agent.id), Prompt(Role.USER, turn.question)]
         self._record(turn, prompts)
         exchange = [question]
         for number, result in enumerate(turn.results):
             call = ToolCall(f"{turn.number}.{number}", TOOL_NAMES[turn.number % len(TOOL_NAMES)], '{"query": "plants"}')
             exchange.append(self._message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
             exchange.append(self._message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
-            prompts = self._fitted([*prompts, *as_prompts(exchange[-2:], agent.id)], len(head), turn.question, budget)
+            prompts = self._fitted([*prompts, *to_prompts(exchange[-2:], agent.id)], len(head), turn.question, budget)
             self._record(turn, prompts)
         exchange.append(self._message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
         self.stored += exchange

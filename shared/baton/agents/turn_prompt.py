@@ -48,7 +48,7 @@ class TurnPrompt:
     @property
     def history(self) -> WindowedHistory | None:
         """The history that is left in it; None for an agent that sees none."""
-        return self._history.without_oldest(self._dropped) if self._history is not None else None
+        return self._history.drop_oldest(self._dropped) if self._history is not None else None
 
     def add(self, *prompts: Prompt) -> None:
         """Add prompts at the end."""

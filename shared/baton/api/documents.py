@@ -21,7 +21,7 @@ from baton.domain.errors import (
     UnsupportedDocument,
 )
 from baton.domain.identity import Permission
-from baton.knowledge.document_rules import checked_request
+from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import Details
 
 router = APIRouter(prefix="/agents/{agent_id}/documents", tags=["documents"])
@@ -56,7 +56,7 @@ async def add_document(
     for name in ("title", "url", "required_permission"):
         if name in asked.model_fields_set:
             details[name] = getattr(asked, name)
-    request = checked_request(
+    request = check_request(
         name=asked.name,
         content_type=asked.content_type,
         size=asked.size,

@@ -14,7 +14,7 @@ from baton.handoffs.forks import fork_id
 from baton.memory.prompt.context import reading_budget
 from baton.memory.prompt.handoff_context import granted, session_start
 from baton.memory.prompt.history_reading import ReadHistory, read_history
-from baton.memory.prompt.history_window import Exchange, WindowedHistory, next_start
+from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
 
 
 class AgentHistories:
@@ -72,7 +72,7 @@ class AgentHistories:
         if window.session != self._session:
             return None  # it has handed the conversation on
         thread_id, since = self._input.thread.id, session_start(handoff)
-        below = next_start(last.history, self._exchange)
+        below = find_next_start(last.history, self._exchange)
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             if self._tracker.current.was_handed_over_by(self._input.opening):
                 return None  # the fork is yet to be written

@@ -8,8 +8,8 @@ from typing import Any
 from baton.domain.document import Document, DocumentVersion, chunk_source_id
 from baton.domain.extracted import Chunk
 from baton.domain.search import IndexDocument, IndexedText, Vector
-from baton.knowledge.chunk_places import PLACES, stored_places
-from baton.knowledge.passages import MAX_PASSAGES, passages_of
+from baton.knowledge.chunk_places import PLACES, encode_places
+from baton.knowledge.passages import MAX_PASSAGES, split_passages
 
 CHUNK = "chunk"
 """The kind of the documents, and the name of the view with the whole chunk."""
@@ -25,7 +25,7 @@ MAX_SEARCHED_HEADER = 300
 
 def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
     """Return the texts of chunks that are embedded, several a chunk: with title, headings and table header in front."""
-    return [text for chunk in chunks for text in _embedded(_views(document.title, chunk)).values()]
+    return [text for chunk in chunks for text in _select_embedded(_views(document.title, chunk)).values()]
 
 
 def chunk_documents(
@@ -41,7 +41,7 @@ def chunk_documents(
     """
     source_id = chunk_source_id(document.id, version.number)
     views = [_views(document.title, chunk) for chunk in chunks]
-    names = [(place, name) for place, each in enumerate(views) for name in _embedded(each)]
+    names = [(place, name) for place, each in enumerate(views) for name in _select_embedded(each)]
     given = dict(zip(names, vectors, strict=True)) if vectors else {}
     indexed = [
         {name: IndexedText(text, given.get((place, name))) for name, text in each.items()}
@@ -63,7 +63,7 @@ def chunk_documents(
     ]
 
 
-def table_header_of(document: IndexDocument, text: str) -> str | None:
+def find_table_header(document: IndexDocument, text: str) -> str | None:
     """Return the header of the table whose rows a found chunk begins with.
 
     ``text`` is the chunk's. An index of an earlier release has the header in the searched text only: in front of the
@@ -83,19 +83,19 @@ def table_header_of(document: IndexDocument, text: str) -> str | None:
 def _views(title: str, chunk: Chunk) -> dict[str, str]:
     """Return the searched texts of a chunk by view."""
     head = [
-        " > ".join([title[:MAX_TITLE], *_below(title, chunk.headings)]),
+        " > ".join([title[:MAX_TITLE], *_find_headings_below(title, chunk.headings)]),
         *([chunk.table_header[:MAX_SEARCHED_HEADER]] if chunk.table_header else ()),
     ]
-    texts = {CHUNK: chunk.text} | dict(zip(PASSAGES, passages_of(chunk.text), strict=False))
+    texts = {CHUNK: chunk.text} | dict(zip(PASSAGES, split_passages(chunk.text), strict=False))
     return {name: "\n".join([*head, text]) for name, text in texts.items()}
 
 
-def _embedded(views: Mapping[str, str]) -> Mapping[str, str]:
+def _select_embedded(views: Mapping[str, str]) -> Mapping[str, str]:
     """Return the views that have vectors: the passages, or else the whole chunk."""
     return {name: text for name, text in views.items() if name != CHUNK} or views
 
 
-def _below(title: str, headings: Sequence[str]) -> Sequence[str]:
+def _find_headings_below(title: str, headings: Sequence[str]) -> Sequence[str]:
     """Return the headings above a text, without the first one if it repeats the document's title."""
     repeats = headings and headings[0].casefold() == title.casefold()
     return headings[1:] if repeats else headings
@@ -113,10 +113,10 @@ def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[
         "version": version.number,
         "ordinal": chunk.ordinal,
         TABLE_HEADER: chunk.table_header,
-        PLACES: stored_places(chunk.parts, lambda headings: _section(document.title, headings)) or None,
+        PLACES: encode_places(chunk.parts, lambda headings: _section(document.title, headings)) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _section(title: str, headings: Sequence[str]) -> str | None:
-    return " > ".join(_below(title, headings)) or None
+    return " > ".join(_find_headings_below(title, headings)) or None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.extracted import ChunkPart
-from baton.knowledge.passages import passages_of
+from baton.knowledge.passages import split_passages
 
 PLACES = "places"
 """The field of an indexed chunk with the places of its parts, if it has several."""
@@ -40,7 +40,7 @@ class _Part:
     place: Place
 
 
-def stored_places(parts: Sequence[ChunkPart], section: Callable[[Sequence[str]], str | None]) -> list[dict[str, Any]]:
+def encode_places(parts: Sequence[ChunkPart], section: Callable[[Sequence[str]], str | None]) -> list[dict[str, Any]]:
     """Return the places of a chunk's parts for the index; none if there are too many to be kept."""
     if len(parts) > MAX_PLACES:
         return []
@@ -51,7 +51,7 @@ def stored_places(parts: Sequence[ChunkPart], section: Callable[[Sequence[str]],
     return [{name: value for name, value in each.items() if value is not None} for each in stored]
 
 
-def place_of(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> Place:
+def find_place(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> Place:
     """Return the place of the part of a found chunk that fits a query best.
 
     ``passage`` is the number of the passage that was found by its meaning. Without one it is the passage with most of
@@ -66,10 +66,10 @@ def place_of(text: str, fields: Mapping[str, Any], passage: int | None, query: s
     if passage is not None and passage < len(ranges):
         start, end = ranges[passage]
     else:
-        start, end = _best(text, ranges, query)
+        start, end = _find_best_range(text, ranges, query)
     inside = {(max(part.start, start), min(part.end, end)): part.place for part in parts}
     inside = {bounds: place for bounds, place in inside.items() if bounds[0] < bounds[1]}
-    return inside[_best(text, list(inside), query)] if inside else whole
+    return inside[_find_best_range(text, list(inside), query)] if inside else whole
 
 
 def _parts(text: str, stored: object) -> list[_Part]:
@@ -85,13 +85,13 @@ def _parts(text: str, stored: object) -> list[_Part]:
 def _ranges(text: str) -> list[tuple[int, int]]:
     """Return the bounds of a chunk's passages: of the whole text, if it has none."""
     ranges, start = [], 0
-    for passage in passages_of(text) or [text]:
+    for passage in split_passages(text) or [text]:
         ranges.append((start, start + len(passage)))
         start += len(passage)
     return ranges
 
 
-def _best(text: str, ranges: Sequence[tuple[int, int]], query: str) -> tuple[int, int]:
+def _find_best_range(text: str, ranges: Sequence[tuple[int, int]], query: str) -> tuple[int, int]:
     """Return the range with most of a query's words. A word counts the less, the more of the ranges have it."""
     wanted = _words(query)
     found = [wanted & _words(text[start:end]) for start, end in ranges]

@@ -31,7 +31,7 @@ TOO_SHORT_COST = 4.0
 """The cost of a chunk that is shorter than ``MIN_CHUNK``; it grows the shorter the chunk is."""
 
 
-def chunks_of(texts: Sequence[ExtractedText]) -> list[Chunk]:
+def divide_into_chunks(texts: Sequence[ExtractedText]) -> list[Chunk]:
     """Divide the text of a document, given in the order of its parts, into chunks.
 
     Every character of the text but white space is in exactly one chunk, in the order of reading. Of all divisions into

@@ -8,7 +8,7 @@ from datetime import timedelta
 from baton.domain.document import Document, DocumentRef, chunk_source_id
 from baton.domain.errors import StoreUnavailable
 from baton.domain.search import IndexName, SearchFilter
-from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, scope_of
+from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, pipeline_scope
 from baton.ports.clock import Clock
 from baton.ports.documents import DocumentFiles
 from baton.ports.search import SearchIndex
@@ -42,7 +42,7 @@ class Cleaning:
         raise StoreUnavailable
 
     async def _remove(self, ref: DocumentRef, document: Document) -> None:
-        scope = scope_of(ref)
+        scope = pipeline_scope(ref)
         for version in document.stale:
             source = SearchFilter(agent_id=document.agent_id, source_id=chunk_source_id(document.id, version))
             await self.search.delete(scope, IndexName.KNOWLEDGE, source)
@@ -52,7 +52,7 @@ class Cleaning:
 
     async def _settle(self, ref: DocumentRef, document: Document) -> float | None:
         """Record what was done; None if the record was changed meanwhile."""
-        scope, now = scope_of(ref), self.clock.now()
+        scope, now = pipeline_scope(ref), self.clock.now()
         if document.stale and document.cleaned_at is None:
             saved = await self.records.documents.save(scope, replace(document, cleaned_at=now))
             return self.wait.total_seconds() if saved is not None else None

@@ -21,7 +21,7 @@ class DocumentRecords:
     documents: DocumentStore
 
     async def get(self, ref: DocumentRef) -> Document | None:
-        return await self.documents.get(scope_of(ref), ref.agent_id, ref.document_id)
+        return await self.documents.get(pipeline_scope(ref), ref.agent_id, ref.document_id)
 
     async def change(self, ref: DocumentRef, change: Callable[[Document], Document | None]) -> Document | None:
         """Store what ``change`` makes of the record as it is now, and return it; None if it returned None.
@@ -33,13 +33,13 @@ class DocumentRecords:
             changed = change(document) if document is not None else None
             if changed is None:
                 return None
-            saved = await self.documents.save(scope_of(ref), changed)
+            saved = await self.documents.save(pipeline_scope(ref), changed)
             if saved is not None:
                 return saved
         raise StoreUnavailable
 
 
-def scope_of(ref: DocumentRef) -> Scope:
+def pipeline_scope(ref: DocumentRef) -> Scope:
     """Return the scope in which the pipeline works."""
     return Scope(ref.tenant_id, "~ingestion")
 

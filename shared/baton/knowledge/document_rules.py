@@ -20,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PERMISSION = re.compile(r"[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*")
 
 
-def checked_request(
+def check_request(
     *, name: str, content_type: str, size: int, sha256: str | None, document_id: str | None, details: Details
 ) -> DocumentRequest:
     """Return the request if it is acceptable.

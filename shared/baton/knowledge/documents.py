@@ -40,7 +40,7 @@ class Details(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRequest:
-    """A document to take in. It has been checked (``checked_request``)."""
+    """A document to take in. It has been checked (``check_request``)."""
 
     name: str
     content_type: str
@@ -123,12 +123,12 @@ class Documents:
         Repeating it starts that again, until the record is gone. ``source_id`` is the source that deletes its own
         document. Raises ``UnknownDocument``, ``DocumentOfSource`` and ``DocumentBusy``.
         """
-        document = await self._marked_deleted(scope, agent_id, document_id, source_id)
+        document = await self._mark_deleted(scope, agent_id, document_id, source_id)
         ref = DocumentRef(scope.tenant_id, agent_id, document_id, document.latest.number)
         await self.ingestions.start(ref, attempt=document.attempt, created_at=document.created_at, removes=True)
         return document
 
-    async def _marked_deleted(self, scope: Scope, agent_id: str, document_id: str, source_id: str | None) -> Document:
+    async def _mark_deleted(self, scope: Scope, agent_id: str, document_id: str, source_id: str | None) -> Document:
         for _ in range(MAX_TRIES):
             stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
@@ -162,7 +162,7 @@ class Documents:
                 raise DocumentBusy
             if stored.source_id != source_id:
                 raise DocumentOfSource
-            described = _described(stored, asked)
+            described = _apply_details(stored, asked)
             if _is_repetition(stored, described, asked):
                 return stored, False
             version = self._version(scope, asked, stored.latest.number + 1, etag)
@@ -196,7 +196,7 @@ class Documents:
         etag: str | None,
     ) -> Document:
         version = self._version(scope, asked, 1, etag)
-        return _described(
+        return _apply_details(
             Document(
                 document_id,
                 agent_id,
@@ -229,7 +229,7 @@ def document_id(unique: uuid.UUID) -> str:
     return f"doc_{unique.hex}"
 
 
-def _described(document: Document, asked: DocumentRequest) -> Document:
+def _apply_details(document: Document, asked: DocumentRequest) -> Document:
     """Return the document with the details that the request names."""
     details = asked.details
     return replace(

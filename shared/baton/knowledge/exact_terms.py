@@ -19,7 +19,7 @@ _WORD = re.compile(r"\w+")
 _BEGINNING = re.compile(r"(?:\A|[.!?:]\s)\W*\Z")
 
 
-def exact_terms(query: str) -> list[str]:
+def find_exact_terms(query: str) -> list[str]:
     """Return the exact terms of a query in the order of the text, each once.
 
     They are codes of several parts (``PN-173``), words with digits (``B1``, ``12a``), numbers, and words with a capital
@@ -29,14 +29,14 @@ def exact_terms(query: str) -> list[str]:
     parts = {part for code in codes for part in _WORD.findall(code)}
     words = (match[0] for match in _WORD.finditer(query) if _is_exact(match, query))
     terms = [*codes, *(word for word in words if word.lower() not in parts)]
-    return list(dict.fromkeys(map(_folded, terms)))[:MAX_CODES]
+    return list(dict.fromkeys(map(_fold, terms)))[:MAX_CODES]
 
 
-def lone_terms(query: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
+def find_lone_terms(query: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Return for each text the exact terms of a query that it alone has."""
-    terms = exact_terms(query)
+    terms = find_exact_terms(query)
     alone: list[list[str]] = [[] for _ in texts]
-    folded = [_folded(text) for text in texts] if terms else []
+    folded = [_fold(text) for text in texts] if terms else []
     for term in terms:
         pattern = _pattern(term)
         holders = [place for place, text in enumerate(folded) if pattern.search(text)]
@@ -47,7 +47,7 @@ def lone_terms(query: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 def has_term(text: str, terms: Sequence[str]) -> bool:
     """Return whether a text has one of the terms."""
-    folded = _folded(text)
+    folded = _fold(text)
     return any(_pattern(term).search(folded) for term in terms)
 
 
@@ -64,7 +64,7 @@ def _is_exact(match: re.Match[str], query: str) -> bool:
     return is_name and _BEGINNING.search(query[max(0, match.start() - 4) : match.start()]) is None
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return a text without case and accents."""
     if text.isascii():
         return text.lower()

@@ -38,16 +38,16 @@ from baton.domain.media_types import MediaType
 from baton.domain.metrics import Metric, count
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.knowledge.chunking import chunks_of
-from baton.knowledge.document_records import DocumentRecords, is_in_progress, scope_of
+from baton.knowledge.chunking import divide_into_chunks
+from baton.knowledge.document_records import DocumentRecords, is_in_progress, pipeline_scope
 from baton.knowledge.ingestion_files import (
     batch_name,
-    batches_of,
-    packed_chunks,
-    packed_text,
+    divide_into_batches,
+    pack_chunks,
+    pack_text,
     part_name,
-    unpacked_chunks,
-    unpacked_text,
+    unpack_chunks,
+    unpack_text,
 )
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, TextExtractor
@@ -111,7 +111,7 @@ class Ingestion:
         ):
             return Checked()
         version = document.latest
-        body = await self.files.read(scope_of(ref), document, ref.version, ORIGINAL)
+        body = await self.files.read(pipeline_scope(ref), document, ref.version, ORIGINAL)
         if body is None:
             if version.status is VersionStatus.WAITING and self.clock.now() < version.created_at + UPLOAD_WAIT:
                 return Checked(is_waiting=True)
@@ -146,7 +146,7 @@ class Ingestion:
         document = await self._current(ref)
         if document is None:
             return
-        body = await self.files.read(scope_of(ref), document, ref.version, ORIGINAL)
+        body = await self.files.read(pipeline_scope(ref), document, ref.version, ORIGINAL)
         if body is None or hashlib.sha256(body).hexdigest() != document.latest.sha256:
             await self._fail(ref, "document_changed", "The content was changed while it was read. Upload it again.")
             return
@@ -156,8 +156,8 @@ class Ingestion:
         except DocumentUnreadable as problem:
             await self._fail(ref, problem.reason, problem.detail)
             return
-        packed = await off_loop(LARGE, packed_text, text)
-        await self.files.write(scope_of(ref), document, ref.version, part_name(part.index), packed)
+        packed = await off_loop(LARGE, pack_text, text)
+        await self.files.write(pipeline_scope(ref), document, ref.version, part_name(part.index), packed)
         percent = CHECKED + (EXTRACTED - CHECKED) * (part.index + 1) // part.count
         await self._note(ref, IngestionStep.EXTRACT, percent)
 
@@ -174,16 +174,16 @@ class Ingestion:
             if size > MAX_TEXT:
                 await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
                 return 0
-        chunks = await off_loop(LARGE, chunks_of, texts)
+        chunks = await off_loop(LARGE, divide_into_chunks, texts)
         errors = [error for text in texts for error in text.page_errors]
         if not chunks:
             reason = errors[0].message if errors else "It may have been scanned: upload one with a text layer."
             await self._fail(ref, "document_without_text", f"The document has no text that can be read. {reason}")
             return 0
-        batches = batches_of(chunks)
+        batches = divide_into_batches(chunks)
         for index, batch in enumerate(batches):
-            body = await off_loop(LARGE, packed_chunks, batch)
-            await self.files.write(scope_of(ref), document, ref.version, batch_name(index), body)
+            body = await off_loop(LARGE, pack_chunks, batch)
+            await self.files.write(pipeline_scope(ref), document, ref.version, batch_name(index), body)
 
         def describe(document: Document) -> Document | None:
             if not is_in_progress(document, ref.version, VersionStatus.PROCESSING):
@@ -207,12 +207,12 @@ class Ingestion:
         document = await self._current(ref)
         if document is None:
             return
-        body = await self.files.read(scope_of(ref), document, ref.version, batch_name(batch))
+        body = await self.files.read(pipeline_scope(ref), document, ref.version, batch_name(batch))
         if body is None:
             raise StoreUnavailable("A step came before the one that it needs.")
-        chunks = await unpacked_chunks(body)
+        chunks = await unpack_chunks(body)
         try:
-            vectors = await self._embedded(document, chunks)
+            vectors = await self._embed(document, chunks)
         except WrongEmbeddings as wrong:  # every repetition would fail alike
             await self._fail(ref, wrong.code, wrong.detail)
             return
@@ -220,7 +220,7 @@ class Ingestion:
             return
         embedder = self.embedder.name if self.embedder.dimensions else None
         documents = chunk_documents(document, document.latest, chunks, vectors, embedder)
-        await self.search.put(scope_of(ref), IndexName.KNOWLEDGE, documents)
+        await self.search.put(pipeline_scope(ref), IndexName.KNOWLEDGE, documents)
         await self._note(ref, IngestionStep.INDEX, CHUNKED + (INDEXED - CHUNKED) * (batch + 1) // batches)
 
     async def activate(self, ref: DocumentRef) -> None:
@@ -229,7 +229,7 @@ class Ingestion:
         if document is None:
             return
         source = SearchFilter(agent_id=ref.agent_id, source_id=chunk_source_id(ref.document_id, ref.version))
-        indexed = await self.search.count(scope_of(ref), IndexName.KNOWLEDGE, source)
+        indexed = await self.search.count(pipeline_scope(ref), IndexName.KNOWLEDGE, source)
         if not document.latest.chunks or indexed != document.latest.chunks:
             raise StoreUnavailable("A step came before the one that it needs.")
 
@@ -270,12 +270,12 @@ class Ingestion:
         return document if is_in_progress(document, ref.version, VersionStatus.PROCESSING) else None
 
     async def _part(self, ref: DocumentRef, document: Document, index: int) -> ExtractedText:
-        body = await self.files.read(scope_of(ref), document, ref.version, part_name(index))
+        body = await self.files.read(pipeline_scope(ref), document, ref.version, part_name(index))
         if body is None:
             raise StoreUnavailable("A step came before the one that it needs.")
-        return await unpacked_text(body)
+        return await unpack_text(body)
 
-    async def _embedded(self, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
+    async def _embed(self, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
         if not self.embedder.dimensions:  # switched off: texts are found by their words
             return []
         texts = chunk_texts(document, chunks)
@@ -285,7 +285,7 @@ class Ingestion:
         return vectors
 
     async def _note(self, ref: DocumentRef, step: IngestionStep, percent: int) -> None:
-        await self.records.documents.note_progress(scope_of(ref), ref, step, percent, self.clock.now())
+        await self.records.documents.note_progress(pipeline_scope(ref), ref, step, percent, self.clock.now())
 
 
 def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:

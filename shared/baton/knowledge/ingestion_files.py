@@ -26,27 +26,27 @@ def batch_name(index: int) -> str:
     return f"chunks/{index:05d}.json"
 
 
-def batches_of(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
+def divide_into_batches(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
     """Divide chunks into batches."""
     size = min(MAX_BATCH, max(MIN_BATCH, len(chunks) // MANY_BATCHES))
     return [chunks[start : start + size] for start in range(0, len(chunks), size)]
 
 
-def packed_text(text: ExtractedText) -> bytes:
+def pack_text(text: ExtractedText) -> bytes:
     return _texts().dump_json(text)
 
 
-async def unpacked_text(body: bytes) -> ExtractedText:
-    """Return the text of ``packed_text``."""
+async def unpack_text(body: bytes) -> ExtractedText:
+    """Return the text of ``pack_text``."""
     return await off_loop(len(body), _texts().validate_json, body)
 
 
-def packed_chunks(chunks: Sequence[Chunk]) -> bytes:
+def pack_chunks(chunks: Sequence[Chunk]) -> bytes:
     return _chunks().dump_json(list(chunks))
 
 
-async def unpacked_chunks(body: bytes) -> list[Chunk]:
-    """Return the chunks of ``packed_chunks``."""
+async def unpack_chunks(body: bytes) -> list[Chunk]:
+    """Return the chunks of ``pack_chunks``."""
     return await off_loop(len(body), _chunks().validate_json, body)
 
 

@@ -64,7 +64,7 @@ class IngestionStarts:
     async def _resume(self, ref: DocumentRef) -> bool:
         starts = False
 
-        def looked_at(document: Document) -> Document | None:
+        def move_check(document: Document) -> Document | None:
             nonlocal starts
             now = self.clock.now()
             is_dead = self._is_dead(document)
@@ -74,15 +74,15 @@ class IngestionStarts:
             starts = is_dead or progressed <= now
             return _again(document, now) if starts else replace(document, check_at=progressed)
 
-        def waits(document: Document) -> Document | None:
+        def postpone_check(document: Document) -> Document | None:
             if document.check_at is None or document.deleted_at is not None:
                 return None  # it has ended, or was deleted, since it was found pending
             return replace(document, check_at=self.clock.now() + STEP_WAIT)
 
         if await self._is_pending(ref):
-            await self.records.change(ref, waits)
+            await self.records.change(ref, postpone_check)
             return False
-        document = await self.records.change(ref, looked_at)
+        document = await self.records.change(ref, move_check)
         if document is None or not starts:
             return False
         newest = replace(ref, version=document.latest.number)

@@ -30,11 +30,11 @@ from baton.domain.search import (
     fuse,
     fused_scores,
 )
-from baton.knowledge.chunk_documents import CHUNK, PASSAGES, table_header_of
-from baton.knowledge.chunk_places import place_of
-from baton.knowledge.exact_terms import has_term, lone_terms
-from baton.knowledge.near_duplicates import without_near_duplicates
-from baton.knowledge.passages import passages_of
+from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_table_header
+from baton.knowledge.chunk_places import find_place
+from baton.knowledge.exact_terms import find_lone_terms, has_term
+from baton.knowledge.near_duplicates import drop_near_duplicates
+from baton.knowledge.passages import split_passages
 from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 
@@ -98,19 +98,19 @@ class KnowledgeSearch:
         of_agent = SearchFilter(agent_id=agent_id)
         asked = SearchQuery(query[:MAX_QUERY], vector, clauses, of_agent, CANDIDATES, _best_chunks)
         result = await self.index.search(scope, IndexName.KNOWLEDGE, asked)
-        candidates, passages = _one_meaning(result.candidates)
+        candidates, passages = _merge_meanings(result.candidates)
         ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS, LEAST_SPREAD)
         if not ranked:
             return ()
         records = await self._records(scope, agent_id, ranked)
         usable = [each for each in ranked if _is_usable(scope, agent_id, each, records)]
-        kept = without_near_duplicates(usable[: 2 * limit], _text)
-        terms = lone_terms(query, [_searched(each) for each in kept])
+        kept = drop_near_duplicates(usable[: 2 * limit], _text)
+        terms = find_lone_terms(query, [_searched_text(each) for each in kept])
         found = [
-            self._found(each, records[_place(each)[0]], passages.get(each.document.id), query, alone)
+            self._to_found_item(each, records[_place(each)[0]], passages.get(each.document.id), query, alone)
             for each, alone in zip(kept, terms, strict=True)
         ]
-        return tuple(_with_terms_first(found)[:limit])
+        return tuple(_rank_terms_first(found)[:limit])
 
     async def search(self, scope: Scope, agent_id: str, query: str, *, limit: int) -> FoundChunks:
         """Embed a query and return what is found, as for a turn.
@@ -121,7 +121,7 @@ class KnowledgeSearch:
         query = query.strip()[:MAX_QUERY]
         if not query or limit < 1:
             return FoundChunks()
-        vector, words_only = await self._embedded(query)
+        vector, words_only = await self._embed(query)
         try:
             found = await self.find(scope, agent_id, query, vector)
         except WrongDimension as error:
@@ -136,15 +136,15 @@ class KnowledgeSearch:
         ids = dict.fromkeys(_place(each)[0] for each in ranked)
         return await self.documents.get_many(scope, agent_id, list(ids)[:MAX_CHECKED])
 
-    def _found(
+    def _to_found_item(
         self, ranked: Ranked, record: Document, passage: int | None, query: str, terms: tuple[str, ...]
     ) -> FoundItem:
         chunk = ranked.document
         text = _text(ranked)
         if terms:
-            passage = next((place for place, each in enumerate(passages_of(text)) if has_term(each, terms)), passage)
-        place = place_of(text, chunk.fields, passage, query[:MAX_QUERY])
-        header = table_header_of(chunk, text)
+            passage = next((place for place, each in enumerate(split_passages(text)) if has_term(each, terms)), passage)
+        place = find_place(text, chunk.fields, passage, query[:MAX_QUERY])
+        header = find_table_header(chunk, text)
         best = _passage(text, passage)
         citation = Citation(
             document_id=record.id,
@@ -179,7 +179,7 @@ class KnowledgeSearch:
             return None
         return ranked.signals.get(_MEANING_NAME)
 
-    async def _embedded(self, query: str) -> tuple[Vector | None, str | None]:
+    async def _embed(self, query: str) -> tuple[Vector | None, str | None]:
         if not self.embedder.dimensions:
             return None, None
         try:
@@ -196,11 +196,11 @@ class KnowledgeSearch:
 
 
 def _best_chunks(candidates: Candidates) -> list[str]:
-    scores = fused_scores(_one_meaning(candidates)[0], WEIGHTS, LEAST_SPREAD)
+    scores = fused_scores(_merge_meanings(candidates)[0], WEIGHTS, LEAST_SPREAD)
     return sorted(scores, key=lambda id_: (-scores[id_], id_))[:MAX_FETCHED]
 
 
-def _one_meaning(candidates: Candidates) -> tuple[Candidates, Mapping[str, int]]:
+def _merge_meanings(candidates: Candidates) -> tuple[Candidates, Mapping[str, int]]:
     """Return the candidates with one ranking by meaning, in which each chunk has the best similarity of its texts.
 
     Also return which passage it is, from 0, of the chunks that have passages.
@@ -232,7 +232,7 @@ def _is_usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str
     return record.required_permission is None or scope.has(record.required_permission)
 
 
-def _with_terms_first(found: list[FoundItem]) -> list[FoundItem]:
+def _rank_terms_first(found: list[FoundItem]) -> list[FoundItem]:
     """Return ranked chunks with those that have ``terms`` among the first, by scores that keep this order."""
     named = {each.id for each in [each for each in found if each.terms][:FIRST]}
     if named <= {each.id for each in found[:FIRST]}:
@@ -242,12 +242,12 @@ def _with_terms_first(found: list[FoundItem]) -> list[FoundItem]:
     least = others[FIRST - len(named)].score
     below = max(0.0, nextafter(least, 0.0))
 
-    def rated(each: FoundItem) -> FoundItem:
+    def rate(each: FoundItem) -> FoundItem:
         if each.id in named:
             return replace(each, score=max(each.score, least))
         return replace(each, score=min(each.score, below)) if each.id in behind else each
 
-    return sorted(map(rated, found), key=lambda each: (-each.score, each.id not in named))
+    return sorted(map(rate, found), key=lambda each: (-each.score, each.id not in named))
 
 
 def _place(ranked: Ranked) -> tuple[str, int]:
@@ -260,11 +260,11 @@ def _place(ranked: Ranked) -> tuple[str, int]:
 
 def _passage(text: str, place: int | None) -> str | None:
     """Return a passage of a chunk; None if an earlier release has divided it otherwise."""
-    passages = passages_of(text) if place is not None else []
+    passages = split_passages(text) if place is not None else []
     return passages[place] if place is not None and place < len(passages) else None
 
 
-def _searched(ranked: Ranked) -> str:
+def _searched_text(ranked: Ranked) -> str:
     """Return the text that a chunk is searched by, with title, headings and table header."""
     view = ranked.document.views.get(CHUNK)
     return view.text if view is not None else _text(ranked)

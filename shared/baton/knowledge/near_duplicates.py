@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w+")
 T = TypeVar("T")
 
 
-def without_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T]:
+def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T]:
     """Return the items without those whose text is nearly that of an earlier one."""
     kept: list[T] = []
     seen: list[frozenset[tuple[str, ...]]] = []

@@ -16,7 +16,7 @@ from baton.domain.source import Source, SourceKind, SourcePage, derived_document
 from baton.domain.text_encoding import GUESSING
 from baton.knowledge.documents import DocumentRequest, Documents
 from baton.knowledge.page_listing import ListedPage
-from baton.knowledge.page_titles import name_of, path_of, title_of
+from baton.knowledge.page_titles import find_title, read_file_name, read_path
 from baton.ports.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
 
 MAX_MESSAGE = 300
@@ -117,7 +117,7 @@ class PageRefreshes:
         self, scope: Scope, source: Source, page: SourcePage, content: PageContent, number: int
     ) -> PageResult:
         """Make the content the document's newest version. Raises ``PageUnavailable``."""
-        media_type = type_of(MediaType.parse(content.content_type), path_of(page.url))
+        media_type = type_of(MediaType.parse(content.content_type), read_path(page.url))
         if media_type is None:
             media_name = content.content_type[:100] or "of no known type"
             raise PageUnavailable(f"It is {media_name}, which is no type of document that can be read.")
@@ -127,13 +127,13 @@ class PageRefreshes:
             # The page before its document: the worker that deletes the source finds the document by it.
             await self.store.save_page(scope, source, page)
         asked = DocumentRequest(
-            name=name_of(page.url),
+            name=read_file_name(page.url),
             content_type=str(media_type),
             size=len(content.body),
             sha256=None,
             document_id=page.document_id,
             details={
-                "title": await off_loop(len(content.body) * GUESSING, title_of, page.url, media_type, content.body),
+                "title": await off_loop(len(content.body) * GUESSING, find_title, page.url, media_type, content.body),
                 "url": page.url if source.kind is not SourceKind.S3 else None,
                 "required_permission": source.required_permission,
             },

@@ -23,7 +23,7 @@ _TITLE = re.compile(
 _HEADING = re.compile(r"^# ++([^\n]{1,1000})$", re.MULTILINE)
 
 
-def title_of(url: str, media_type: MediaType, body: bytes) -> str:
+def find_title(url: str, media_type: MediaType, body: bytes) -> str:
     """Return the title of an HTML or Markdown page; otherwise, or without one, the end of its address.
 
     It is decoded as the text of the page is.
@@ -37,23 +37,23 @@ def title_of(url: str, media_type: MediaType, body: bytes) -> str:
         case None if is_page(body):
             found = _html_title(_beginning(MediaType(HTML, media_type.charset), body))
     printable = "".join(c if c.isprintable() else " " for c in found or "")
-    return " ".join(printable.split())[:MAX_TITLE] or name_of(url)[:MAX_TITLE]
+    return " ".join(printable.split())[:MAX_TITLE] or read_file_name(url)[:MAX_TITLE]
 
 
 def _beginning(media_type: MediaType, body: bytes) -> str:
     return find_encoding(body, media_type).decode(body[:_BEGINNING])
 
 
-def path_of(url: str) -> str:
+def read_path(url: str) -> str:
     """Return the path of an address; of an object, its key."""
     if url.startswith("s3://"):
         return "/" + url.removeprefix("s3://").partition("/")[2]
     return unquote(urlsplit(url).path, errors="replace")
 
 
-def name_of(url: str) -> str:
+def read_file_name(url: str) -> str:
     """Return the name of a page's file: the last segment of its path, or its host."""
-    name = PurePosixPath(path_of(url)).name or urlsplit(url).netloc
+    name = PurePosixPath(read_path(url)).name or urlsplit(url).netloc
     name = "".join(c for c in name if c.isprintable()) or "page"
     while len(name.encode()) > MAX_NAME_BYTES:
         name = name[:-1]

@@ -16,7 +16,7 @@ SHORTEST = PASSAGE // 3
 _PIECE = re.compile(r".*?(?:[.!?]\s+|[。！？]|\n+|\Z)", re.DOTALL)  # noqa: RUF001 - the punctuation of other scripts
 
 
-def passages_of(text: str) -> list[str]:
+def split_passages(text: str) -> list[str]:
     """Return the passages of a chunk's text, at most ``MAX_PASSAGES``; none if it is not longer than one."""
     size = max(PASSAGE, -(-len(text) // MAX_PASSAGES))
     if len(text) <= size + SHORTEST:

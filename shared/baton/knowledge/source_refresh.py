@@ -124,15 +124,15 @@ class SourceRefreshes:
                 return
             result = await self.pages.refresh(scope, source, listed, page, number=_number(source))
             report.pages_changed += result.outcome is PageOutcome.CHANGED
-            source, counted = _counted(source, listed.url, result), counted + 1
+            source, counted = _count_result(source, listed.url, result), counted + 1
             if counted % NOTED_EVERY == 0:
                 source = await self._save(scope, source)
-        for page in _gone(listing, known):
+        for page in _find_gone(listing, known):
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
             await self.pages.drop(scope, source, page)
-            source = _counted(source, page.url, PageResult(PageOutcome.DELETED))
+            source = _count_result(source, page.url, PageResult(PageOutcome.DELETED))
         kept = await self.store.pages(scope, source)
         await self._end(scope, source, documents=sum(page.sha256 is not None for page in kept), error=None)
 
@@ -193,13 +193,13 @@ def _number(source: Source) -> int:
     return source.refreshes
 
 
-def _gone(listing: PageListing, known: dict[str, SourcePage]) -> list[SourcePage]:
+def _find_gone(listing: PageListing, known: dict[str, SourcePage]) -> list[SourcePage]:
     """Return the pages that the source no longer has; none if it may have more than it could list."""
     listed = {page.url for page in listing.pages}
     return [page for url, page in known.items() if url not in listed] if listing.is_complete else []
 
 
-def _counted(source: Source, url: str, result: PageResult) -> Source:
+def _count_result(source: Source, url: str, result: PageResult) -> Source:
     refresh = source.refresh
     if refresh is None:
         return source

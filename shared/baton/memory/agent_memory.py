@@ -56,14 +56,14 @@ class AgentMemory:
         An agent without ``history`` sees only the message. ``reserved`` tokens of its budget are for its tools, and
         ``zone`` is the user's time zone. Raises as ``search`` does.
         """
-        found = await self._found(agent, search)
+        found = await self._finish_search(agent, search)
         if history is None:
             recalled = select(found, agent.memory, self.counter, zone=zone)
             return prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
         assembly = Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
-        return self._asked(history, self._with_recalled(assembly, agent, found, history, zone))
+        return self._add_question(history, self._add_recalled(assembly, agent, found, history, zone))
 
-    async def _found(self, agent: AgentDefinition, search: MemorySearch) -> Found:
+    async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Found:
         """Return what was found. An agent that took over since the search has its own knowledge."""
         if search.agent_id is None:
             return await self.find(agent, search)
@@ -72,7 +72,7 @@ class AgentMemory:
         own = await self.find(agent, replace(search, procedures=None), earlier=search.found)
         return replace(own, procedure=search.found.procedure)
 
-    def _with_recalled(
+    def _add_recalled(
         self, assembly: Assembly, agent: AgentDefinition, found: Found, history: AgentHistory, zone: str
     ) -> AssembledContext:
         """Return the prompt with what of the found is not in its history.
@@ -81,7 +81,7 @@ class AgentMemory:
         history, they are chosen again, against the history that fits next to the most tokens that they may take.
         """
 
-        def chosen(windowed: WindowedHistory) -> Recalled:
+        def choose(windowed: WindowedHistory) -> Recalled:
             sent = [message for exchange in windowed.included for message in exchange.messages]
             return select(
                 found,
@@ -93,14 +93,14 @@ class AgentMemory:
             )
 
         alone, room = assembly.windowed(), 0
-        recalled = chosen(alone)
+        recalled = choose(alone)
         tokens = total_tokens(recalled.prompts, self.counter)
         if tokens and assembly.windowed(tokens).included != alone.included:
             room = total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
-            recalled = chosen(assembly.windowed(room))
+            recalled = choose(assembly.windowed(room))
         return assembly.prompt(recalled, room=room)
 
-    def _asked(self, history: AgentHistory, prompt: AssembledContext) -> AssembledContext:
+    def _add_question(self, history: AgentHistory, prompt: AssembledContext) -> AssembledContext:
         """Return the prompt with what asks the agent in place of a user's message, if there is none."""
         if history.asked is None:
             return prompt

@@ -106,8 +106,10 @@ class Drafting:
         """Return the procedure of a task. Raises ``NoProcedure``, and as ``detect`` does."""
         _check(record)
         data = {"task": name, "record": record.entries, "tools": record.tools}
-        answer = await self.light_model.json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
-        return await drafted(answer, name, record)
+        answer = await self.light_model.json(
+            "procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS
+        )
+        return await to_draft(answer, name, record)
 
 
 def _check(record: TaskRecord) -> None:
@@ -116,7 +118,7 @@ def _check(record: TaskRecord) -> None:
         raise NoProcedure("the task has too many specifics")
 
 
-async def drafted(answer: Mapping[str, Any], name: str, record: TaskRecord) -> ProcedureDraft:
+async def to_draft(answer: Mapping[str, Any], name: str, record: TaskRecord) -> ProcedureDraft:
     """Return the procedure that the light model has written, made safe. Raises ``NoProcedure``."""
     specifics = record.specifics
     steps = [step async for step in _steps(answer.get("steps"), specifics)]
@@ -138,12 +140,12 @@ async def drafted(answer: Mapping[str, Any], name: str, record: TaskRecord) -> P
         draft = parse_skill_markdown(skill_markdown(draft_from(fields)))
     except InvalidProcedure:
         raise NoProcedure("the draft is not a valid procedure") from None
-    if any(specifics.remain_in(text) for text in texts_of(draft)):
+    if any(specifics.remain_in(text) for text in list_texts(draft)):
         raise NoProcedure("the draft has specifics of the conversation in it")
     return draft
 
 
-def texts_of(draft: ProcedureDraft) -> Sequence[str]:
+def list_texts(draft: ProcedureDraft) -> Sequence[str]:
     """Return every text of a draft that a person or a model reads."""
     conditions = [step.condition for step in draft.steps if step.condition is not None]
     return [draft.name, draft.description, *draft.triggers, *(step.text for step in draft.steps), *conditions]
@@ -178,9 +180,9 @@ async def _line(value: Any, specifics: Specifics, longest: int, *, has_placehold
     if not isinstance(value, str):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in value[: 4 * longest]).split())
-    line = await specifics.generalized(line)
+    line = await specifics.generalise(line)
     if not has_placeholders:
-        line = " ".join(specifics.without_placeholders(line).split())
+        line = " ".join(specifics.remove_placeholders(line).split())
     if len(line) <= longest:
         return line
     cut = line[: longest + 1].rpartition(" ")[0] or line[:longest]

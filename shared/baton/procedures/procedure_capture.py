@@ -108,20 +108,20 @@ class ProcedureCapture:
         limit = agent.learning.max_per_day
         # Before the model is asked, so that no failure makes the day's cost larger than its limit.
         if not await self.captures.take_allowance(scope, agent.id, self.clock.now().date(), limit):
-            return _ended(capture, CaptureStatus.NO_TASK, "the day's limit was reached")
+            return _end(capture, CaptureStatus.NO_TASK, "the day's limit was reached")
         most = (await self.limits.of(scope)).captures_per_day
         if most is not None and not await self.captures.take_allowance(
             scope, WHOLE_TENANT, self.clock.now().date(), most
         ):
-            return _ended(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
+            return _end(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
         try:
             name = await self.drafting.detect(await self._record(scope, thread, agent, capture))
         except JunkAnswer:
-            return _ended(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
+            return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
         except NoProcedure as problem:
-            return _ended(capture, CaptureStatus.REFUSED, str(problem))
+            return _end(capture, CaptureStatus.REFUSED, str(problem))
         if name is None:
-            return _ended(capture, CaptureStatus.NO_TASK, "the light model saw no task that could be repeated")
+            return _end(capture, CaptureStatus.NO_TASK, "the light model saw no task that could be repeated")
         return replace(capture, name=name)
 
     async def _draft(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
@@ -129,23 +129,23 @@ class ProcedureCapture:
         try:
             return replace(capture, draft=await self.drafting.draft(capture.name or "", record))
         except JunkAnswer:
-            return _ended(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
+            return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
         except NoProcedure as problem:
-            return _ended(capture, CaptureStatus.REFUSED, str(problem))
+            return _end(capture, CaptureStatus.REFUSED, str(problem))
 
     async def _compare(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
-            return _ended(capture, CaptureStatus.REFUSED, "there is no draft")
+            return _end(capture, CaptureStatus.REFUSED, "there is no draft")
         floor = (await self._agent(scope, thread)).learning.duplicate_floor
         proposal = await self.proposals.compare(scope, capture.ref.agent_id, capture.draft, floor=floor)
         if proposal.refusal is not None:
-            return _ended(replace(capture, procedure_id=proposal.procedure_id), CaptureStatus.KNOWN, proposal.refusal)
+            return _end(replace(capture, procedure_id=proposal.procedure_id), CaptureStatus.KNOWN, proposal.refusal)
         found = replace(capture, procedure_id=proposal.procedure_id, procedure_scope=proposal.scope)
         return replace(found, draft=proposal.draft)
 
     async def _store(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
-            return _ended(capture, CaptureStatus.REFUSED, "there is no draft")
+            return _end(capture, CaptureStatus.REFUSED, "there is no draft")
         record = await self._record(scope, thread, await self._agent(scope, thread), capture)
         source = ProcedureSource(capture.ref.thread_id, run_id=record.run_id, message_ids=record.message_ids)
         stored = await self.proposals.store(scope, capture, source)
@@ -157,7 +157,7 @@ class ProcedureCapture:
             raise
         if stored.status is not ProcedureStatus.PENDING:  # the same was stored and decided in the meantime
             known = replace(capture, procedure_id=stored.id)
-            return _ended(known, CaptureStatus.KNOWN, "there is the same procedure already")
+            return _end(known, CaptureStatus.KNOWN, "there is the same procedure already")
         return replace(capture, status=CaptureStatus.STORED, procedure_id=stored.id, version=stored.version)
 
     async def _announce(self, scope: Scope, capture: Capture) -> Capture:
@@ -174,5 +174,5 @@ class ProcedureCapture:
         return await self.records.read(scope, thread, agent, capture.ref)
 
 
-def _ended(capture: Capture, status: CaptureStatus, reason: str) -> Capture:
+def _end(capture: Capture, status: CaptureStatus, reason: str) -> Capture:
     return replace(capture, status=status, reason=reason)

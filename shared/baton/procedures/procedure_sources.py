@@ -64,8 +64,8 @@ NOTHING = SourceTurns((), 0, is_redacted=False)
 class ProcedureSources:
     """Reads what procedures were made of.
 
-    A user who decides on a procedure may read the task that it was made of, and nothing else of the conversation: not what
-    came before or after. Personal data of others is shown to holders of ``pii:read`` only.
+    A user who decides on a procedure may read the task that it was made of, and nothing of the conversation before or
+    after it. Personal data of others is shown to holders of ``pii:read`` only.
     """
 
     store: ThreadStore
@@ -135,14 +135,14 @@ def _cut(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
     """Yield the messages with their texts as long as they are shown."""
     room = MAX_TEXTS
 
-    def shown(text: str, is_whole: bool) -> str:
+    def shorten(text: str, is_whole: bool) -> str:
         nonlocal room
         text = (text if is_whole else text[:-UNSURE])[: min(MAX_TEXT, room)]
         room -= len(text)
         return text
 
     for each in messages:
-        text = shown(each.text, not each.cut)
-        calls = tuple(replace(call, arguments=shown(call.arguments, not each.cut)) for call in each.tool_calls)
+        text = shorten(each.text, not each.cut)
+        calls = tuple(replace(call, arguments=shorten(call.arguments, not each.cut)) for call in each.tool_calls)
         is_cut = each.cut or (text, calls) != (each.text, each.tool_calls)
         yield replace(each, text=text, tool_calls=calls, cut=is_cut)

@@ -56,7 +56,7 @@ class SkillAdministration:
         maker = self._maker(scope, user_id)
         if maker != scope:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-        return await self._seen(scope, maker, agent_id, skill_id)
+        return await self._get_visible(scope, maker, agent_id, skill_id)
 
     async def change_offer(
         self, scope: Scope, agent_id: str, skill_id: str, action: SkillAction, *, version: int | None
@@ -82,8 +82,8 @@ class SkillAdministration:
         scope.require(Permission.PROCEDURE_APPROVE, DECLINE)
         maker = self._maker(scope, user_id)
         decision = SkillDecision(SkillAction.DECLINE, scope.user_id, self.clock.now(), reason)
-        if not decision.is_taken(await self._found(maker, agent_id, skill_id)):
-            await self._seen(scope, maker, agent_id, skill_id)
+        if not decision.is_taken(await self._get(maker, agent_id, skill_id)):
+            await self._get_visible(scope, maker, agent_id, skill_id)
         declined = await self.skills.change(maker, agent_id, skill_id, version, decision)
         detail = {"userId": user_id, "reason": declined.reason}
         await self._record(scope, DECLINE, "declined", declined, detail)
@@ -100,8 +100,8 @@ class SkillAdministration:
         scope.require(Permission.PROCEDURE_APPROVE, SHARE)
         maker = self._maker(scope, user_id)
         decision = SkillDecision(SkillAction.SHARE, scope.user_id, self.clock.now())
-        if not decision.is_taken(await self._found(maker, agent_id, skill_id)):
-            await self._seen(scope, maker, agent_id, skill_id)
+        if not decision.is_taken(await self._get(maker, agent_id, skill_id)):
+            await self._get_visible(scope, maker, agent_id, skill_id)
             await check_room(self.procedures, scope, agent_id, skill_id.removeprefix(USER_PREFIX))
         shared, replaced = await self.skills.share(maker, agent_id, skill_id, version, decision, replaces=replaces)
         detail: dict[str, Any] = {"userId": maker.user_id, "skill": skill_id, "skillVersion": version}
@@ -119,15 +119,15 @@ class SkillAdministration:
     def _maker(self, scope: Scope, user_id: str | None) -> Scope:
         return scope if user_id in (None, scope.user_id) else Scope(scope.tenant_id, str(user_id))
 
-    async def _found(self, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
+    async def _get(self, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
         found = await self.skills.get(maker, agent_id, skill_id)
         if found is None:
             raise UnknownProcedure
         return found
 
-    async def _seen(self, scope: Scope, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
+    async def _get_visible(self, scope: Scope, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
         """Return a skill that the caller may see."""
-        found = await self._found(maker, agent_id, skill_id)
+        found = await self._get(maker, agent_id, skill_id)
         if maker != scope and found.status is not ProcedureStatus.OFFERED:
             raise UnknownProcedure
         return found

@@ -49,7 +49,7 @@ class Specifics:
         self._vocabulary: set[str] = set()
         for tool, schema in schemas.items():
             self.know(tool)
-            for name, values in _declared(schema, 0):
+            for name, values in _find_declared(schema, 0):
                 self._names.add(name)
                 self._vocabulary |= {_plain(name), *map(_plain, _WORD.findall(name.replace("_", " ")))}
                 self._vocabulary |= {_plain(str(value)) for value in values}
@@ -85,24 +85,24 @@ class Specifics:
                 self._literals.setdefault(_plain(name[:MAX_LITERAL]), VALUE)
         self._pattern = None
 
-    async def generalized(self, text: str) -> str:
+    async def generalise(self, text: str) -> str:
         """Return the text with placeholders for everything specific. Raises as the detector does."""
         # A whole address of the web first: parts of it may be literals.
-        text = self._replaced(_URL.sub("{url}", self._with_own_placeholders(_normal(text))))
+        text = self._replace(_URL.sub("{url}", self._keep_own_placeholders(_normal(text))))
         redacted = await Redactor(self._detector).redact(text)
         if redacted is not None:
             text = _REDACTED.sub(lambda match: "{" + match[1].replace(" ", "_") + "}", redacted)
-        return self._without_codes(text)
+        return self._replace_codes(text)
 
     def remain_in(self, text: str) -> bool:
         """Return whether a text still has something specific in it."""
         text = _normal(text)
-        if self._with_own_placeholders(text) != text:
+        if self._keep_own_placeholders(text) != text:
             return True
-        return self._replaced(text) != text or self._without_codes(text) != text
+        return self._replace(text) != text or self._replace_codes(text) != text
 
     @staticmethod
-    def without_placeholders(text: str) -> str:
+    def remove_placeholders(text: str) -> str:
         """Return a text from which the placeholders are removed, for names and triggers."""
         return _PLACEHOLDER.sub(" ", text)
 
@@ -121,10 +121,10 @@ class Specifics:
                 shown[known] = "{" + _placeholder(known) + "}"
         return shown
 
-    def _with_own_placeholders(self, text: str) -> str:
+    def _keep_own_placeholders(self, text: str) -> str:
         """Return a text whose braces hold names of placeholders only, and nothing specific."""
 
-        def checked(match: re.Match[str]) -> str:
+        def check_braces(match: re.Match[str]) -> str:
             inner = match[1]
             if not _PLACEHOLDER.fullmatch(match[0]):
                 return inner
@@ -133,12 +133,12 @@ class Specifics:
             has_code = any(character.isdecimal() for character in inner)
             return match[0] if is_own or not (is_literal or has_code) else "{" + VALUE + "}"
 
-        return _BRACES.sub(checked, text)
+        return _BRACES.sub(check_braces, text)
 
     def _is_specific(self, literal: str) -> bool:
         return len(literal) >= MIN_LITERAL and _plain(literal) not in self._vocabulary
 
-    def _replaced(self, text: str) -> str:
+    def _replace(self, text: str) -> str:
         if not self._literals:
             return text
         if self._pattern is None:
@@ -149,28 +149,28 @@ class Specifics:
         end = 0
         # Text in braces is a placeholder already, and an argument may be called like a value.
         for kept in _PLACEHOLDER.finditer(text):
-            pieces += [self._pattern.sub(self._named, text[end : kept.start()]), kept[0]]
+            pieces += [self._pattern.sub(self._name_placeholder, text[end : kept.start()]), kept[0]]
             end = kept.end()
-        return "".join((*pieces, self._pattern.sub(self._named, text[end:])))
+        return "".join((*pieces, self._pattern.sub(self._name_placeholder, text[end:])))
 
-    def _named(self, match: re.Match[str]) -> str:
+    def _name_placeholder(self, match: re.Match[str]) -> str:
         name = self._literals.get(_plain(match[0]), VALUE)
         return "{" + _placeholder(name) + "}"
 
-    def _without_codes(self, text: str) -> str:
+    def _replace_codes(self, text: str) -> str:
         pieces = []
         end = 0
         for kept in _PLACEHOLDER.finditer(text):
-            pieces += [self._without_codes_in(text[end : kept.start()]), kept[0]]
+            pieces += [self._replace_codes_in(text[end : kept.start()]), kept[0]]
             end = kept.end()
-        return "".join((*pieces, self._without_codes_in(text[end:])))
+        return "".join((*pieces, self._replace_codes_in(text[end:])))
 
-    def _without_codes_in(self, text: str) -> str:
+    def _replace_codes_in(self, text: str) -> str:
         text = _URL.sub("{url}", text)
         text = _ADDRESS.sub("{address}", text)
-        return re.sub(rf"{_PLACEHOLDER.pattern}|{_TOKEN.pattern}", self._code, text)
+        return re.sub(rf"{_PLACEHOLDER.pattern}|{_TOKEN.pattern}", self._replace_code, text)
 
-    def _code(self, match: re.Match[str]) -> str:
+    def _replace_code(self, match: re.Match[str]) -> str:
         token = match[0]
         if token.startswith("{") or _plain(token) in self._vocabulary:
             return token
@@ -215,31 +215,31 @@ def _parts(literal: str) -> Iterator[str]:
                 yield word
 
 
-def _declared(schema: Any, depth: int) -> Iterator[tuple[str, Sequence[Any]]]:
+def _find_declared(schema: Any, depth: int) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield the properties of a schema with the values that it lists for them."""
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         for name, inner in properties.items():
-            yield str(name), tuple(_listed(inner))
-            yield from _declared(inner, depth + 1)
+            yield str(name), tuple(_list_values(inner))
+            yield from _find_declared(inner, depth + 1)
     for key in ("items", "additionalProperties"):
-        yield from _declared(schema.get(key), depth + 1)
+        yield from _find_declared(schema.get(key), depth + 1)
     for key in ("anyOf", "oneOf", "allOf"):
         options = schema.get(key)
         for option in options if isinstance(options, list) else ():
-            yield from _declared(option, depth + 1)
+            yield from _find_declared(option, depth + 1)
 
 
-def _listed(schema: Any) -> Iterable[Any]:
+def _list_values(schema: Any) -> Iterable[Any]:
     if not isinstance(schema, Mapping):
         return ()
     listed = schema.get("enum")
     values = list(listed) if isinstance(listed, list) else []
     if "const" in schema:
         values.append(schema["const"])
-    return [*values, *(_listed(schema["items"]) if "items" in schema else ())]
+    return [*values, *(_list_values(schema["items"]) if "items" in schema else ())]
 
 
 def _placeholder(name: str) -> str:

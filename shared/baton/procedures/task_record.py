@@ -79,7 +79,9 @@ class TaskRecords:
         for given in arguments.values():
             specifics.add(given)
         results = [message.text for message in messages if message.role is Role.TOOL]
-        specifics.add_names(result_names((message.text[:MAX_TEXT] for message in messages if message.is_said), results))
+        specifics.add_names(
+            find_result_names((message.text[:MAX_TEXT] for message in messages if message.is_said), results)
+        )
         entries = [entry for message in messages async for entry in _entries(message, specifics, arguments)]
         called = dict.fromkeys(
             message.tool_name
@@ -90,7 +92,7 @@ class TaskRecords:
             and message.tool_name is not None
             and not BUILTIN_TOOLS.fullmatch(message.tool_name)
         )
-        return TaskRecord(messages, _last(entries), tuple(called), specifics)
+        return TaskRecord(messages, _select_last(entries), tuple(called), specifics)
 
 
 def _schemas(agent: AgentDefinition) -> Mapping[str, Mapping[str, Any]]:
@@ -108,18 +110,18 @@ async def _entries(
             given = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
             yield {"by": "tool", "tool": message.tool_name, "arguments": given, "outcome": message.call_end.value}
     elif message.is_said:
-        text = await specifics.generalized(message.text[:MAX_TEXT])
+        text = await specifics.generalise(message.text[:MAX_TEXT])
         yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}
     for workflow in completed_workflows((message,)):
-        yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": _collected(workflow.data)}
+        yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": _list_collected(workflow.data)}
 
 
-def _collected(data: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
+def _list_collected(data: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
     """Return the names of the fields that a workflow has collected, by its states."""
     return [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(data.items())[:30]]
 
 
-def _last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return the last entries that fit, and always the first one: what the user asked for."""
     room = MAX_RECORD - len(str(entries[0])) if entries else 0
     kept: list[Mapping[str, Any]] = []
@@ -131,7 +133,7 @@ def _last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     return [*entries[:1], *reversed(kept)]
 
 
-def result_names(said: Iterable[str], results: Iterable[str]) -> Iterator[str]:
+def find_result_names(said: Iterable[str], results: Iterable[str]) -> Iterator[str]:
     """Yield the names in what was said that results of tools hold, too: words with a capital, one after the other.
 
     A single word at the beginning of a sentence is none, because any word has a capital there.

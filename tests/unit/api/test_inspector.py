@@ -13,7 +13,7 @@ from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.times import iso
 from baton.domain.usage import Usage
 from baton.memory.inspection.inspection import Inspection
-from baton.memory.inspection.record_size import MAX_RECORD_BYTES, bounded
+from baton.memory.inspection.record_size import MAX_RECORD_BYTES, limit_size
 from baton.ports.chat_model import QUOTED_CONTEXT
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
@@ -262,7 +262,7 @@ def test_a_record_keeps_within_its_size_and_says_what_was_cut(size: int) -> None
     call = {"messages": [message] * 3}
     item = {"included": False, "text": "y" * size}
     record = {"cut": [], "blocks": [{"items": [item] * 50}], "calls": [call] * 5, "callsLeftOut": 0}
-    body = bounded(record)
+    body = limit_size(record)
     assert len(body) <= MAX_RECORD_BYTES
     assert (b'"cut":[]' in body) == (size == 10)
 
@@ -270,14 +270,14 @@ def test_a_record_keeps_within_its_size_and_says_what_was_cut(size: int) -> None
 def test_a_record_of_very_many_items_is_cut_too() -> None:
     items = [{"included": bool(number % 2), "text": "some text " * 5} for number in range(60_000)]
     calls = [{"messages": [{"content": "hm"}] * 30_000}] * 40
-    body = bounded({"cut": [], "blocks": [{"items": items}], "calls": calls, "callsLeftOut": 0})
+    body = limit_size({"cut": [], "blocks": [{"items": items}], "calls": calls, "callsLeftOut": 0})
     assert len(body) <= MAX_RECORD_BYTES
     assert b"items that were left out" in body
 
 
 def test_half_a_character_that_a_model_wrote_does_not_prevent_a_record() -> None:
     record = {"cut": [], "blocks": [], "calls": [{"messages": [{"content": "caf\u00e9 \ud83d"}]}], "callsLeftOut": 0}
-    [call] = json.loads(bounded(record))["calls"]
+    [call] = json.loads(limit_size(record))["calls"]
     assert call["messages"] == [{"content": "caf\u00e9 ?"}]
 
 

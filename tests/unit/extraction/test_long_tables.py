@@ -11,7 +11,7 @@ from reportlab.lib import colors, pagesizes
 from reportlab.platypus import LongTable, SimpleDocTemplate
 
 from baton.adapters.extraction.extractor import Extractor
-from baton.knowledge.chunking import chunks_of
+from baton.knowledge.chunking import divide_into_chunks
 from tests import documents
 from tests.documents import Rows
 
@@ -66,7 +66,7 @@ def _html() -> bytes:
 def test_no_row_is_without_the_names_of_its_columns(name: str, content_type: str, make: Callable[[], bytes]) -> None:
     extractor, body = Extractor(), make()
     form = extractor.detect(body, name, content_type)
-    chunks = chunks_of([extractor.extract(body, form, part) for part in extractor.parts(body, form)])
+    chunks = divide_into_chunks([extractor.extract(body, form, part) for part in extractor.parts(body, form)])
     with_rows = [chunk for chunk in chunks if "PN-" in chunk.text]
     assert len(with_rows) > 2
     for chunk in with_rows:

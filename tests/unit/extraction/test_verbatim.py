@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from baton.adapters.extraction import markdown, plain_text
 from baton.domain.extracted import ExtractedText
-from baton.knowledge.chunking import chunks_of
+from baton.knowledge.chunking import divide_into_chunks
 
 PIECES = (
     "\n", "\n\n", "\n\n\n", " ", "    ", "\t", "\f", "# ", "## ", "===\n", "---\n", "* * *\n", "- ", "1. ", "> ",
@@ -26,7 +26,7 @@ def test_chunks_stand_in_the_file_one_after_another_with_white_space_between(
     extract: Callable[[bytes], ExtractedText], text: str
 ) -> None:
     end = 0
-    for chunk in chunks_of([extract(text.encode())]):
+    for chunk in divide_into_chunks([extract(text.encode())]):
         start = text.index(chunk.text, end)
         assert not text[end:start].strip()
         end = start + len(chunk.text)
@@ -35,6 +35,6 @@ def test_chunks_stand_in_the_file_one_after_another_with_white_space_between(
 
 def test_headings_keep_their_marks_in_the_text_and_lose_them_in_the_path() -> None:
     text = "# A **pump** #\n\n\nFirst.\n\n---\n\nSetup\n-----\nSee [it][1].\n\n[1]: http://a.example\n"
-    [chunk] = chunks_of([markdown.extract(text.encode())])
+    [chunk] = divide_into_chunks([markdown.extract(text.encode())])
     assert chunk.text == text.rstrip()
     assert chunk.headings == ("A **pump**", "Setup")

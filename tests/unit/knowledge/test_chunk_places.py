@@ -9,8 +9,8 @@ import pytest
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import BlockKind, Chunk, ChunkPart, ExtractedText, TextBlock
 from baton.knowledge.chunk_documents import chunk_documents
-from baton.knowledge.chunk_places import MAX_PLACES, MAX_SECTION, Place, place_of
-from baton.knowledge.chunking import chunks_of
+from baton.knowledge.chunk_places import MAX_PLACES, MAX_SECTION, Place, find_place
+from baton.knowledge.chunking import divide_into_chunks
 from tests.harness.remembered import MARCH
 
 VERSION = DocumentVersion(1, VersionStatus.READY, "a.pdf", "application/pdf", 9, "ada", MARCH)
@@ -32,11 +32,11 @@ MANUAL = ExtractedText(
 
 def place(chunk: Chunk, passage: int | None, query: str) -> Place:
     [made] = chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
-    return place_of(chunk.text, made.fields, passage, query)
+    return find_place(chunk.text, made.fields, passage, query)
 
 
 def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
-    [chunk] = chunks_of([MANUAL])
+    [chunk] = divide_into_chunks([MANUAL])
     first, second = chunk.parts
     assert (first.start, first.headings, first.page) == (0, ("Chapter 57",), 57)
     assert (second.headings, second.page) == (("Chapter 58",), 58)
@@ -44,13 +44,15 @@ def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
 
 
 def test_a_chunk_below_one_heading_and_on_one_page_has_no_parts() -> None:
-    [chunk] = chunks_of([ExtractedText(tuple(chapter(3, "The dome is closed at dawn. " * 20)))])
+    [chunk] = divide_into_chunks([ExtractedText(tuple(chapter(3, "The dome is closed at dawn. " * 20)))])
     assert chunk.parts == ()
     assert place(chunk, 0, "dome") == Place("Chapter 3", 3, 3)
 
 
 def test_the_parts_follow_one_another_through_the_whole_text() -> None:
-    for chunk in chunks_of([ExtractedText(tuple(b for n in range(60) for b in chapter(n, f"Number {n} is here.")))]):
+    for chunk in divide_into_chunks(
+        [ExtractedText(tuple(b for n in range(60) for b in chapter(n, f"Number {n} is here.")))]
+    ):
         assert chunk.parts[0].start == 0
         assert all(one.start < two.start for one, two in pairwise(chunk.parts))
         for part in chunk.parts:
@@ -59,14 +61,14 @@ def test_the_parts_follow_one_another_through_the_whole_text() -> None:
 
 @pytest.mark.parametrize("passage", [None, 0])
 def test_a_fact_before_the_next_heading_is_cited_with_its_own_heading_and_page(passage: int | None) -> None:
-    [chunk] = chunks_of([MANUAL])
+    [chunk] = divide_into_chunks([MANUAL])
     assert chunk.headings == ("Chapter 58",)
     question = "How often must the cryostat be refilled?"
     assert place(chunk, passage, question) == Place("Chapter 57", 57, 57)
 
 
 def test_a_passage_behind_the_heading_is_cited_with_that_heading() -> None:
-    [chunk] = chunks_of([MANUAL])
+    [chunk] = divide_into_chunks([MANUAL])
     assert place(chunk, 2, "How often must the cryostat be refilled?") == Place("Chapter 58", 58, 58)
     assert place(chunk, None, "When is the mirror washed?") == Place("Chapter 58", 58, 58)
 
@@ -96,4 +98,4 @@ def test_what_the_index_holds_of_a_part_is_bounded() -> None:
 
 def test_chunks_of_an_earlier_release_are_cited_as_a_whole() -> None:
     fields = {"section": "Pumps", "first_page": 3, "last_page": 4}
-    assert place_of("The pump is started.", fields, None, "pump") == Place("Pumps", 3, 4)
+    assert find_place("The pump is started.", fields, None, "pump") == Place("Pumps", 3, 4)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.knowledge.exact_terms import exact_terms, has_term, lone_terms
+from baton.knowledge.exact_terms import find_exact_terms, find_lone_terms, has_term
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from baton.knowledge.exact_terms import exact_terms, has_term, lone_terms
     ],
 )
 def test_exact_terms_are_codes_numbers_and_names(query: str, terms: list[str]) -> None:
-    assert exact_terms(query) == terms
+    assert find_exact_terms(query) == terms
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_exact_terms_are_codes_numbers_and_names(query: str, terms: list[str]) -
     ],
 )
 def test_a_term_is_found_whatever_its_case_accents_and_marks(query: str, text: str) -> None:
-    assert has_term(text, exact_terms(query))
+    assert has_term(text, find_exact_terms(query))
 
 
 @pytest.mark.parametrize(
@@ -55,18 +55,18 @@ def test_a_term_is_found_whatever_its_case_accents_and_marks(query: str, text: s
     ],
 )
 def test_a_term_is_no_part_of_another_one(query: str, text: str) -> None:
-    assert not has_term(text, exact_terms(query))
+    assert not has_term(text, find_exact_terms(query))
 
 
 def test_a_text_that_alone_has_a_term_is_named_with_it() -> None:
     texts = ["bolt B1", "bolt B10", "bolts B137 and B10", "no bolt"]
-    assert lone_terms("torque of B1, B10 and B137", texts) == [("b1",), (), ("b137",), ()]
+    assert find_lone_terms("torque of B1, B10 and B137", texts) == [("b1",), (), ("b137",), ()]
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=50), max_size=5))
 def test_each_term_is_alone_in_one_text_at_most(query: str, texts: list[str]) -> None:
-    alone = lone_terms(query, texts)
+    alone = find_lone_terms(query, texts)
     assert len(alone) == len(texts)
     named = [term for terms in alone for term in terms]
     assert len(named) == len(set(named))
-    assert set(named) <= set(exact_terms(query))
+    assert set(named) <= set(find_exact_terms(query))

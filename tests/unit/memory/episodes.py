@@ -12,7 +12,7 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import IndexName
 from baton.domain.usage import Usage
-from baton.memory.episodes.episode_documents import embedded, episode_documents
+from baton.memory.episodes.episode_documents import embed_documents, episode_documents
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.search_index import FakeSearchIndex
 
@@ -62,4 +62,4 @@ async def store(
 ) -> None:
     """Put an episode into the index."""
     documents = episode_documents(of, said(texts, of.started_at), summary, facts)
-    await index.put(scope, IndexName.EPISODES, await embedded(documents, embedder or FakeEmbedder()))
+    await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder or FakeEmbedder()))

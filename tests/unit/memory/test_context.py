@@ -17,7 +17,7 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
 from baton.memory.prompt.growing_turn import fit
-from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, exchanges, slide
+from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, slide, split_exchanges
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
 from baton.memory.prompt.token_estimates import (
     IMAGE_TOKENS,
@@ -73,7 +73,7 @@ def question(tokens: int = 10) -> StoredMessage:
 @given(run_sizes)
 def test_exchanges_are_the_history_by_runs(runs: list[list[int]]) -> None:
     history = conversation(runs)
-    found = exchanges(history)
+    found = split_exchanges(history)
     assert [message for exchange in found for message in exchange.messages] == history
     assert [[message.tokens for message in exchange.messages] for exchange in found] == runs
 
@@ -85,7 +85,7 @@ def kept_of(history: Sequence[Exchange], room: int) -> list[Exchange]:
 
 @given(run_sizes, st.integers(0, 3_000))
 def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) -> None:
-    history = exchanges(conversation(runs))
+    history = split_exchanges(conversation(runs))
     kept = kept_of(history, room)
     assert kept == history[len(history) - len(kept) :]
     assert sum(exchange.tokens for exchange in kept) <= room
@@ -116,7 +116,7 @@ def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], b
     fixed = message_tokens("You help.", COUNTER) + asked + REPLY_TOKENS
     assert context.tokens == fixed + sum(message.tokens for message in shown)
     assert context.tokens <= max(budget, fixed)
-    assert [*context.pruned, *context.included] == exchanges(history)
+    assert [*context.pruned, *context.included] == split_exchanges(history)
 
 
 @given(st.integers(0, 5_000))
@@ -141,13 +141,13 @@ def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], bu
 
 
 def test_a_question_is_never_parted_from_its_answer() -> None:
-    history = exchanges(conversation([[10, 500], [10, 10]]))
+    history = split_exchanges(conversation([[10, 500], [10, 10]]))
     assert kept_of(history, 100) == history[1:]
     assert kept_of(history, 19) == []
 
 
 def test_an_older_exchange_does_not_take_the_room_of_one_that_did_not_fit() -> None:
-    history = exchanges(conversation([[5], [1_000], [5]]))
+    history = split_exchanges(conversation([[5], [1_000], [5]]))
     assert kept_of(history, 100) == history[2:]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from baton.adapters.switched_off import NoEmbedder
 from baton.domain.errors import EmbedderUnavailable
-from baton.memory.episodes.episode_documents import MAX_NEIGHBOUR, MAX_SHOWN, embedded, episode_documents
+from baton.memory.episodes.episode_documents import MAX_NEIGHBOUR, MAX_SHOWN, embed_documents, episode_documents
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.unit.memory.episodes import MARCH, episode, fact, said
 
@@ -99,7 +99,9 @@ def test_overlong_messages_are_cut() -> None:
 
 async def test_every_view_gets_its_vector_and_equal_texts_are_embedded_once() -> None:
     embedder = FakeEmbedder()
-    documents = await embedded(episode_documents(episode(), said(texts(3)), "sum", [fact("f", "a fact")]), embedder)
+    documents = await embed_documents(
+        episode_documents(episode(), said(texts(3)), "sum", [fact("f", "a fact")]), embedder
+    )
     for document in documents:
         assert document.embedder == "fake-embedder"
         for view in document.views.values():
@@ -110,11 +112,11 @@ async def test_every_view_gets_its_vector_and_equal_texts_are_embedded_once() ->
 
 async def test_without_an_embedder_documents_have_words_only() -> None:
     documents = episode_documents(episode(), said(texts(3)), None, ())
-    assert await embedded(documents, NoEmbedder()) == documents
+    assert await embed_documents(documents, NoEmbedder()) == documents
 
 
 async def test_an_embedder_that_fails_is_told() -> None:
     with pytest.raises(EmbedderUnavailable):
-        await embedded(
+        await embed_documents(
             episode_documents(episode(), said(texts(3)), None, ()), FakeEmbedder(failure=EmbedderUnavailable())
         )

@@ -20,11 +20,11 @@ from baton.memory.prompt.history_window import (
     MASK_TOKENS,
     Exchange,
     WindowRules,
-    exchanges,
-    next_start,
+    find_next_start,
     slide,
+    split_exchanges,
 )
-from baton.memory.prompt.message_prompts import masked
+from baton.memory.prompt.message_prompts import mask_note
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import Prompt
 from baton_testing.fakes.clock import NOON
@@ -99,7 +99,7 @@ def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = F
         window = context.history.window
         played.append(Played(context, window))
         stored += [question, *rest]
-        below = next_start(context.history, Exchange((question, *rest)))
+        below = find_next_start(context.history, Exchange((question, *rest)))
         if summarised and below is not None:
             stored[below] = replace(stored[below], summaries={AGENT: f"summary before {below}"})
     return played
@@ -194,12 +194,12 @@ def test_results_are_masked_with_strides_only_and_the_newest_stay_whole(
             strict=True,
         ):
             is_old = message.ordinal < each.window.masked_below and len(message.text) >= 200
-            assert prompt.content == (masked(message.text) if is_old else message.text)
+            assert prompt.content == (mask_note(message.text) if is_old else message.text)
 
 
 def history(*tokens: int) -> list[Exchange]:
     """An exchange for each number, of one message."""
-    return exchanges(
+    return split_exchanges(
         [StoredMessage(f"m{at}", Role.USER, "text", at, f"r{at}", NOON, size) for at, size in enumerate(tokens)]
     )
 
@@ -236,7 +236,7 @@ def test_a_stride_without_a_summary_keeps_the_old_one() -> None:
 
 def test_masking_old_results_is_enough_where_they_take_the_room() -> None:
     messages = [message for place in range(6) for message in messages_of(Turn(1, (200,), 1), 4 * place)]
-    stored = exchanges(messages)
+    stored = split_exchanges(messages)
     room = sum(exchange.tokens for exchange in stored) - 1
     moved = slide(stored, HistoryWindow(AGENT), WindowRules(room, whole_results=2))
     assert moved.window.first_ordinal == 0
@@ -245,7 +245,7 @@ def test_masking_old_results_is_enough_where_they_take_the_room() -> None:
 
 
 def test_the_newest_exchange_is_masked_rather_than_left_out() -> None:
-    stored = exchanges(messages_of(Turn(1, (300, 300), 1), 0))
+    stored = split_exchanges(messages_of(Turn(1, (300, 300), 1), 0))
     moved = slide(stored, HistoryWindow(AGENT), WindowRules(250, whole_results=5))
     assert list(moved.included) == stored
     assert moved.tokens <= 250

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baton.procedures.task_record import result_names
+from baton.procedures.task_record import find_result_names
 
 RESULT = '{"contact": "Jane Doe", "company": "Zyxel Networks GmbH", "status": "Open", "name": "Miller"}'
 
@@ -21,8 +21,8 @@ RESULT = '{"contact": "Jane Doe", "company": "Zyxel Networks GmbH", "status": "O
     ],
 )
 def test_names_are_words_with_a_capital_that_a_result_holds(said: str, names: list[str]) -> None:
-    assert list(result_names([said], ["Done.", RESULT])) == names
+    assert list(find_result_names([said], ["Done.", RESULT])) == names
 
 
 def test_without_results_there_are_none() -> None:
-    assert list(result_names(["I have told Jane Doe."], [])) == []
+    assert list(find_result_names(["I have told Jane Doe."], [])) == []

@@ -35,7 +35,7 @@ def specifics(*arguments: dict[str, Any]) -> Specifics:
 async def test_a_literal_becomes_the_name_of_its_argument() -> None:
     known = specifics({"customer": "Miller Ltd", "priority": "high"}, {"channel": "#ops-alerts"})
     text = "Create a ticket for MILLER  LTD with high priority, then post to #ops-alerts."
-    assert await known.generalized(text) == "Create a ticket for {customer} with high priority, then post to {channel}."
+    assert await known.generalise(text) == "Create a ticket for {customer} with high priority, then post to {channel}."
 
 
 @pytest.mark.parametrize(
@@ -52,19 +52,19 @@ async def test_a_literal_becomes_the_name_of_its_argument() -> None:
     ],
 )
 async def test_what_no_call_named_leaves_too(text: str, expected: str) -> None:
-    assert await specifics().generalized(text) == expected
+    assert await specifics().generalise(text) == expected
 
 
 async def test_names_inside_a_longer_argument_are_specific() -> None:
     known = specifics({"subject": "Refund for Miller. Please call back."})
-    assert await known.generalized("Tell Miller about it.") == "Tell {subject} about it."
-    assert await known.generalized("Write: refund for miller.") == "Write: {subject}."
+    assert await known.generalise("Tell Miller about it.") == "Tell {subject} about it."
+    assert await known.generalise("Write: refund for miller.") == "Write: {subject}."
 
 
 async def test_the_vocabulary_of_tools_is_not_specific() -> None:
     known = specifics({"priority": "normal", "subject": "ticket", "customer": "post"})
     text = "Create a normal ticket and post it by ticket_create."
-    assert await known.generalized(text) == text
+    assert await known.generalise(text) == text
 
 
 async def test_names_of_called_tools_stay() -> None:
@@ -72,7 +72,7 @@ async def test_names_of_called_tools_stay() -> None:
     known.know("s3_upload")
     known.know("create_a_ticket_for_a_customer")
     text = "Call s3_upload, then create_a_ticket_for_a_customer."
-    assert await known.generalized(text) == text
+    assert await known.generalise(text) == text
 
 
 def test_too_many_literals_are_noticed() -> None:
@@ -83,7 +83,7 @@ def test_too_many_literals_are_noticed() -> None:
 async def test_braces_hide_nothing() -> None:
     known = specifics({"customer": "miller"})
     told = "Write to {miller} and {ada@example.com} about {Some Thing}, {customer} and {case_4711}."
-    made = await known.generalized(told)
+    made = await known.generalise(told)
     assert made == "Write to {value} and {email} about Some Thing, {customer} and {value}."
     assert not known.remain_in(made)
     for secret in ("miller", "ada@", "4711"):
@@ -92,7 +92,7 @@ async def test_braces_hide_nothing() -> None:
 
 async def test_names_of_open_arguments_are_not_taken_for_names() -> None:
     known = specifics({"customer": {"miller@example.com": "yes", "Ada 4711": {"x": "Zurich"}}})
-    made = await known.generalized("For miller@example.com and Ada 4711 in Zurich.")
+    made = await known.generalise("For miller@example.com and Ada 4711 in Zurich.")
     assert made == "For {customer} and {customer} in {customer}."
 
 
@@ -108,12 +108,12 @@ WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Z")), m
 @given(st.lists(WORDS, max_size=4), st.text(max_size=60))
 async def test_nothing_specific_remains(literals: list[str], text: str) -> None:
     known = specifics(*({"customer": literal} for literal in literals))
-    made = await known.generalized(f"{text} {' and '.join(literals)}")
+    made = await known.generalise(f"{text} {' and '.join(literals)}")
     assert not known.remain_in(made)
 
 
 @given(st.lists(WORDS, max_size=4), st.text(max_size=60))
 async def test_generalizing_again_changes_nothing(literals: list[str], text: str) -> None:
     known = specifics(*({"customer": literal} for literal in literals))
-    made = await known.generalized(f"{text} {' and '.join(literals)}")
-    assert await known.generalized(made) == made
+    made = await known.generalise(f"{text} {' and '.join(literals)}")
+    assert await known.generalise(made) == made

@@ -111,16 +111,16 @@ class Digester:
             async with asyncio.TaskGroup() as group:
                 async for chunk in _chunks(windows, limit):
                     await slots.acquire()
-                    task = group.create_task(self._of_chunk(chunk))
+                    task = group.create_task(self._digest_chunk(chunk))
                     task.add_done_callback(lambda _: slots.release())
                     tasks.append(task)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         summaries = [task.result()[0] for task in tasks]
         found = [fact for task in tasks for fact in task.result()[1]]
-        return Digest(await self._combined(summaries), await self._facts(episode_id, found))
+        return Digest(await self._combine(summaries), await self._facts(episode_id, found))
 
-    async def _of_chunk(self, chunk: _Chunk) -> tuple[str, list[_Found]]:
+    async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[_Found]]:
         data = {"messages": chunk.shown}
         summary = await self.light_model.text("episode_summary", SUMMARIZE, data, max_tokens=SUMMARY_TOKENS)
         answer = await self.light_model.json(
@@ -128,24 +128,24 @@ class Digester:
         )
         return summary, _valid_facts(answer, chunk.messages)
 
-    async def _combined(self, summaries: Sequence[str]) -> str | None:
+    async def _combine(self, summaries: Sequence[str]) -> str | None:
         summaries = [summary for summary in summaries if summary]
         if len(summaries) > 1:
             data = {"summaries": [summary[:MAX_SUMMARY] for summary in summaries]}
             summary = await self.light_model.text("episode_summary", COMBINE, data, max_tokens=SUMMARY_TOKENS)
         else:
             summary = "".join(summaries)
-        summary = await self._without_personal_data(summary)
+        summary = await self._redact(summary)
         return (whole_sentences(summary[:MAX_SUMMARY]) if len(summary) > MAX_SUMMARY else summary) or None
 
     async def _facts(self, episode_id: str, found: Sequence[_Found]) -> tuple[Fact, ...]:
         facts: dict[str, Fact] = {}
-        for each in _chosen(found):
-            text = (await self._without_personal_data(each.text))[:MAX_FACT].strip()
+        for each in _choose(found):
+            text = (await self._redact(each.text))[:MAX_FACT].strip()
             facts.setdefault(folded(text), Fact(fact_id(episode_id, text), text, each.on, each.ids))
         return tuple(facts.values())[:MAX_FACTS]
 
-    async def _without_personal_data(self, text: str) -> str:
+    async def _redact(self, text: str) -> str:
         return await Redactor(self.detector).redact(text) or text
 
 
@@ -177,13 +177,13 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
                 }
             )
             # The text itself is not needed any more.
-            chunk.messages.append(_without_text(message))
+            chunk.messages.append(_drop_text(message))
             chunk.characters += len(text)
     if chunk.messages:
         yield chunk
 
 
-def _without_text(message: EpisodeMessage) -> EpisodeMessage:
+def _drop_text(message: EpisodeMessage) -> EpisodeMessage:
     return replace(message, content="", redacted_content=None)
 
 
@@ -223,7 +223,7 @@ def _day(value: object, source: EpisodeMessage) -> date:
         return source.day
 
 
-def _chosen(found: Sequence[_Found]) -> Sequence[_Found]:
+def _choose(found: Sequence[_Found]) -> Sequence[_Found]:
     """Return at most ``MAX_FACTS``, spread over the whole episode."""
     if len(found) <= MAX_FACTS:
         return found

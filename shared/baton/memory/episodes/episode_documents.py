@@ -43,7 +43,7 @@ def episode_documents(
     return documents + [_fact(episode, fact) for fact in facts]
 
 
-async def embedded(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
+async def embed_documents(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
     """Return the documents with vectors of all their views; without, if embedding is switched off.
 
     Raises ``EmbedderUnavailable``.
@@ -53,10 +53,10 @@ async def embedded(documents: Sequence[IndexDocument], embedder: Embedder) -> li
     # A first message stands alone in two views.
     texts = list(dict.fromkeys(view.text for document in documents for view in document.views.values()))
     vectors = dict(zip(texts, await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT), strict=True))
-    return [_with_vectors(document, vectors, embedder.name) for document in documents]
+    return [_add_vectors(document, vectors, embedder.name) for document in documents]
 
 
-def _with_vectors(document: IndexDocument, vectors: dict[str, Vector], embedder: str) -> IndexDocument:
+def _add_vectors(document: IndexDocument, vectors: dict[str, Vector], embedder: str) -> IndexDocument:
     views = {name: replace(view, vector=vectors[view.text]) for name, view in document.views.items()}
     return replace(document, views=views, embedder=embedder)
 
@@ -69,7 +69,7 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -
         # The message comes first, then the nearest: embedding models cut long texts at their ends.
         near = sorted(near, key=lambda each: abs(each.ordinal - message.ordinal))
         texts = [each.text[: MAX_INDEXED if each is message else MAX_NEIGHBOUR] for each in near]
-        return _dated(message.day, "\n".join(texts))
+        return _add_date(message.day, "\n".join(texts))
 
     fields = {
         "message_id": message.id,
@@ -95,7 +95,7 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -
 
 
 def _summary(episode: Episode, summary: str) -> IndexDocument:
-    view = _dated(episode.began_on, summary[:MAX_INDEXED])
+    view = _add_date(episode.began_on, summary[:MAX_INDEXED])
     fields = _day(episode.time_zone, episode.began_on)
     return _document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=episode.started_at, fields=fields)
 
@@ -108,7 +108,7 @@ def _fact(episode: Episode, fact: Fact) -> IndexDocument:
         "superseded_at": fact.superseded_at.isoformat() if fact.superseded_at else None,
         "superseded_by": fact.superseded_by,
     }
-    view = _dated(fact.on, fact.text[:MAX_INDEXED])
+    view = _add_date(fact.on, fact.text[:MAX_INDEXED])
     at = datetime.combine(fact.on, time(), UTC)
     return _document(episode, FACT, fact.id, {DIGEST: view}, text=fact.text, at=at, fields=fields)
 
@@ -148,5 +148,5 @@ def _day(time_zone: str | None, day: date) -> dict[str, Any]:
     return {"day": day.isoformat()} if time_zone is not None else {}
 
 
-def _dated(at: date, text: str) -> IndexedText:
+def _add_date(at: date, text: str) -> IndexedText:
     return IndexedText(f"{at:%Y-%m-%d}: {text}")

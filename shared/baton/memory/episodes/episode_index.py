@@ -10,7 +10,7 @@ from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.thread import Thread
-from baton.memory.episodes.episode_documents import AROUND, FACT, MESSAGE, embedded, episode_documents
+from baton.memory.episodes.episode_documents import AROUND, FACT, MESSAGE, embed_documents, episode_documents
 from baton.memory.episodes.episode_messages import EpisodeMessages, is_remembered
 from baton.ports.search import Embedder, SearchIndex
 
@@ -32,7 +32,7 @@ class EpisodeIndex:
         Messages that an earlier run has written are not embedded again. Raises ``SearchUnavailable`` and
         ``EmbedderUnavailable``.
         """
-        written = await self._written(scope, episode.ref)
+        written = await self._find_written(scope, episode.ref)
         async for batch in self._message_documents(scope, thread, episode):
             await self._write(scope, [each for each in batch if self._digest(each) not in written])
         # Facts that have become known as old ones since an earlier run are no facts of this episode any more.
@@ -47,7 +47,7 @@ class EpisodeIndex:
         """Remove every document of an episode. Raises ``SearchUnavailable``."""
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=ref.id))
 
-    async def _written(self, scope: Scope, ref: EpisodeRef) -> set[bytes]:
+    async def _find_written(self, scope: Scope, ref: EpisodeRef) -> set[bytes]:
         """Return the digests of the messages' documents that are in the index with vectors of this embedder."""
         chosen = SearchFilter(source_id=ref.id, kinds=(MESSAGE,))
         embedder = self.embedder.name if self.embedder.dimensions else None
@@ -64,7 +64,7 @@ class EpisodeIndex:
 
     async def _write(self, scope: Scope, documents: Sequence[IndexDocument]) -> None:
         if documents:
-            await self.search.put(scope, IndexName.EPISODES, await embedded(documents, self.embedder))
+            await self.search.put(scope, IndexName.EPISODES, await embed_documents(documents, self.embedder))
 
     async def _message_documents(
         self, scope: Scope, thread: Thread, episode: Episode

@@ -86,7 +86,7 @@ async def rank_episodes(
     result = await search.search(scope, IndexName.EPISODES, query)
     messages, digests = scores.of(result.candidates)
     return EpisodeRanking(
-        ranked(result, of_messages, messages), with_validity(ranked(result, of_digests, digests), weights)
+        ranked(result, of_messages, messages), rank_by_validity(ranked(result, of_digests, digests), weights)
     )
 
 
@@ -140,7 +140,7 @@ def _sessions(candidates: Candidates, of_messages: Mapping[SearchClause, float])
     return {each.id: each.source_id for clause in of_messages for each in candidates.get(clause, ())}
 
 
-def with_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list[Ranked]:
+def rank_by_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list[Ranked]:
     """Let a superseded fact rank below the fact that superseded it, and below valid facts that match as well."""
     scores = {each.document.fields.get("fact_id"): each.score for each in digests if is_valid(each)}
 

@@ -115,7 +115,7 @@ class EpisodeSearch:
         if not query.strip() or limit < 1:
             return FoundEpisodes()
         if vector is None:
-            vector = await self._embedded(query)
+            vector = await self._embed(query)
         chosen = SearchFilter(since=since, until=until)
         try:
             ranking = await rank_episodes(self.index, scope, query, vector, chosen, self.weights)
@@ -126,9 +126,9 @@ class EpisodeSearch:
             logger.warning("The search index was made for another embedding model; words decide alone")
             vector = None
             ranking = await rank_episodes(self.index, scope, query, None, chosen, self.weights)
-        return FoundEpisodes(grouped(ranking, self.weights)[:limit], by_words_only=vector is None)
+        return FoundEpisodes(group_by_episode(ranking, self.weights)[:limit], by_words_only=vector is None)
 
-    async def _embedded(self, query: str) -> Vector | None:
+    async def _embed(self, query: str) -> Vector | None:
         if not self.embedder.dimensions:
             return None
         try:
@@ -144,7 +144,7 @@ class EpisodeSearch:
         return vector
 
 
-def grouped(ranking: EpisodeRanking, weights: EpisodeWeights) -> list[FoundEpisode]:
+def group_by_episode(ranking: EpisodeRanking, weights: EpisodeWeights) -> list[FoundEpisode]:
     """Return the ranked documents by episode, the best episode first."""
     messages: dict[str, list[Ranked]] = {}
     digests: dict[str, list[Ranked]] = {}

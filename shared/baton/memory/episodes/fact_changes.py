@@ -11,7 +11,7 @@ from baton.domain.episode import Episode, EpisodePart, Fact
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
 from baton.domain.text import folded
-from baton.memory.episodes.episode_documents import DIGEST, FACT, embedded, episode_documents
+from baton.memory.episodes.episode_documents import DIGEST, FACT, embed_documents, episode_documents
 from baton.memory.episodes.episode_index import EpisodeIndex
 from baton.memory.episodes.light_model import LightModel
 from baton.ports.episodes import Episodes
@@ -107,7 +107,7 @@ class FactChanges:
     async def _similar(self, scope: Scope, episode: Episode) -> list[_Other]:
         """Return valid facts of the user's other episodes that are like one of the episode's."""
         found: dict[str, IndexDocument] = {}
-        for document in await embedded(episode_documents(episode, (), None, episode.facts), self.embedder):
+        for document in await embed_documents(episode_documents(episode, (), None, episode.facts), self.embedder):
             view = document.views[DIGEST]
             query = SearchQuery(
                 view.text,
@@ -146,8 +146,8 @@ class FactChanges:
         if not others or not facts:
             return pairs
         data = {
-            "facts": [_told(number, fact) for number, fact in enumerate(facts, 1)],
-            "others": [_told(number, other.fact) for number, other in enumerate(others, 1)],
+            "facts": [_to_json(number, fact) for number, fact in enumerate(facts, 1)],
+            "others": [_to_json(number, other.fact) for number, other in enumerate(others, 1)],
         }
         answer = await self.light_model.json("fact_changes", COMPARE, data, schema=SCHEMA, max_tokens=ANSWER_TOKENS)
         listed = answer.get("pairs")
@@ -160,7 +160,7 @@ class FactChanges:
         return pairs
 
 
-def _told(number: int, fact: Fact) -> dict[str, Any]:
+def _to_json(number: int, fact: Fact) -> dict[str, Any]:
     return {"n": number, "date": fact.on.isoformat(), "text": fact.text}
 
 

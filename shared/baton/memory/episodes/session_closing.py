@@ -88,7 +88,7 @@ class SessionClosing:
             case ClosingStep.STORE:
                 pass
             case ClosingStep.SUMMARIZE:
-                await self._summarize(scope, thread, episode)
+                await self._summarise(scope, thread, episode)
             case ClosingStep.COMPARE:
                 await self._compare(scope, episode)
             case ClosingStep.INDEX:
@@ -104,7 +104,7 @@ class SessionClosing:
         except ThreadUnavailable:
             raise _Forgotten from None
 
-    async def _summarize(self, scope: Scope, thread: Thread, episode: Episode) -> None:
+    async def _summarise(self, scope: Scope, thread: Thread, episode: Episode) -> None:
         ref = episode.ref
         if EpisodePart.SUMMARY in episode.parts:
             return

@@ -17,7 +17,7 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.times import iso
 from baton.memory.inspection.inspection import Inspection, context_record
-from baton.memory.inspection.record_size import bounded
+from baton.memory.inspection.record_size import limit_size
 from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.privacy import PiiDetector
@@ -62,10 +62,10 @@ class Inspector:
         now = self.clock.now()
         if not self.policy.redacts:
             return await off_loop(
-                LARGE, lambda: bounded(context_record(inspection, thread_id, run_id, self.counter, now))
+                LARGE, lambda: limit_size(context_record(inspection, thread_id, run_id, self.counter, now))
             )
         record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self.counter, now)
-        return await off_loop(LARGE, bounded, await redacted(record, Redactor(self.detector)))
+        return await off_loop(LARGE, limit_size, await redact_record(record, Redactor(self.detector)))
 
     async def read(self, scope: Scope, thread_id: str, run_id: str) -> dict[str, Any] | None:
         """Return a run's record; None if there is none. Raises ``StoreUnavailable``."""
@@ -99,11 +99,11 @@ class Inspector:
         return self.policy.mode
 
 
-async def redacted(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+async def redact_record(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
     """Return the record with every text redacted. Raises as the detector does."""
     parts = {"blocks": record["blocks"], "calls": record["calls"]}
     clean = await redactor.redact_each(_texts(parts))
-    return {**record, **_replaced(parts, clean), "redacted": True}
+    return {**record, **_replace(parts, clean), "redacted": True}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -118,12 +118,12 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _replaced(value: Any, clean: Mapping[str, str]) -> Any:
+def _replace(value: Any, clean: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {
-            name: clean.get(each, each) if name in TEXTS and isinstance(each, str) else _replaced(each, clean)
+            name: clean.get(each, each) if name in TEXTS and isinstance(each, str) else _replace(each, clean)
             for name, each in value.items()
         }
     if isinstance(value, list):
-        return [_replaced(each, clean) for each in value]
+        return [_replace(each, clean) for each in value]
     return value

@@ -14,7 +14,7 @@ TEXT_LIMITS = (65_536, 16_384, 4_096, 1_024, 256, 64)
 """Characters of a text, from the first limit that is enough."""
 
 
-def bounded(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
+def limit_size(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
     """Return the record as JSON of at most ``most`` bytes.
 
     Long texts are cut first, evenly, then calls in the middle are left out, then items that were not used, then all of
@@ -30,11 +30,11 @@ def bounded(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
         # Writing all of a long record only to measure it could take seconds.
         if limit != TEXT_LIMITS[-1] and sum(min(length, limit) for length in lengths) > most:
             continue
-        shorter = {**_shortened(record, limit), "cut": [f"texts after {limit} characters"]}
+        shorter = {**_shorten(record, limit), "cut": [f"texts after {limit} characters"]}
         body = _json(shorter)
         if len(body) <= most:
             return body
-    for what, step in (("calls in the middle", _without_middle), ("items that were left out", _without_dropped)):
+    for what, step in (("calls in the middle", _drop_middle), ("items that were left out", _drop_left_out)):
         shorter = {**step(shorter), "cut": [*shorter["cut"], what]}
         body = _json(shorter)
         if len(body) <= most:
@@ -42,7 +42,7 @@ def bounded(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
     return _json({**shorter, "blocks": [], "calls": [], "cut": ["everything: the record is too large"]})
 
 
-def _without_middle(record: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_middle(record: Mapping[str, Any]) -> dict[str, Any]:
     calls = record["calls"]
     if len(calls) <= 2:
         return dict(record)
@@ -50,7 +50,7 @@ def _without_middle(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "calls": [calls[0], calls[-1]], "callsLeftOut": left_out}
 
 
-def _without_dropped(record: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_left_out(record: Mapping[str, Any]) -> dict[str, Any]:
     blocks = [
         {**block, "items": [item for item in block["items"] if item["included"]][-100:]} for block in record["blocks"]
     ]
@@ -58,14 +58,14 @@ def _without_dropped(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "blocks": blocks, "calls": calls}
 
 
-def _shortened(value: Any, limit: int) -> Any:
+def _shorten(value: Any, limit: int) -> Any:
     """Return JSON values with every long text cut."""
     if isinstance(value, str):
         return value if len(value) <= limit else f"{value[:limit]}... [cut: {len(value)} characters]"
     if isinstance(value, dict):
-        return {name: _shortened(each, limit) for name, each in value.items()}
+        return {name: _shorten(each, limit) for name, each in value.items()}
     if isinstance(value, list):
-        return [_shortened(each, limit) for each in value]
+        return [_shorten(each, limit) for each in value]
     return value
 
 

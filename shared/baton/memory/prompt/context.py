@@ -15,10 +15,10 @@ from baton.memory.prompt.history_window import (
     Exchange,
     WindowedHistory,
     WindowRules,
-    exchanges,
     slide,
+    split_exchanges,
 )
-from baton.memory.prompt.message_prompts import as_prompts
+from baton.memory.prompt.message_prompts import to_prompts
 from baton.memory.prompt.quoting import quoted
 from baton.memory.prompt.system_prompt import system_prompt
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
@@ -154,7 +154,7 @@ class Assembly:
         earlier = self._history.earlier
         rules = window_rules(self._agent, max(0, self._budget - self._fixed - tokens), self._history.handoff)
         end = earlier[-1].ordinal + 1 if earlier else 0
-        return slide(exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end)
+        return slide(split_exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end)
 
     def prompt(self, recalled: Recalled = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
         """Return the prompt with what was recalled, which takes at least ``room`` tokens from the history.
@@ -167,7 +167,7 @@ class Assembly:
         if windowed.window.summary_at != self._window.summary_at:
             summary = _summary(_stored_summary(history.earlier, windowed.window))
         shows_calls = history.handoff is not None and history.handoff.show_tool_calls
-        shown = as_prompts(
+        shown = to_prompts(
             [message for exchange in windowed.included for message in exchange.shown],
             agent.id,
             shows_calls=shows_calls,
@@ -176,7 +176,7 @@ class Assembly:
         )
         # Only the system prompt is marked: what follows it may be joined with the first message.
         head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]
-        current = as_prompts(history.current, agent.id, shows_calls=shows_calls, is_current=True)
+        current = to_prompts(history.current, agent.id, shows_calls=shows_calls, is_current=True)
         tail = [*self._notes.tail, *current]
         if agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE:
             tail[:0] = recalled.prompts

@@ -71,17 +71,17 @@ class HistorySummaries:
         messages = await self.store.recent_messages(
             scope, thread, token_budget=MAX_READ_TOKENS, before=due.below, first_ordinal=first
         )
-        summary = await self._summarised(scope, due, earlier, messages)
+        summary = await self._summarise(scope, due, earlier, messages)
         if not summary:
             return False
         await self.store.put_summary(scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary)
         return True
 
-    async def _summarised(
+    async def _summarise(
         self, scope: Scope, due: SummaryDue, earlier: str | None, messages: Sequence[StoredMessage]
     ) -> str:
         """Return the light model's summary; empty if it fails."""
-        spoken = [_told(message) for message in said(messages)]
+        spoken = [_to_json(message) for message in said(messages)]
         material = json.dumps({"summary": earlier or "", "messages": spoken}, ensure_ascii=False)
         settings = ModelSettings(
             model=self.light_model,
@@ -105,6 +105,6 @@ class HistorySummaries:
         return summary.text.strip()
 
 
-def _told(message: StoredMessage) -> dict[str, str]:
+def _to_json(message: StoredMessage) -> dict[str, str]:
     name = {"agent": message.agent_name} if message.role is not Role.USER and message.agent_name else {}
     return {"role": message.role.value, **name, "text": message.text[:MAX_MESSAGE_CHARS]}

@@ -78,7 +78,7 @@ class WindowRules:
     summarises: bool = True
     """True if a summary replaces the messages that leave the window."""
     since: int = 0
-    """The ordinal at which the agent's session begins. Summaries of an earlier session of the same agent are not shown."""
+    """The first ordinal of the agent's session. Summaries of an earlier session of the same agent are not shown."""
     is_cut: bool = False
     """Whether an incomplete history was cut by its reader, and not by what the agent may see."""
 
@@ -95,7 +95,7 @@ class WindowedHistory:
     """Tokens of the included exchanges as they are shown."""
     rules: WindowRules
 
-    def without_oldest(self, count: int) -> WindowedHistory:
+    def drop_oldest(self, count: int) -> WindowedHistory:
         """Return the history after a stride over its ``count`` oldest exchanges, which a growing turn needs."""
         if not count:
             return self
@@ -107,11 +107,11 @@ class WindowedHistory:
             window=window,
             included=kept,
             pruned=(*self.pruned, *left),
-            tokens=_shown(kept, window.masked_below),
+            tokens=_count_shown_tokens(kept, window.masked_below),
         )
 
 
-def exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[Exchange]:
+def split_exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[Exchange]:
     """Split the history into exchanges, each beginning with a user's message.
 
     If the history ``is_cut`` at the reader's budget, messages before the first user's message are dropped. Otherwise
@@ -137,18 +137,18 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
     inside = [exchange for exchange in history if exchange.first_ordinal >= window.first_ordinal]
     pruned = list(history[: len(history) - len(inside)])
     moved = window
-    used = _shown(inside, window.masked_below)
+    used = _count_shown_tokens(inside, window.masked_below)
     is_incomplete = rules.is_cut and bool(inside) and inside[0].first_ordinal > window.first_ordinal
-    is_full = used > rules.room or _raw(inside) > RAW_FACTOR * rules.room or is_incomplete
+    is_full = used > rules.room or _count_tokens(inside) > RAW_FACTOR * rules.room or is_incomplete
     if is_full or used > DUE_SHARE * rules.room:
-        prepared = _prepared(inside, window, rules) if not is_incomplete else None
-        moved = prepared or (_forced(inside, window, rules) if is_full else window)
+        prepared = _find_prepared_window(inside, window, rules) if not is_incomplete else None
+        moved = prepared or (_find_forced_window(inside, window, rules) if is_full else window)
         while inside and inside[0].first_ordinal < moved.first_ordinal:
             pruned.append(inside.pop(0))
-        if is_full and _shown(inside, moved.masked_below) > rules.room:
+        if is_full and _count_shown_tokens(inside, moved.masked_below) > rules.room:
             pruned, inside = [*pruned, *inside], []  # the newest exchange alone is too long
     if moved is not window or not inside:
-        used = _shown(inside, moved.masked_below)
+        used = _count_shown_tokens(inside, moved.masked_below)
     if not inside:
         moved = replace(moved, first_ordinal=max(moved.first_ordinal, end))
     elif _is_summarised(inside[0], window, rules):
@@ -156,7 +156,7 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
     return WindowedHistory(moved, tuple(inside), tuple(pruned), used, rules)
 
 
-def next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
+def find_next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
     """Return where the next stride will begin the history, for the summary of what will leave; None if none is due.
 
     ``current`` is the exchange that has just been added.
@@ -164,16 +164,18 @@ def next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
     window, rules = windowed.window, windowed.rules
     inside = [*windowed.included, current]
     used = windowed.tokens + current.shown_tokens(window.masked_below)
-    if used <= DUE_SHARE * rules.room or _prepared(inside, window, rules) is not None:
+    if used <= DUE_SHARE * rules.room or _find_prepared_window(inside, window, rules) is not None:
         return None
-    masked_below = _masked_below(inside, window, rules.whole_results)
-    kept = max(1, _fitting(inside, masked_below, rules.room))
+    masked_below = _find_mask_limit(inside, window, rules.whole_results)
+    kept = max(1, _count_fitting(inside, masked_below, rules.room))
     return inside[-kept].first_ordinal if kept < len(inside) else None
 
 
-def _prepared(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow | None:
+def _find_prepared_window(
+    inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
+) -> HistoryWindow | None:
     """Return the window after a stride that loses nothing: only masked results, or messages that a summary covers."""
-    masked_below = _masked_below(inside, window, rules.whole_results)
+    masked_below = _find_mask_limit(inside, window, rules.whole_results)
     enough = WORTH_SHARE * rules.room
     if masked_below > window.masked_below and _fits(inside, masked_below, enough, rules):
         return replace(window, masked_below=masked_below)
@@ -184,19 +186,19 @@ def _prepared(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRu
     return None
 
 
-def _forced(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow:
+def _find_forced_window(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow:
     """Return the window after a stride that only the room decides. A summary of what leaves follows later."""
-    masked_below = _masked_below(inside, window, rules.whole_results)
-    kept = _fitting(inside, masked_below, rules.room)
+    masked_below = _find_mask_limit(inside, window, rules.whole_results)
+    kept = _count_fitting(inside, masked_below, rules.room)
     if not kept and rules.whole_results is not None and inside:
         masked_below = inside[-1].messages[-1].ordinal + 1
-        kept = _fitting(inside, masked_below, rules.room)
+        kept = _count_fitting(inside, masked_below, rules.room)
     first = inside[len(inside) - kept] if kept else None
     end = inside[-1].messages[-1].ordinal + 1 if inside else window.first_ordinal
     return replace(window, first_ordinal=first.first_ordinal if first else end, masked_below=masked_below)
 
 
-def _fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> int:
+def _count_fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> int:
     """Return how many of the newest exchanges a stride keeps."""
     kept, tokens, raw = 0, 0, 0
     for exchange in reversed(inside):
@@ -210,10 +212,10 @@ def _fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> int:
 
 
 def _fits(inside: Sequence[Exchange], masked_below: int, room: float, rules: WindowRules) -> bool:
-    return _shown(inside, masked_below) <= room and _raw(inside) <= RAW_FACTOR * rules.room
+    return _count_shown_tokens(inside, masked_below) <= room and _count_tokens(inside) <= RAW_FACTOR * rules.room
 
 
-def _masked_below(inside: Sequence[Exchange], window: HistoryWindow, whole: int | None) -> int:
+def _find_mask_limit(inside: Sequence[Exchange], window: HistoryWindow, whole: int | None) -> int:
     """Return the ordinal below which a stride masks results, so that the newest ``whole`` ones stay."""
     if whole is None:
         return window.masked_below
@@ -229,11 +231,11 @@ def _is_summarised(exchange: Exchange, window: HistoryWindow, rules: WindowRules
     return rules.summarises and is_own and window.agent_id in exchange.messages[0].summaries
 
 
-def _shown(inside: Sequence[Exchange], masked_below: int) -> int:
+def _count_shown_tokens(inside: Sequence[Exchange], masked_below: int) -> int:
     return sum(exchange.shown_tokens(masked_below) for exchange in inside)
 
 
-def _raw(inside: Sequence[Exchange]) -> int:
+def _count_tokens(inside: Sequence[Exchange]) -> int:
     return sum(exchange.tokens for exchange in inside)
 
 

@@ -23,7 +23,7 @@ REPORTED = (
 )
 
 
-def as_prompts(
+def to_prompts(
     messages: Sequence[StoredMessage],
     agent_id: str,
     *,
@@ -49,13 +49,15 @@ def as_prompts(
             continue
         calls = message.tool_calls if message.agent_id == agent_id else ()
         if shows_calls and message.agent_id != agent_id and any(is_shown(call.name) for call in message.tool_calls):
-            call_lines = [_told(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)]
+            call_lines = [
+                _describe_call(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)
+            ]
             prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *call_lines])))
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
         parts = _parts(message, is_current=is_current) if message.agent_id == agent_id else None
-        prompts.append(Prompt(message.role, _as_said(message), tool_calls=calls, provider_parts=parts))
+        prompts.append(Prompt(message.role, _to_content(message), tool_calls=calls, provider_parts=parts))
         for call in calls:
             result = results.get(call.id)
             prompts.append(Prompt(Role.TOOL, _result(result, masked_below), tool_call_id=call.id))
@@ -72,7 +74,7 @@ def is_masked(message: StoredMessage, masked_below: int) -> bool:
     return message.role is Role.TOOL and message.ordinal < masked_below and len(message.text) >= MASKED_FROM
 
 
-def masked(text: str) -> str:
+def mask_note(text: str) -> str:
     """Return the note in place of a result."""
     return f"[result of {len(text):,} characters, omitted]"
 
@@ -80,10 +82,10 @@ def masked(text: str) -> str:
 def _result(result: StoredMessage | None, masked_below: int) -> str:
     if result is None:
         return NOT_CARRIED_OUT
-    return masked(result.text) if is_masked(result, masked_below) else result.text
+    return mask_note(result.text) if is_masked(result, masked_below) else result.text
 
 
-def _told(call: ToolCall, result: StoredMessage | None) -> str:
+def _describe_call(call: ToolCall, result: StoredMessage | None) -> str:
     """Return another agent's call as plain text."""
     came = result.text if result is not None else NOT_CARRIED_OUT
     if len(came) > SHORTENED_CHARS:
@@ -93,7 +95,7 @@ def _told(call: ToolCall, result: StoredMessage | None) -> str:
     return f"[Called {call.name} with {call.arguments}. Result: {came}]"
 
 
-def _as_said(message: StoredMessage) -> Content:
+def _to_content(message: StoredMessage) -> Content:
     """Return a message's content for the model, with a note if the answer was stopped or cut."""
     if message.is_cut and message.text:
         return f"{message.text}\n{CUT_NOTE}"

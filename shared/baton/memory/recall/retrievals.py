@@ -54,12 +54,12 @@ async def try_knowledge(
 def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     document = ranked.document
     fields = document.fields
-    compared = _compared(ranked) if document.embedder == embedder else []
+    compared = _select_compared(ranked) if document.embedder == embedder else []
     ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
     return FoundItem(
         id=fields.get("fact_id") or fields.get("message_id") or document.id,
         kind=document.kind,
-        title=_told_by(document.kind, fields),
+        title=_name_speaker(document.kind, fields),
         text=_text(document),
         at=document.at,
         score=ranked.score,
@@ -74,7 +74,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     )
 
 
-def _compared(ranked: Ranked) -> list[str]:
+def _select_compared(ranked: Ranked) -> list[str]:
     """Return the rankings in which an item's own text was compared with the message by meaning.
 
     Other views hold its neighbours too, and would make every "Thank you" relevant that stands next to something
@@ -93,7 +93,7 @@ def _is_short(text: str) -> bool:
     return len(text) <= MAX_SHORT_CHARS and len(text.split()) <= MAX_SHORT_WORDS
 
 
-def _told_by(kind: str, fields: Mapping[str, Any]) -> str:
+def _name_speaker(kind: str, fields: Mapping[str, Any]) -> str:
     """Return who said it, or what it is."""
     if kind == MESSAGE:
         return "the user said" if fields.get("role") == Role.USER else "the assistant said"

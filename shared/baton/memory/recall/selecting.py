@@ -99,7 +99,7 @@ def select(
     the later word stands last; an empty block has no prompt.
     """
     words = frozenset(content_words(found.query)[:MAX_QUERY_WORDS])
-    judge = partial(_judged, memory=memory, words=words, query=found.query, sent=sent)
+    judge = partial(_judge, memory=memory, words=words, query=found.query, sent=sent)
     judged = {
         BlockKind.KNOWLEDGE: judge(found.knowledge.items, memory.semantic_top_k, least_share=least_share),
         BlockKind.EPISODES: judge(found.episodes.items, memory.episodic_top_k),
@@ -123,7 +123,7 @@ def select(
     )
 
 
-def _judged(
+def _judge(
     found: Sequence[FoundItem],
     top_k: int,
     *,
@@ -142,21 +142,21 @@ def _judged(
             return "already in the message history"
         return "repeats the message" if same_text_key(item.shown) == same_text_key(query) else None
 
-    items = _merged([_with_reason(each, reason(each)) for each in _best_first(found)])
+    items = _merge([_leave_out(each, reason(each)) for each in _best_first(found)])
     relevant = {each.id for each in items if each.included}
-    items = _without_echoes(
+    items = _leave_out_echoes(
         [
-            _with_reason(each, f"superseded by {each.superseded_by}" if each.superseded_by in relevant else None)
+            _leave_out(each, f"superseded by {each.superseded_by}" if each.superseded_by in relevant else None)
             for each in items
         ]
     )
-    items = _without_far_below(items, least_share)
+    items = _leave_out_far_below(items, least_share)
     for place in [place for place, each in enumerate(items) if each.included][top_k:]:
-        items[place] = _with_reason(items[place], f"beyond the best {top_k}")
+        items[place] = _leave_out(items[place], f"beyond the best {top_k}")
     return items
 
 
-def _with_reason(item: FoundItem, reason: str | None) -> FoundItem:
+def _leave_out(item: FoundItem, reason: str | None) -> FoundItem:
     """Return the item, left out for ``reason`` unless it is left out already; None leaves it as it is."""
     return replace(item, reason=reason) if reason is not None and item.included else item
 
@@ -165,7 +165,7 @@ def _best_first(items: Iterable[FoundItem]) -> list[FoundItem]:
     return sorted(items, key=lambda item: (-item.score, item.id))
 
 
-def _merged(items: Sequence[FoundItem]) -> list[FoundItem]:
+def _merge(items: Sequence[FoundItem]) -> list[FoundItem]:
     """Leave out all but one of the items that say the same. The latest stays, with the best score among them."""
     merged, alike = list(items), dict[tuple[str, ...], list[int]]()
     for place, each in enumerate(items):
@@ -174,12 +174,12 @@ def _merged(items: Sequence[FoundItem]) -> list[FoundItem]:
     for places in alike.values():
         kept = max(places, key=lambda place: (items[place].superseded_at is None, items[place].at, items[place].id))
         for place in places:
-            merged[place] = _with_reason(items[place], f"duplicate of {items[kept].id}")
+            merged[place] = _leave_out(items[place], f"duplicate of {items[kept].id}")
         merged[kept] = replace(items[kept], score=max(items[place].score for place in places))
     return _best_first(merged)
 
 
-def _without_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
+def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
     """Leave out the answers and facts that only quote another item. That one stays, with the best of their scores.
 
     Otherwise one sentence of a user comes several times, and an answer that recalls it quotes the quotes. A fact that
@@ -196,7 +196,7 @@ def _without_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
         if not quoted or not is_echo(key, [keys[other] for other in quoted], may_add=may_add):
             kept.append(place)
             continue
-        left[place] = _with_reason(each, f"duplicate of {items[quoted[-1]].id}")
+        left[place] = _leave_out(each, f"duplicate of {items[quoted[-1]].id}")
         for other in quoted:
             left[other] = replace(left[other], score=max(left[other].score, each.score))
     return _best_first(left)
@@ -209,7 +209,7 @@ def _may_echo(item: FoundItem) -> bool:
     return item.kind == MESSAGE and item.role == Role.ASSISTANT
 
 
-def _without_far_below(items: Sequence[FoundItem], least_share: float) -> list[FoundItem]:
+def _leave_out_far_below(items: Sequence[FoundItem], least_share: float) -> list[FoundItem]:
     """Leave out what has less than ``least_share`` of the best one's score, and is not about as similar."""
     best = max((each.score for each in items if each.included), default=0.0)
     likest = max((each.cosine or 0.0 for each in items if each.included), default=0.0)
@@ -220,7 +220,7 @@ def _without_far_below(items: Sequence[FoundItem], least_share: float) -> list[F
             return None
         return f"far below the best: {item.score:.3f} < {least_share:g} of {best:.3f}"
 
-    return [_with_reason(each, reason(each)) for each in items]
+    return [_leave_out(each, reason(each)) for each in items]
 
 
 def _fit(
@@ -245,7 +245,7 @@ def _fit(
         tokens = counter.count(line) + 1  # the newline before a line may be a token
         head = 0 if kind in opened else counter.count(heads[kind]) + CONTEXT_FRAME_TOKENS
         if used + head + tokens > cap:
-            fitting[kind][place] = _with_reason(each, f"over the cap of {cap} tokens")
+            fitting[kind][place] = _leave_out(each, f"over the cap of {cap} tokens")
             continue
         fitting[kind][place] = replace(each, line=line, tokens=tokens)
         used += head + tokens
