@@ -184,7 +184,7 @@ def _written(place: AgentPlace, thread_id: str, options: Options) -> int:
             raise CannotRun(str(problem)) from None
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=profile.url, headers=headers, timeout=SECONDS) as client:
-            return await (await read_thread(client, thread_id)).redacted()
+            return await (await read_thread(client, thread_id)).redact()
 
     chosen = options.paths[0] if options.paths else _as_given(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
     written = write_test(asyncio.run(stored()), place, chosen)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from baton_testing.conversation_ports import token_counter
+from baton_testing.conversation_ports import make_token_counter
 from baton_testing.errors import CannotRun
 from baton_testing.models.cassette import Cassette
 from baton_testing.models.choice import Answering
@@ -48,17 +48,17 @@ class Batch:
         return cls(place, answering, chosen)
 
     def results(self, processes: int | None = None) -> Iterator[ConversationResult]:
-        """Hold the conversations, and yield what came of them in their order. Raises ``CannotRun``.
+        """Hold the conversations, and yield their results in their order. Raises ``CannotRun``.
 
         ``processes``: as many as cores if there are many conversations, unless it is given.
         """
         if processes is None:
             processes = min(os.cpu_count() or 1, len(self.chosen)) if len(self.chosen) > FEW else 1
         if processes <= 1:
-            runner = _made(self.place, self.answering)
+            runner = _make_runner(self.place, self.answering)
             yield from (runner.run(file, number) for file, number in self.chosen)
             return
-        # Started anew, since a process with threads must not be forked.
+        # Started by spawning, since a process with threads must not be forked.
         executor = ProcessPoolExecutor(
             processes, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(self.place,)
         )
@@ -73,23 +73,23 @@ class Batch:
 
 
 def record(results: Sequence[ConversationResult]) -> list[Path]:
-    """Write what was recorded into cassettes, and return their files. Runs that failed with an error are left out."""
+    """Write the recordings into cassettes, and return their files. Runs that failed with an error are left out."""
     written: dict[Path, Cassette] = {}
     for result in results:
         run = result.runs[-1]
         if any(each.answer.error is not None for each in run.recordings) and not run.passed:
             continue
-        path = Cassette.beside(result.file)
+        path = Cassette.path_for(result.file)
         if path not in written:
-            written[path] = _before(path, result)
+            written[path] = _read_cassette(path, result)
         written[path] = written[path].with_conversation(result.name, run.recordings)
     for path, cassette in written.items():
         cassette.write(path)
     return list(written)
 
 
-def _before(path: Path, result: ConversationResult) -> Cassette:
-    """Return what the cassette has of other conversations, if they were recorded of the same models."""
+def _read_cassette(path: Path, result: ConversationResult) -> Cassette:
+    """Return the cassette with its other conversations, if they were recorded of the same models."""
     try:
         known = Cassette.read(path)
     except CannotRun:
@@ -98,7 +98,7 @@ def _before(path: Path, result: ConversationResult) -> Cassette:
 
 
 _entered = ExitStack()
-"""What a process of the pool has entered; it is left with the process."""
+"""The context of a process of the pool; it ends with the process."""
 
 
 def _begin(place: AgentPlace) -> None:
@@ -108,11 +108,11 @@ def _begin(place: AgentPlace) -> None:
 
 @cache
 def _runner(place: AgentPlace, answering: Answering) -> Runner:
-    return _made(place, answering)
+    return _make_runner(place, answering)
 
 
-def _made(place: AgentPlace, answering: Answering) -> Runner:
-    runner = Runner(place.load(), token_counter(), answering)
+def _make_runner(place: AgentPlace, answering: Answering) -> Runner:
+    runner = Runner(place.load(), make_token_counter(), answering)
     runner.warm_up()
     return runner
 

@@ -1,4 +1,4 @@
-"""Hold what happened against what was expected. No model decides."""
+"""Compare observations with expectations. No model decides."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Unmet:
     happened: str
 
 
-def unmet(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
-    """Yield what of an expectation does not hold."""
+def find_unmet(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
+    """Yield the parts of an expectation that do not hold."""
     yield from _calls(wanted, seen)
     yield from _agents(wanted, seen)
     yield from _words(wanted, seen)
@@ -33,8 +33,8 @@ def unmet(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
     if wanted.error is not None and wanted.error != seen.error:
         yield Unmet(f"the error {wanted.error}", f"{seen.error or 'no error'}")
     if wanted.closed is not None and wanted.closed is not bool(seen.closings):
-        told = ("it is not closed", "the conversation is closed")
-        yield Unmet(told[wanted.closed], told[not wanted.closed])
+        outcomes = ("it is not closed", "the conversation is closed")
+        yield Unmet(outcomes[wanted.closed], outcomes[not wanted.closed])
     if wanted.max_tokens is not None and seen.tokens > wanted.max_tokens:
         yield Unmet(f"at most {wanted.max_tokens} tokens", f"{seen.tokens}")
     if wanted.max_milliseconds is not None and seen.milliseconds > wanted.max_milliseconds:
@@ -44,16 +44,16 @@ def unmet(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
 def _calls(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
     if wanted.tool is not None:
         found = [call for call in seen.calls if _fits(call, wanted)]
-        told = f"{wanted.tool} is called" + (f" by {wanted.by}" if wanted.by else "")
+        expected = f"{wanted.tool} is called" + (f" by {wanted.by}" if wanted.by else "")
         if wanted.arguments is not None:
-            told += f" with {_json(wanted.arguments)}"
+            expected += f" with {_json(wanted.arguments)}"
         if wanted.times is not None and len(found) != wanted.times:
-            yield Unmet(f"{told}, {wanted.times} times", f"{len(found)} times: {_told(seen.calls)}")
+            yield Unmet(f"{expected}, {wanted.times} times", f"{len(found)} times: {_list_calls(seen.calls)}")
         elif wanted.times is None and not found:
-            yield Unmet(told, _told(seen.calls))
+            yield Unmet(expected, _list_calls(seen.calls))
     for name in wanted.no_tool:
         if called := [call for call in seen.calls if call.tool == name]:
-            yield Unmet(f"{name} is not called", _told(tuple(called)))
+            yield Unmet(f"{name} is not called", _list_calls(tuple(called)))
 
 
 def _fits(call: Called, wanted: Expectation) -> bool:
@@ -104,7 +104,7 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _told(calls: tuple[Called, ...]) -> str:
+def _list_calls(calls: tuple[Called, ...]) -> str:
     return "; ".join(map(str, calls)) or "no tool was called"
 
 

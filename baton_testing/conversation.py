@@ -26,14 +26,14 @@ from baton_testing.observation import Observation
 from baton_testing.observing import Watch
 
 TURN_SECONDS = 840.0
-"""Of virtual time: as long as a worker has at most."""
+"""The virtual time of a turn: the most that a worker has."""
 SHORTEST_PAUSE = timedelta(minutes=1)
-"""Between two looks of the sweeper, as the schedule of a deployment has it."""
+"""The time between two sweeps, as the schedule of a deployment has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person says to calls that wait."""
+    """A person's decision about calls that wait."""
 
     agrees: bool
     tool: str | None = None
@@ -42,7 +42,7 @@ class Decision:
 
 
 class Conversation:
-    """A user in front of the project's agents. Each method is a step, and returns what happened."""
+    """A user in front of the project's agents. Each method is a step, and returns its observation."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Conversation:
         folder: Path,
         time_zone: str | None = None,
     ) -> None:
-        """``folder`` is where paths of files begin. ``name`` decides the conversation's id.
+        """``folder`` is the one in which paths of files begin. ``name`` decides the conversation's id.
 
         ``time_zone`` is the user's; None: it is not known.
         """
@@ -74,12 +74,12 @@ class Conversation:
 
     async def say(self, text: str, files: Sequence[str] = ()) -> Observation:
         """Send a message."""
-        return await self._observed(f"say: {text}", lambda emit: self._say(text, files, emit))
+        return await self._observe(f"say: {text}", lambda emit: self._say(text, files, emit))
 
     async def decide(self, decision: Decision) -> Observation:
         """Answer the calls that wait for a person."""
         title = f"{'approve' if decision.agrees else 'decline'}: {decision.tool or 'all'}"
-        return await self._observed(title, lambda emit: self._decide(decision, emit))
+        return await self._observe(title, lambda emit: self._decide(decision, emit))
 
     async def exit(self) -> Observation:
         """Leave the specialist."""
@@ -88,7 +88,7 @@ class Conversation:
             request = await self._app.controls.request_exit(self._scope, self.thread_id, request_id=self._next_id())
             await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
-        return await self._observed("exit", leave)
+        return await self._observe("exit", leave)
 
     async def go_on(self) -> Observation:
         """Continue the unfinished workflow that was changed last."""
@@ -102,7 +102,7 @@ class Conversation:
             request = await self._app.controls.request_continue(self._scope, thread, unfinished[0].workflow.id)
             await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
-        return await self._observed("continue", resume)
+        return await self._observe("continue", resume)
 
     async def close(self) -> Observation:
         """Close the conversation."""
@@ -111,10 +111,10 @@ class Conversation:
             reason = EndReason.USER_CLOSED
             await self._app.closer.close(self._scope, self.thread_id, reason, patience=TURN_SECONDS)
 
-        return await self._observed("close", end)
+        return await self._observe("close", end)
 
     async def wait(self, duration: timedelta) -> Observation:
-        """Let time pass. Idle conversations are closed and what is due is done, at its time."""
+        """Let time pass. Idle conversations are closed, and due work is done at its time."""
 
         async def pass_by(emit: Callable[[Event], None]) -> None:
             end = self._ports.clock.now() + duration
@@ -125,7 +125,7 @@ class Conversation:
                 await self._app.sweeper.sweep(seconds=TURN_SECONDS)
                 await self._settle()
 
-        return await self._observed(f"wait: {duration}", pass_by)
+        return await self._observe(f"wait: {duration}", pass_by)
 
     def _due(self) -> list[datetime]:
         return [row.check_at for row in self._ports.store.rows.values() if row.check_at is not None]
@@ -133,7 +133,7 @@ class Conversation:
     async def _say(self, text: str, files: Sequence[str], emit: Callable[[Event], None]) -> None:
         content: Any = text
         if files:
-            content = [{"type": "text", "text": text}, *[await self._uploaded(name) for name in files]]
+            content = [{"type": "text", "text": text}, *[await self._upload(name) for name in files]]
         request = message_request(
             self._scope,
             thread_id=self._name,
@@ -144,7 +144,7 @@ class Conversation:
         )
         await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
-    async def _uploaded(self, name: str) -> dict[str, Any]:
+    async def _upload(self, name: str) -> dict[str, Any]:
         body = await asyncio.to_thread((self._folder / name).read_bytes)
         kind = mimetypes.guess_type(name)[0] or "text/plain"
         own_name = Path(name).name
@@ -170,7 +170,7 @@ class Conversation:
         self._interrupts = [each for each in self._interrupts if each not in chosen]
         await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
-    async def _observed(self, title: str, act: Callable[[Callable[[Event], None]], Awaitable[None]]) -> Observation:
+    async def _observe(self, title: str, act: Callable[[Callable[[Event], None]], Awaitable[None]]) -> Observation:
         self._watch.begin()
         error: str | None = None
         events: list[Event] = []
@@ -186,7 +186,7 @@ class Conversation:
         return await self._watch.end(title, events, error)
 
     async def _settle(self) -> None:
-        """Do what workers and pipelines do after a turn."""
+        """Carry out the work of workers and pipelines after a turn."""
         queue = self._ports.queue
         while queue.sent:
             _, message = queue.sent.pop(0)

@@ -1,4 +1,4 @@
-"""A file of conversation tests: what is said, what the model answers, and what is expected."""
+"""A file of conversation tests: messages, the model's answers, and expectations."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from baton_testing.models.answering import MODEL_ERRORS
 
 
 class ModelKind(StrEnum):
-    """What answers in place of, or as, the agents' model."""
+    """The kind of model that answers as the agents' model, or in its place."""
 
     SCRIPTED = "scripted"
     """The answers that the test gives, or a script of the demo model."""
     RECORDED = "recorded"
-    """The answers in the cassette beside the file."""
+    """The answers in the cassette next to the file."""
     REAL = "real"
     """The endpoint that the environment names."""
 
 
-def _listed(told: Any) -> Any:
-    return told if isinstance(told, list | tuple) or told is None else (told,)
+def _to_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) or value is None else (value,)
 
 
-Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_listed)]
+Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_to_list)]
 """One text, or a list."""
 
 
@@ -41,16 +41,16 @@ class Part(BaseModel):
 
 
 class Expectation(Part):
-    """What a step, or the whole conversation, must or must not have done. Every field that is given is checked."""
+    """An expectation of a step, or of the whole conversation. Every field that is given is checked."""
 
     tool: str | None = None
     """A tool that must have been called."""
     arguments: dict[str, Any] | None = None
-    """What its arguments must hold; others may be there too."""
+    """Arguments that the call must have; it may have others too."""
     by: str | None = None
     """The agent that must have called it."""
     times: int | None = Field(default=None, ge=0)
-    """How often, exactly."""
+    """The exact number of its calls."""
     no_tool: Words = ()
     """Tools that must not have been called."""
     consulted: Words = ()
@@ -104,17 +104,17 @@ class Expectation(Part):
         return self
 
 
-Expectations = Annotated[tuple[Expectation, ...], BeforeValidator(_listed)]
+Expectations = Annotated[tuple[Expectation, ...], BeforeValidator(_to_list)]
 """One, or a list."""
 
 
 class ScriptedAnswer(Part):
-    """One answer of the scripted model. A text alone is what it says."""
+    """One answer of the scripted model. A text alone is its ``say``."""
 
     agent: str | None = None
     """The agent that gets it; absent: the next one that asks."""
     task: str | None = None
-    """What Baton itself asks the model for, such as ``handoff_summary``; absent: an agent's answer."""
+    """The task for which Baton itself asks the model, such as ``handoff_summary``; absent: an agent's answer."""
     say: str = ""
     call: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Tools that are called at once, with their arguments."""
@@ -138,20 +138,20 @@ class ScriptedAnswer(Part):
 
 
 class Case(Part):
-    """What a stub answers to calls with certain arguments."""
+    """The answer of a stub to calls with certain arguments."""
 
     when: dict[str, Any] = Field(default_factory=dict)
-    """What the arguments must hold; absent: any call."""
+    """Arguments that the call must have; absent: any call."""
     returns: Any = None
     fails: str | None = None
-    """The error that the model is told of."""
+    """The error that the model gets."""
 
 
 class ToolStub(Part):
     """A tool that answers from the test and reaches nothing."""
 
     returns: Any = None
-    """What every call answers: text, or anything that JSON has."""
+    """The answer to every call: text, or anything that JSON has."""
     fails: str | None = None
     """The error that every call ends with."""
     cases: tuple[Case, ...] = ()
@@ -187,7 +187,7 @@ class Step(Part):
     decline: bool | str | None = None
     """Disagree."""
     comment: str | None = None
-    """What the person says about the decision."""
+    """The person's comment on the decision."""
     exit: bool = False
     """Leave the specialist by the button of the page."""
     continue_: bool = Field(default=False, alias="continue")
@@ -197,7 +197,7 @@ class Step(Part):
     wait: Duration | None = None
     """Let time pass; it takes none."""
     answers: tuple[ScriptedAnswer, ...] = ()
-    """What the scripted model answers, in order."""
+    """The answers of the scripted model, in order."""
     expect: Expectations = ()
 
     @model_validator(mode="after")
@@ -213,7 +213,7 @@ class Step(Part):
 
     @property
     def title(self) -> str:
-        """What happens, in a few words."""
+        """The step in a few words."""
         if self.say is not None:
             return f"say: {self.say}"
         if self.wait is not None:
@@ -223,7 +223,7 @@ class Step(Part):
 
 
 class User(Part):
-    """Who talks."""
+    """The user who talks."""
 
     id: str = "ada"
     tenant: str = "acme"
@@ -246,34 +246,34 @@ class ConversationTest(Part):
     agent: str | None = None
     """The main agent; absent: the project's default."""
     user: User | None = None
-    """Who talks; absent: the file's."""
+    """The user who talks; absent: the file's."""
     tools: dict[str, ToolStub] = Field(default_factory=dict)
     """Stubs besides the file's, or instead of those of the same name."""
     steps: tuple[Step, ...] = ()
     persona: str | None = None
-    """Who the user is, for the model that plays it."""
+    """A description of the user, for the model that plays it."""
     goal: str | None = None
-    """What the user wants."""
+    """The aim of the user."""
     judge: str | None = None
-    """When the conversation counts as passed, for the model that decides."""
+    """The rule by which the conversation counts as passed, for the model that decides."""
     answers: tuple[ScriptedAnswer, ...] = ()
-    """With a persona: what the scripted model answers, in order."""
+    """With a persona: the answers of the scripted model, in order."""
     max_turns: int = Field(default=8, ge=1, le=50)
-    """Messages of the persona."""
+    """The most messages of the persona."""
     runs: int = Field(default=1, ge=1, le=100)
-    """How often a conversation with a persona is held."""
+    """The number of times that a conversation with a persona is held."""
     passes: int | None = Field(default=None, ge=1)
-    """How many of them must pass; absent: all."""
+    """The number of them that must pass; absent: all."""
     expect: Expectations = ()
-    """What must hold for the conversation as a whole."""
+    """Expectations of the conversation as a whole."""
 
     @model_validator(mode="after")
     def _has_a_user(self) -> Self:
-        told = {"persona": self.persona, "goal": self.goal, "judge": self.judge}
-        if self.steps and any(told.values()):
+        fields = {"persona": self.persona, "goal": self.goal, "judge": self.judge}
+        if self.steps and any(fields.values()):
             raise ValueError("has steps, or a persona with goal and judge, not both")
-        if not self.steps and not all(told.values()):
-            missing = ", ".join(name for name, value in told.items() if not value)
+        if not self.steps and not all(fields.values()):
+            missing = ", ".join(name for name, value in fields.items() if not value)
             raise ValueError(f"needs steps, or a persona with goal and judge (missing: {missing})")
         if self.passes is not None and self.passes > self.runs:
             raise ValueError("passes cannot be more than runs")
@@ -289,12 +289,12 @@ class ConversationFile(Part):
     """A file of conversation tests."""
 
     model: ModelKind | None = None
-    """What answers; absent: the cassette if there is one, otherwise what is scripted."""
+    """The kind of model; absent: the cassette if there is one, otherwise the script."""
     script: str | None = None
     """A script of the demo model that answers where a test gives no answers; by its path from this file."""
     user: User = User()
     begins_at: AwareDatetime = datetime(2030, 1, 7, 9, tzinfo=UTC)
-    """When the conversations begin. Time passes only where a step waits."""
+    """The time at which the conversations begin. Time passes only where a step waits."""
     tools: dict[str, ToolStub] = Field(default_factory=dict)
     reach: tuple[str, ...] = ()
     """Tools and servers outside, by their names in agents' files, that are really called. Python functions are, unless

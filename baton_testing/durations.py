@@ -14,10 +14,10 @@ _PART = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z]+?)s?(?:\s+|$)")
 LONGEST = timedelta(days=3660)
 
 
-def _parsed(told: Any) -> Any:
-    if not isinstance(told, str):
-        return told
-    rest, total = told.strip().lower(), timedelta()
+def _parse(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    rest, total = value.strip().lower(), timedelta()
     while rest:
         part = _PART.match(rest)
         unit = part and (_UNITS.get(part["unit"]) or _UNITS.get(f"{part['unit']}s"))
@@ -32,6 +32,6 @@ def _parsed(told: Any) -> Any:
 
 Duration = Annotated[
     timedelta,
-    BeforeValidator(_parsed),
+    BeforeValidator(_parse),
     WithJsonSchema({"type": "string", "examples": ["30 minutes", "3 days"]}),
 ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton.domain.yaml_text import Place
-from baton_testing.checking import unmet
+from baton_testing.checking import find_unmet
 from baton_testing.conversation_test import Expectation, Step
 from baton_testing.models.cassette import Recording
-from baton_testing.observation import Observation, together
+from baton_testing.observation import Observation, combine
 from baton_testing.played_user import Verdict
 from baton_testing.reading import ReadFile
 from baton_testing.result import Failure, RunResult
@@ -17,7 +17,7 @@ WHOLE = "the conversation"
 
 
 class HeldConversation:
-    """What was seen, and what failed."""
+    """A conversation that is being held: its observations and failures."""
 
     def __init__(self, file: ReadFile, number: int) -> None:
         self._file = file
@@ -53,8 +53,8 @@ class HeldConversation:
             self._fail((*self._place, "judge"), WHOLE, str(self._test.judge), verdict.reason)
 
     def check_whole(self) -> None:
-        """Check what is expected of the conversation as a whole."""
-        whole = together(self.seen)
+        """Check the expectations of the conversation as a whole."""
+        whole = combine(self.seen)
         for number, wanted in enumerate(self._test.expect):
             self._check(wanted, whole, (*self._place, "expect", number), WHOLE)
 
@@ -62,14 +62,14 @@ class HeldConversation:
         """Note that the conversation could not be held."""
         self._fail(self._place, WHOLE, expected, happened)
 
-    def note(self, told: str) -> None:
-        """Note what may explain a failure."""
-        self._notes.append(told)
+    def note(self, text: str) -> None:
+        """Note a text that may explain a failure."""
+        self._notes.append(text)
 
     def result(
         self, *, notes: Sequence[str], tokens: int, seconds: float, recordings: Sequence[Recording]
     ) -> RunResult:
-        """Return what came of it."""
+        """Return the result."""
         return RunResult(
             failures=tuple(self.failures),
             transcript=tuple(line for seen in self.seen for line in seen.transcript()),
@@ -81,7 +81,7 @@ class HeldConversation:
         )
 
     def _check(self, wanted: Expectation, seen: Observation, place: Place, step: str) -> None:
-        for each in unmet(wanted, seen):
+        for each in find_unmet(wanted, seen):
             self._fail(place, step, each.expected, each.happened)
 
     def _fail(self, place: Place, step: str, expected: str, happened: str) -> None:

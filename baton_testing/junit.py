@@ -34,13 +34,13 @@ def _case(result: ConversationResult) -> TestCase:
     case = TestCase(_clean(result.name), _clean(str(result.file.with_suffix(""))), round(seconds, 3))
     failing = result.failing
     if not result.passed and failing is not None:
-        told = [
+        failures = [
             f"{each.place} {each.step}\nexpected: {each.expected}\nhappened: {each.happened}"
             for each in failing.failures
         ]
         message = f"{failing.failures[0].expected}: {failing.failures[0].happened}"
         failure = JUnitFailure(_clean(message)[:300], "expectation")
-        failure.text = _clean("\n\n".join([*told, *failing.notes, "\n".join(failing.transcript)]))
+        failure.text = _clean("\n\n".join([*failures, *failing.notes, "\n".join(failing.transcript)]))
         case.result = [failure]
     return case
 

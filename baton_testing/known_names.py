@@ -13,7 +13,7 @@ from baton_testing.conversation_test import ToolStub
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """What the project's agents' files declare."""
+    """The names that the files of the project's agents declare."""
 
     agents: frozenset[str]
     mains: frozenset[str]
@@ -43,41 +43,41 @@ class KnownNames:
             ),
         )
 
-    def problem_of_agent(self, name: str) -> str | None:
-        """Return what is wrong with an agent's id."""
+    def find_agent_problem(self, name: str) -> str | None:
+        """Return the problem with an agent's id; None if there is none."""
         return None if name in self.agents else f"there is no agent {name!r}. There are: {_list(self.agents)}"
 
-    def problem_of_main(self, name: str) -> str | None:
-        """Return what is wrong with the agent that a conversation is to begin with."""
+    def find_main_problem(self, name: str) -> str | None:
+        """Return the problem with the agent that a conversation is to begin with; None if there is none."""
         if name in self.mains:
             return None
-        return self.problem_of_agent(name) or f"{name!r} is no main agent. There are: {_list(self.mains)}"
+        return self.find_agent_problem(name) or f"{name!r} is no main agent. There are: {_list(self.mains)}"
 
-    def problem_of_tool(self, name: str) -> str | None:
-        """Return what is wrong with a tool's name. Tools of MCP servers may have any."""
+    def find_tool_problem(self, name: str) -> str | None:
+        """Return the problem with a tool's name; None if there is none. Tools of MCP servers may have any."""
         if name in self.tools or self.servers:
             return None
         return f"no agent has a tool {name!r}. There are: {_list(self.tools)}"
 
-    def problem_of_source(self, name: str) -> str | None:
-        """Return what is wrong with the name of a tool or server that is reached."""
+    def find_source_problem(self, name: str) -> str | None:
+        """Return the problem with the name of a tool or server that is reached; None if there is none."""
         if name in self.tools | self.servers:
             return None
         return f"no agent has a tool or server {name!r}. There are: {_list(self.tools | self.servers)}"
 
-    def problem_of_stub(self, name: str, stub: ToolStub) -> str | None:
-        """Return what is wrong with a stub's name."""
+    def find_stub_problem(self, name: str, stub: ToolStub) -> str | None:
+        """Return the problem with a stub's name; None if there is none."""
         if stub.server is not None:
             if stub.server in self.servers:
                 return None
             return f"no agent has an MCP server {stub.server!r}. There are: {_list(self.servers)}"
         if name in self.tools:
             return None
-        told = f"no agent declares a tool {name!r}. There are: {_list(self.tools)}"
-        return f"{told}. For a tool of an MCP server, name it: `server:`" if self.servers else told
+        problem = f"no agent declares a tool {name!r}. There are: {_list(self.tools)}"
+        return f"{problem}. For a tool of an MCP server, name it: `server:`" if self.servers else problem
 
-    def problem_of_state(self, name: str) -> str | None:
-        """Return what is wrong with the state of a workflow."""
+    def find_state_problem(self, name: str) -> str | None:
+        """Return the problem with the state of a workflow; None if there is none."""
         return None if name in self.states else f"no workflow has a state {name!r}. There are: {_list(self.states)}"
 
 

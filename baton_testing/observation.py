@@ -1,4 +1,4 @@
-"""What happened in one step of a conversation, as far as it can be seen from outside."""
+"""The observation of one step of a conversation from outside."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Called:
     succeeded: bool
 
     def __str__(self) -> str:
-        told = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
-        return f"{self.agent_id} called {self.tool} {told}"
+        given = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+        return f"{self.agent_id} called {self.tool} {given}"
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What happened in a step, or in all of them."""
+    """The observation of a step, or of all of them."""
 
     title: str = ""
     said: tuple[Said, ...] = ()
@@ -49,16 +49,16 @@ class Observation:
     approvals: tuple[str, ...] = ()
     """Tools for which a person was asked."""
     closings: tuple[str, ...] = ()
-    """Why the conversation was closed."""
+    """The reasons for which the conversation was closed."""
     result: Any = None
     """The value of the last structured answer."""
     error: str | None = None
     """The code of the error that the run, or the request, ended with."""
     problems: tuple[str, ...] = ()
-    """Why the test itself could not go on, such as a prompt that was not recorded."""
+    """The reasons why the test itself could not go on, such as a prompt that was not recorded."""
     tokens: int = 0
     milliseconds: float = 0.0
-    """What Baton itself has computed."""
+    """The time that Baton itself has computed."""
 
     @property
     def text(self) -> str:
@@ -66,7 +66,7 @@ class Observation:
         return "\n".join(each.text for each in self.said)
 
     def transcript(self) -> Iterator[str]:
-        """Yield what happened, a line each."""
+        """Yield the lines of the transcript."""
         yield f"> {self.title}"
         for call in self.calls:
             outcome = "" if call.succeeded else " (failed)"
@@ -83,8 +83,8 @@ class Observation:
             yield f"  [error: {self.error}]"
 
 
-def together(parts: list[Observation]) -> Observation:
-    """Return all that happened in several steps."""
+def combine(parts: list[Observation]) -> Observation:
+    """Return the observation of several steps together."""
     whole = Observation("the conversation")
     return Observation(
         whole.title,

@@ -1,4 +1,4 @@
-"""Watch a conversation from outside: events that clients get, and what is on record."""
+"""Watch a conversation from outside: by the events that clients get, and by the records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANY = 10_000
 
 
 class Watch:
-    """Tells what each step of a conversation has added."""
+    """Observes the additions of each step of a conversation."""
 
     def __init__(self, ports: ConversationPorts, scope: Scope, thread_id: str, own_time: OwnTime) -> None:
         self._ports = ports
@@ -33,16 +33,16 @@ class Watch:
         self._problems: list[str] = []
         self._own_time = own_time
 
-    def problem(self, told: str) -> None:
-        """Note why the step cannot be done."""
-        self._problems.append(told)
+    def problem(self, reason: str) -> None:
+        """Note the reason why the step cannot be done."""
+        self._problems.append(reason)
 
     def begin(self) -> None:
-        """A step begins."""
+        """Begin a step."""
         self._own_time.restart()
 
     async def end(self, title: str, events: Sequence[Event], error: str | None) -> Observation:
-        """Return what has happened since the last step."""
+        """Return the observation of the time since the last step."""
         milliseconds = self._own_time.milliseconds
         calls = [each for each in await self._all_calls() if each.id not in self._calls]
         self._calls.update(each.id for each in calls)

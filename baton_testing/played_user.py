@@ -15,7 +15,7 @@ from baton_testing.conversation_test import ConversationTest
 from baton_testing.observation import Observation
 
 DONE = "###DONE###"
-"""What the persona says when there is nothing left to say."""
+"""The persona's answer when there is nothing left to say."""
 MAX_WORDS = 300
 """Tokens of one message of the persona, or of a verdict."""
 
@@ -43,7 +43,7 @@ _VERDICT: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the judge decided."""
+    """The decision of the judge."""
 
     passed: bool
     reason: str
@@ -60,28 +60,28 @@ class PlayedUser:
     test: ConversationTest
 
     async def next_message(self, seen: Sequence[Observation]) -> str | None:
-        """Return what the user says next; None when the user is done. Raises ``ModelError``."""
-        told = _PERSONA.format(done=DONE, persona=self.test.persona, goal=self.test.goal)
-        prompts = [Prompt(Role.SYSTEM, told), Prompt(Role.USER, "(The conversation begins. Say something.)")]
+        """Return the user's next message; None when the user is done. Raises ``ModelError``."""
+        instructions = _PERSONA.format(done=DONE, persona=self.test.persona, goal=self.test.goal)
+        prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, "(The conversation begins. Say something.)")]
         for each in seen:
             # To the model that plays the user, the assistant is the one who asks.
             prompts.append(Prompt(Role.ASSISTANT, each.title.removeprefix("say: ")))
             prompts.append(Prompt(Role.USER, each.text or "(no answer)"))
-        text = (await self._asked("persona", prompts, None)).strip()
+        text = (await self._ask("persona", prompts, None)).strip()
         return None if not text or DONE in text else text
 
     async def verdict(self, seen: Sequence[Observation]) -> Verdict:
-        """Return what the judge decides. Raises ``ModelError``."""
+        """Return the judge's verdict. Raises ``ModelError``."""
         transcript = "\n".join(line for each in seen for line in each.transcript())
         prompts = [Prompt(Role.SYSTEM, _JUDGE.format(judge=self.test.judge)), Prompt(Role.USER, transcript)]
-        answer = await self._asked("judge", prompts, _VERDICT)
+        answer = await self._ask("judge", prompts, _VERDICT)
         try:
-            told = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
-            return Verdict(told["passed"] is True, str(told.get("reason", "")))
+            values = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
+            return Verdict(values["passed"] is True, str(values.get("reason", "")))
         except (ValueError, KeyError, TypeError):
             return Verdict(passed=False, reason=f"The judge gave no verdict but {answer[:200]!r}.")
 
-    async def _asked(self, task: str, prompts: Sequence[Prompt], schema: Mapping[str, Any] | None) -> str:
+    async def _ask(self, task: str, prompts: Sequence[Prompt], schema: Mapping[str, Any] | None) -> str:
         settings = ModelSettings(
             model=self.name, max_output_tokens=MAX_WORDS, metadata={"task": task}, answer_schema=schema
         )

@@ -30,10 +30,10 @@ _NEEDED = {
 
 @dataclass(frozen=True)
 class AgentPlace:
-    """Where a project's agents and tools are. It can be sent to other processes."""
+    """The place of a project's agents and tools. It can be sent to other processes."""
 
     folder: Path
-    """The project's, from which files are told."""
+    """The project's folder, to which paths of files are relative."""
     agents: Path
     tools: Path
     environment: tuple[tuple[str, str], ...] = ()
@@ -62,7 +62,8 @@ def check_functions(files: AgentFiles) -> None:
     from baton_local.shared_agents import unusable_functions
 
     problems = [
-        f"{each.place}: {each.entry_point} cannot be used: {_told(each.problem)}" for each in unusable_functions(files)
+        f"{each.place}: {each.entry_point} cannot be used: {_describe_problem(each.problem)}"
+        for each in unusable_functions(files)
     ]
     if problems:
         raise CannotRun("\n".join(dict.fromkeys(problems)))
@@ -85,7 +86,7 @@ class _NoSecrets:
         return self.get(name)
 
 
-def _told(problem: Exception) -> str:
+def _describe_problem(problem: Exception) -> str:
     what = f"{type(problem).__name__}: {problem}"
     trace = problem.__traceback__
     place = ""

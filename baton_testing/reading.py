@@ -19,7 +19,7 @@ SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file that was read, and where its parts are."""
+    """A file that was read, with the places of its parts."""
 
     path: Path
     content: ConversationFile
@@ -39,12 +39,12 @@ class ReadFile:
         return self._document.line(place)
 
     def problems(self, known: KnownNames) -> Iterator[str]:
-        """Yield what is named and does not exist, with its place."""
+        """Yield the names that do not exist, with their places."""
         content = self.content
         for name, stub in content.tools.items():
-            yield from self._told(("tools", name), known.problem_of_stub(name, stub))
+            yield from self._report_at(("tools", name), known.find_stub_problem(name, stub))
         for name in content.reach:
-            yield from self._told(("reach",), known.problem_of_source(name))
+            yield from self._report_at(("reach",), known.find_source_problem(name))
         if content.script is not None and not (self.path.parent / content.script).is_file():
             yield self._document.problem(("script",), f"there is no file {content.script}")
         names: set[str] = set()
@@ -53,29 +53,29 @@ class ReadFile:
             if test.name in names:
                 yield self._document.problem((*place, "name"), f"two conversations are named {test.name!r}")
             names.add(test.name)
-            yield from self._problems_of(test, place, known)
+            yield from self._find_problems(test, place, known)
 
-    def _problems_of(self, test: ConversationTest, place: Place, known: KnownNames) -> Iterator[str]:
+    def _find_problems(self, test: ConversationTest, place: Place, known: KnownNames) -> Iterator[str]:
         stubbed = {*self.content.tools, *test.tools}
         for name, stub in test.tools.items():
-            yield from self._told((*place, "tools", name), known.problem_of_stub(name, stub))
+            yield from self._report_at((*place, "tools", name), known.find_stub_problem(name, stub))
         if test.agent is not None:
-            yield from self._told((*place, "agent"), known.problem_of_main(test.agent))
+            yield from self._report_at((*place, "agent"), known.find_main_problem(test.agent))
         for index, expectation in enumerate(test.expect):
-            yield from self._unknown(expectation, (*place, "expect", index), known, stubbed)
+            yield from self._check_names(expectation, (*place, "expect", index), known, stubbed)
         for index, answer in enumerate(test.answers):
-            yield from self._unknown_agent(answer, (*place, "answers", index), known)
+            yield from self._check_agent(answer, (*place, "answers", index), known)
         for number, step in enumerate(test.steps):
             at = (*place, "steps", number)
             for index, expectation in enumerate(step.expect):
-                yield from self._unknown(expectation, (*at, "expect", index), known, stubbed)
+                yield from self._check_names(expectation, (*at, "expect", index), known, stubbed)
             for index, answer in enumerate(step.answers):
-                yield from self._unknown_agent(answer, (*at, "answers", index), known)
+                yield from self._check_agent(answer, (*at, "answers", index), known)
             for index, name in enumerate(step.files):
                 if not (self.path.parent / name).is_file():
                     yield self._document.problem((*at, "files", index), f"there is no file {name}")
 
-    def _unknown(self, wanted: Expectation, place: Place, known: KnownNames, stubbed: set[str]) -> Iterator[str]:
+    def _check_names(self, wanted: Expectation, place: Place, known: KnownNames, stubbed: set[str]) -> Iterator[str]:
         agents: dict[str, Sequence[str | None]] = {
             "handoff": (wanted.handoff,),
             "by": (wanted.by,),
@@ -85,7 +85,7 @@ class ReadFile:
         for field, names in agents.items():
             for name in names:
                 if name is not None:
-                    yield from self._told((*place, field), known.problem_of_agent(name))
+                    yield from self._report_at((*place, field), known.find_agent_problem(name))
         tools: dict[str, Sequence[str | None]] = {
             "tool": (wanted.tool,),
             "approval": (wanted.approval,),
@@ -94,15 +94,15 @@ class ReadFile:
         for field, names in tools.items():
             for name in names:
                 if name is not None and name not in stubbed:
-                    yield from self._told((*place, field), known.problem_of_tool(name))
+                    yield from self._report_at((*place, field), known.find_tool_problem(name))
         if wanted.workflow is not None:
-            yield from self._told((*place, "workflow"), known.problem_of_state(wanted.workflow))
+            yield from self._report_at((*place, "workflow"), known.find_state_problem(wanted.workflow))
 
-    def _unknown_agent(self, answer: ScriptedAnswer, place: Place, known: KnownNames) -> Iterator[str]:
+    def _check_agent(self, answer: ScriptedAnswer, place: Place, known: KnownNames) -> Iterator[str]:
         if answer.agent is not None:
-            yield from self._told((*place, "agent"), known.problem_of_agent(answer.agent))
+            yield from self._report_at((*place, "agent"), known.find_agent_problem(answer.agent))
 
-    def _told(self, place: Place, problem: str | None) -> Iterator[str]:
+    def _report_at(self, place: Place, problem: str | None) -> Iterator[str]:
         if problem is not None:
             yield self._document.problem(place, problem)
 
@@ -134,16 +134,16 @@ def read_file(path: Path) -> ReadFile:
     try:
         content = ConversationFile.model_validate(document.values)
     except ValidationError as problem:
-        raise CannotRun("\n".join(dict.fromkeys(_told(document, problem)))) from None
+        raise CannotRun("\n".join(dict.fromkeys(_list_problems(document, problem)))) from None
     return ReadFile(path, content, document)
 
 
-def _told(document: YamlDocument, problem: ValidationError) -> Iterator[str]:
+def _list_problems(document: YamlDocument, problem: ValidationError) -> Iterator[str]:
     errors = problem.errors()
     for each in errors:
         place = each["loc"]
         if each["type"] == "too_short" and any(len(other["loc"]) > len(place) for other in errors):
-            continue  # what is too short lacks what cannot be read
+            continue  # the list is too short because its items cannot be read
         what = "there is no such field" if each["type"] == "extra_forbidden" else each["msg"]
         yield document.problem(place, what.removeprefix("Value error, "))
 

@@ -1,4 +1,4 @@
-"""What came of a run of tests as a whole."""
+"""The report of a run of tests as a whole."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether all tests were run and passed."""
+        """True if all tests were run and passed."""
         return not self.failed and not self.not_run
 
     @property

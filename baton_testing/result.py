@@ -1,4 +1,4 @@
-"""What came of tests, as plain data that can be sent between processes."""
+"""Results of tests, as plain data that can be sent between processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_testing.models.cassette import Recording
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that was expected and did not happen."""
+    """An expectation that did not hold."""
 
     place: str
     """``file:line``."""
@@ -27,18 +27,18 @@ class RunResult:
     failures: tuple[Failure, ...] = ()
     transcript: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What may explain a failure, such as tools that agents went without."""
+    """Texts that may explain a failure, such as tools that agents went without."""
     tokens: int = 0
     milliseconds: float = 0.0
-    """What Baton itself has computed."""
+    """The time that Baton itself has computed."""
     seconds: float = 0.0
-    """How long it took on the wall."""
+    """The time that it took on the wall."""
     recordings: tuple[Recording, ...] = ()
     """For the cassette."""
 
     @property
     def passed(self) -> bool:
-        """Whether all was as expected."""
+        """True if all expectations held."""
         return not self.failures
 
 
@@ -51,18 +51,18 @@ class ConversationResult:
     name: str
     runs: tuple[RunResult, ...]
     needed: int = 1
-    """How many of the runs must pass."""
+    """The number of runs that must pass."""
     names: ModelNames = field(default_factory=ModelNames)
     """The models that were asked."""
 
     @property
     def passes(self) -> int:
-        """How many runs have passed."""
+        """The number of runs that have passed."""
         return sum(run.passed for run in self.runs)
 
     @property
     def passed(self) -> bool:
-        """Whether enough of them have."""
+        """True if enough of them have passed."""
         return self.passes >= self.needed
 
     @property

@@ -43,14 +43,14 @@ class Runner:
         count = answering.runs(test)
         runs = []
         for _ in range(count):
-            model = answering.model_for(file, number, self.counter, own_time := OwnTime())
+            model = answering.choose_model(file, number, self.counter, own_time := OwnTime())
             try:
                 with asyncio.Runner(loop_factory=VirtualTimeLoop) as loop:
-                    runs.append(loop.run(self._held(file, number, model, own_time)))
+                    runs.append(loop.run(self._hold(file, number, model, own_time)))
             except CannotRun:
                 raise
             except Exception as problem:  # noqa: BLE001 - what no step expects must not hide what came of other tests
-                runs.append(_broken(file, number, problem))
+                runs.append(_fail(file, number, problem))
         needed = count if test.passes is None else min(test.passes, count)
         line = file.line(("conversations", number))
         return ConversationResult(file.path, line, test.name, tuple(runs), needed, model.names)
@@ -61,7 +61,7 @@ class Runner:
         content = ConversationFile.model_validate({"conversations": [{"name": "Warm-up", "steps": [step]}]})
         self.run(ReadFile.of(Path("warm-up.yaml"), content), 0, Answering())
 
-    async def _held(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
+    async def _hold(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
         began = time.monotonic()
         content, test = file.content, file.content.conversations[number]
         tools = StubbedTools(real_tools(self.agents), {**content.tools, **test.tools}, content.reach)
@@ -100,7 +100,7 @@ class Runner:
         )
 
 
-def _broken(file: ReadFile, number: int, problem: Exception) -> RunResult:
+def _fail(file: ReadFile, number: int, problem: Exception) -> RunResult:
     trace = "".join(traceback.format_exception(problem)).rstrip()
     place = file.where(("conversations", number))
     return RunResult((Failure(place, WHOLE, "the conversation can be held", f"{problem!r}\n{trace}"),))
@@ -112,7 +112,7 @@ async def _follow(
     """Take the test's steps, up to the first that fails."""
     for index, step in enumerate(test.steps):
         model.give(step.answers)
-        seen = await _taken(conversation, step)
+        seen = await _take_step(conversation, step)
         held.take_step(step, index, seen, model.problems())
         if held.failures:
             return
@@ -144,7 +144,7 @@ async def _play(
     held.check_whole()
 
 
-async def _taken(conversation: Conversation, step: Step) -> Observation:
+async def _take_step(conversation: Conversation, step: Step) -> Observation:
     if step.say is not None:
         return await conversation.say(step.say, step.files)
     if step.wait is not None:

@@ -21,7 +21,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class StoredThread:
-    """What a deployment has of a conversation, as it serves it; everything oldest first."""
+    """A conversation as a deployment serves it; everything oldest first."""
 
     thread: Json
     messages: list[Json]
@@ -36,7 +36,7 @@ class StoredThread:
         """The conversation's id."""
         return str(self.thread.get("threadId") or self.thread.get("id"))
 
-    async def redacted(self) -> StoredThread:
+    async def redact(self) -> StoredThread:
         """Return it with placeholders for personal data, the same one wherever the same value stands."""
         whole = {name: getattr(self, name) for name in self.__slots__}
         redactor = Redactor(InProcessPiiDetector())
@@ -91,12 +91,12 @@ async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
     answer = await _answer(client, path, **params)
     if not answer.is_success:
         try:
-            told = answer.json().get("detail", "")
+            detail = answer.json().get("detail", "")
         except (ValueError, AttributeError):
-            told = ""
+            detail = ""
         is_refused = answer.status_code in (401, 403, 404)
         advice = " Sign in as somebody who may read it, or set BATON_TOKEN." if is_refused else ""
-        raise CannotRun(f"{answer.url} answered {answer.status_code}. {told}{advice}")
+        raise CannotRun(f"{answer.url} answered {answer.status_code}. {detail}{advice}")
     try:
         found = answer.json()
     except ValueError:

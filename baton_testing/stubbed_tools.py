@@ -1,4 +1,4 @@
-"""The tools of a test: Python functions really called, what is stubbed answered by the test, the rest not reached."""
+"""The tools of a test: Python functions are called, stubs answer from the test, and others are not reached."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StubbedTools:
         self._stubs = stubs
         self._reach = frozenset(reach)
         self.notes: list[str] = []
-        """What agents went without."""
+        """The tools that agents went without."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         permitted = [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
@@ -59,9 +59,9 @@ class StubbedTools:
                 return await self._real.call(agent, name, arguments, context)
         case = stub.answer_to(dict(arguments))
         if case is None:
-            told = json.dumps(dict(arguments), ensure_ascii=False)
-            self._note(f"The stub of {name} has no case for {told}.")
-            raise ToolFailed(f"The test has no answer to {told}.")
+            call = json.dumps(dict(arguments), ensure_ascii=False)
+            self._note(f"The stub of {name} has no case for {call}.")
+            raise ToolFailed(f"The test has no answer to {call}.")
         if case.fails is not None:
             raise ToolFailed(case.fails)
         return ToolResult(
@@ -69,7 +69,7 @@ class StubbedTools:
         )
 
     def _is_asked(self, definition: ToolDefinition) -> bool:
-        """Whether the definition's own source tells of its tools."""
+        """Return whether the definition's own source lists its tools."""
         if definition.name in self._reach:
             return True
         return isinstance(definition, PythonTool) and not self._is_described(definition)
@@ -100,9 +100,9 @@ class StubbedTools:
             return tool
         return Tool(tool.spec, tool.origin, stub.requires_approval, tool.timeout_seconds)
 
-    def _note(self, told: str) -> None:
-        if told not in self.notes:
-            self.notes.append(told)
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 def _tool(

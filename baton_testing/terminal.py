@@ -20,7 +20,7 @@ class Terminal:
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def result(self, result: ConversationResult) -> None:
-        """Print one test: a line, and why it failed."""
+        """Print one test: a line, and the reason if it failed."""
         mark, style = ("passed", "green") if result.passed else ("FAILED", "bold red")
         line = Text(f"{mark:7}", style=style)
         line.append(_safe(f"{result.file}:{result.line} "), style="dim")
@@ -39,10 +39,10 @@ class Terminal:
             parts.append(f"{len(report.failed)} failed")
         if report.not_run:
             parts.append(f"{report.not_run} not run")
-        told = f"{', '.join(parts)} in {report.seconds:.1f} s"
+        summary = f"{', '.join(parts)} in {report.seconds:.1f} s"
         for k, value in report.pass_hat.items():
-            told += f"\npass^{k} {value:.3f}"
-        self._console.print(Text(told, style="bold green" if report.passed else "bold red"))
+            summary += f"\npass^{k} {value:.3f}"
+        self._console.print(Text(summary, style="bold green" if report.passed else "bold red"))
 
     def _failing(self, run: RunResult) -> None:
         transcript = run.transcript[-LINES_AROUND:]
@@ -63,8 +63,8 @@ class Terminal:
 
 def _measures(result: ConversationResult) -> str:
     first = result.runs[0]
-    told = f"  {first.milliseconds:.0f} ms, {first.tokens} tokens"
-    return f"{told}, {result.passes} of {len(result.runs)} runs" if len(result.runs) > 1 else told
+    measures = f"  {first.milliseconds:.0f} ms, {first.tokens} tokens"
+    return f"{measures}, {result.passes} of {len(result.runs)} runs" if len(result.runs) > 1 else measures
 
 
 def _diff_style(line: str) -> str:

@@ -9,7 +9,7 @@ import yaml
 
 from baton.adapters.yaml_document import YamlDocument
 from baton_testing.batch import record
-from baton_testing.conversation_ports import token_counter
+from baton_testing.conversation_ports import make_token_counter
 from baton_testing.conversation_test import ConversationFile, ModelKind
 from baton_testing.errors import CannotRun
 from baton_testing.models.cassette import Cassette
@@ -23,13 +23,13 @@ from baton_testing.thread_test import ThreadTest
 
 HEAD = """\
 # A conversation that was held, without personal data. What agents did then is expected; say what they should have said
-# (`says`, `says_not`), change the agents, and record the models' answers anew: `baton test {path} --record`.
+# (`says`, `says_not`), change the agents, and record the models' answers again: `baton test {path} --record`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written, and what today's agents do with the answers of then."""
+    """The written files, and the result of today's agents with the answers of then."""
 
     test: Path
     cassette: Path
@@ -37,7 +37,7 @@ class Written:
 
 
 def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
-    """Write the test of a conversation without personal data to ``path``, and its cassette beside it.
+    """Write the test of a conversation without personal data to ``path``, and its cassette next to it.
 
     The cassette is made by holding the conversation with the agents as they are now, who get the answers of then: it
     knows their prompts as they are here. Raises ``CannotRun`` if a file is there already.
@@ -52,13 +52,13 @@ def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
         path, ConversationFile.model_validate(test.content(with_answers=True)), YamlDocument(path, {}, None)
     )
     answering = Answering(ModelKind.SCRIPTED, records=True, may_keep_some=True)
-    result = Runner(agents, token_counter(), answering).run(replayed, 0)
+    result = Runner(agents, make_token_counter(), answering).run(replayed, 0)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = test.content(with_answers=False)
     text = yaml.dump(content, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110)
     path.write_text(HEAD.format(path=path) + text, encoding="utf-8")
     record([result])
-    return Written(path, Cassette.beside(path), result)
+    return Written(path, Cassette.path_for(path), result)
 
 
 class _WithoutAliases(yaml.SafeDumper):

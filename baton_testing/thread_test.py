@@ -17,7 +17,7 @@ from baton.domain.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, tool_n
 from baton_testing.stored_thread import Json, StoredThread
 
 LONG_PAUSE = timedelta(minutes=5)
-"""From which a pause of the user is part of the test."""
+"""The shortest pause of the user that is part of the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class ThreadTest:
         return found | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
 
     def _main(self) -> str:
-        told = self.stored.thread.get("agentId")
-        known = self.agents.get(str(told))
+        agent_id = self.stored.thread.get("agentId")
+        known = self.agents.get(str(agent_id))
         return known.id if known is not None and known.main else self.agents.default_main().id
 
     def _steps(self, *, with_answers: bool) -> Iterator[Json]:
@@ -58,7 +58,7 @@ class ThreadTest:
             step: Json = {"say": _text(asked)} if asked["role"] == "user" else self._decision(run_id)
             if with_answers:
                 step["answers"] = list(self._answers(run_id, messages))
-            expected = list(self._expected(run_id, messages))
+            expected = list(self._list_expectations(run_id, messages))
             yield step | ({"expect": expected} if expected else {})
 
     def _runs(self) -> dict[str, list[Json]]:
@@ -68,7 +68,7 @@ class ThreadTest:
         return dict(runs)
 
     def _decision(self, run_id: str) -> Json:
-        """A run without a user's message goes on after a decision."""
+        """Return the decision after which a run without a user's message goes on."""
         calls = [each for each in self.stored.tool_calls if each["runId"] == run_id]
         return {"decline": True} if calls and not calls[0]["succeeded"] else {"approve": True}
 
@@ -76,11 +76,11 @@ class ThreadTest:
         """Yield the answers of all models of a run, of each agent in its order."""
         recorded = self.stored.contexts.get(run_id)
         yield from self._from_context(recorded, messages) if recorded is not None else self._from_messages(messages)
-        for handoff in self._handoffs_of(messages):
+        for handoff in self._find_handoffs(messages):
             yield {"task": "handoff_summary", "say": handoff["contextSummary"] or "-"}
 
     def _from_context(self, recorded: Json, messages: Sequence[Json]) -> Iterator[Json]:
-        """Yield what the inspector has: each answer stands in the prompt of the call that came after it."""
+        """Yield the answers of the inspector's record: each stands in the prompt of the call that came after it."""
         calls = recorded["calls"]
         for index, call in enumerate(calls):
             size = len(call["messages"])
@@ -104,21 +104,19 @@ class ThreadTest:
         if call["taskId"] is not None:
             task = next((each for each in self.stored.tasks if each["taskId"] == call["taskId"]), None)
             return str((task or {}).get("result") or "-")
-        said = [each for each in self._said_by_models(messages) if each["metadata"]["agentId"] == call["agentId"]]
+        said = [each for each in self._find_spoken(messages) if each["metadata"]["agentId"] == call["agentId"]]
         return _text(said[-1]) if said else "-"
 
     def _from_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
-        """Yield what can be seen without the inspector: calls of Baton's own tools are not among it."""
+        """Yield the answers that can be seen without the inspector, without calls of Baton's own tools."""
         run_id = messages[0]["metadata"]["runId"]
-        for handoff in self._handoffs_of(messages):
+        for handoff in self._find_handoffs(messages):
             if not str(handoff["handoffReason"]).startswith("trigger"):
                 arguments = {"reason": handoff["handoffReason"], "context_summary": handoff["contextSummary"]}
                 transfer = tool_name(TRANSFER, handoff["targetAgentId"])
                 yield {"agent": handoff["sourceAgentId"], "call": {transfer: arguments}}
         for message in messages:
-            if message["role"] == "assistant" and (
-                message.get("toolCalls") or message in self._said_by_models(messages)
-            ):
+            if message["role"] == "assistant" and (message.get("toolCalls") or message in self._find_spoken(messages)):
                 yield _answer(message["metadata"]["agentId"], _text(message), message.get("toolCalls") or ())
         for task in self.stored.tasks:
             if task["runId"] == run_id:
@@ -127,31 +125,31 @@ class ThreadTest:
                         yield {"agent": task["agentId"], "call": {call["toolName"]: _arguments(call["input"])}}
                 yield _answer(task["agentId"], str(task.get("result") or "-"), ())
 
-    def _said_by_models(self, messages: Sequence[Json]) -> list[Json]:
-        """Return what agents said, without the sentences that Baton says for them."""
+    def _find_spoken(self, messages: Sequence[Json]) -> list[Json]:
+        """Return the messages of agents, without the sentences that Baton says for them."""
         return [each for each in messages if each["role"] == "assistant" and _text(each) and not self._is_fixed(each)]
 
     def _is_fixed(self, message: Json) -> bool:
         agent = self.agents.get(str(message["metadata"].get("agentId")))
-        told = (
+        sentences = (
             text for each in self.agents.all() for of_locale in each.sentences.values() for text in of_locale.values()
         )
-        return agent is not None and any(_fits(sentence, _text(message)) for sentence in told)
+        return agent is not None and any(_fits(sentence, _text(message)) for sentence in sentences)
 
-    def _expected(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
+    def _list_expectations(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         for call in self.stored.tool_calls:
             if call["runId"] == run_id and self._is_outside(call["toolName"]):
                 yield {"tool": call["toolName"], "arguments": _arguments(call["input"])}
         consulted = list(dict.fromkeys(each["agentId"] for each in self.stored.tasks if each["runId"] == run_id))
         if consulted:
             yield {"consulted": consulted}
-        for handoff in self._handoffs_of(messages):
+        for handoff in self._find_handoffs(messages):
             yield {"handoff": handoff["targetAgentId"]}
         moves = [each.get("call", {}).get(ADVANCE) for each in self._answers(run_id, messages)]
         for state in dict.fromkeys(move["state"] for move in moves if move and move.get("state")):
             yield {"workflow": state}
 
-    def _handoffs_of(self, messages: Sequence[Json]) -> list[Json]:
+    def _find_handoffs(self, messages: Sequence[Json]) -> list[Json]:
         """Return the handoffs that began between a run's first message and its last."""
         begin, end = _moment(messages[0]), _moment(messages[-1])
         if begin is None or end is None:
@@ -192,12 +190,12 @@ class ThreadTest:
 
 
 def _answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:
-    told: Json = {"agent": agent_id} if agent_id else {}
+    answer: Json = {"agent": agent_id} if agent_id else {}
     if text:
-        told["say"] = text
+        answer["say"] = text
     if calls:
-        told["call"] = dict(map(_call, calls))
-    return told
+        answer["call"] = dict(map(_call, calls))
+    return answer
 
 
 def _call(call: Json) -> tuple[str, Json]:
@@ -205,13 +203,13 @@ def _call(call: Json) -> tuple[str, Json]:
     return function["name"], _arguments(function["arguments"])
 
 
-def _arguments(told: Any) -> Json:
-    if isinstance(told, str):
+def _arguments(value: Any) -> Json:
+    if isinstance(value, str):
         try:
-            told = json.loads(told)
+            value = json.loads(value)
         except ValueError:
             return {}
-    return told if isinstance(told, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _text(message: Json) -> str:
@@ -222,8 +220,8 @@ def _text(message: Json) -> str:
 
 
 def _moment(message: Json) -> datetime | None:
-    told = message["metadata"].get("timestamp")
-    return datetime.fromisoformat(told) if told else None
+    timestamp = message["metadata"].get("timestamp")
+    return datetime.fromisoformat(timestamp) if timestamp else None
 
 
 def _fits(sentence: str, text: str) -> bool:

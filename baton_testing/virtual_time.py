@@ -36,7 +36,7 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
         self._standing_by: asyncio.Future[bool] | None = None
 
     async def outside_begins(self) -> None:
-        """Something outside is asked: until it has answered, time passes as on the wall."""
+        """Let time pass as on the wall until something outside, which is asked now, has answered."""
         self._outside += 1
         if self._outside == 1:
             # The loop does not jump while a thread is at work, so that no time limit ends what is asked.
@@ -44,7 +44,7 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
             self._standing_by = self.run_in_executor(None, self._over.wait)
 
     async def outside_ends(self) -> None:
-        """It has answered, or nobody waits for it any more."""
+        """Let time stand again: it has answered, or nobody waits for it any more."""
         self._outside -= 1
         if not self._outside and self._standing_by is not None:
             self._over.set()
@@ -70,7 +70,7 @@ async def real_time() -> AsyncIterator[None]:
 
 
 class LoopClock:
-    """``ports.clock.Clock`` that shows ``begins_at`` and what has passed on the running loop since it was made.
+    """``ports.clock.Clock`` that shows ``begins_at`` and the time of the running loop since it was made.
 
     Its ids are the same in every run.
     """

@@ -43,7 +43,7 @@ class ScriptedAgentClient:
         self._scripts: dict[str, deque[Reply]] = {}
 
     def script(self, agent_id: str, *replies: Reply | str | AgentFailed) -> None:
-        """The agent's next answers: text in one piece, a failure before anything was said, or a ``Reply``."""
+        """Set the agent's next answers: text in one piece, a failure before anything was said, or a ``Reply``."""
         for reply in replies:
             if isinstance(reply, str):
                 reply = Reply((reply,))
@@ -54,7 +54,7 @@ class ScriptedAgentClient:
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[AgentChunk, None]:
-        """The agent's next scripted answer."""
+        """Yield the agent's next scripted answer."""
         if agent.remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
         self.asked.append((agent.id, task))

@@ -19,7 +19,7 @@ class FakeConnections:
     """``ports.connections.Connections`` that keeps every frame it took."""
 
     frames: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """What each connection received, in order."""
+    """The frames that each connection received, in order."""
     gone: set[str] = field(default_factory=set)
     """Connections that take nothing any more: those that were closed, and those a test adds."""
     closed: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ class FakeConnections:
         self._script: defaultdict[str, deque[Exception | None]] = defaultdict(deque)
 
     def script(self, connection_id: str, *outcomes: Exception | None) -> None:
-        """How the connection's next posts end; None is success."""
+        """Set the outcomes of the connection's next posts; None is success."""
         self._script[connection_id].extend(outcomes)
 
     async def post(self, connection_id: str, frame: str) -> None:
@@ -49,7 +49,7 @@ class FakeConnections:
         self.closed.append(connection_id)
 
     def events(self, connection_id: str) -> list[dict[str, Any]]:
-        """The events the connection received; those that came in parts are put together."""
+        """Return the events that the connection received; those that came in parts are put together."""
         events: list[dict[str, Any]] = []
         parts = ""
         for event in (event for frame in self.frames[connection_id] for event in events_in(frame)):

@@ -13,7 +13,7 @@ class FakeContextRecords:
 
     records: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
     failure: Exception | None = None
-    """What every method raises."""
+    """The error that every method raises."""
 
     async def put(self, scope: Scope, thread_id: str, run_id: str, record: bytes) -> None:
         if self.failure is not None:

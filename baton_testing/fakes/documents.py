@@ -22,7 +22,7 @@ class FakeDocuments:
     def __init__(self) -> None:
         self.records: dict[_Place, Document] = {}
         self.before_write: Callable[[], Awaitable[None]] | None = None
-        """What happens before every write, such as a failure."""
+        """A call before every write, such as one that fails."""
         self.after_write: Callable[[], Awaitable[None]] | None = None
 
     async def create(self, scope: Scope, document: Document) -> Document:
@@ -111,6 +111,6 @@ class FakeDocuments:
 
 
 def _kept(document: Document) -> Document:
-    """Return what a store keeps: times to the millisecond."""
+    """Return the document as a store keeps it: with times to the millisecond."""
     body = DOCUMENT.pack(document)
     return DOCUMENT.unpack(body, id=document.id, agent_id=document.agent_id, revision=document.revision)

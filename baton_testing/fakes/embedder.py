@@ -26,9 +26,9 @@ class FakeEmbedder:
     queries: list[str] = field(default_factory=list)
     """The texts among them that were embedded to search with."""
     failure: Exception | None = None
-    """What ``embed`` raises."""
+    """The error that ``embed`` raises."""
     seconds: float = 0.0
-    """How long ``embed`` takes."""
+    """Seconds that ``embed`` takes."""
 
     async def embed(
         self,

@@ -189,7 +189,7 @@ class FakeClosings:
     started: dict[tuple[str, int], EpisodeRef] = field(default_factory=dict)
     """By episode id and attempt."""
     failure: Exception | None = None
-    """What starting an attempt after the first comes to."""
+    """The error of starting an attempt after the first."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
         if self.failure is not None and attempt > 1:

@@ -1,4 +1,4 @@
-"""What a WebSocket client receives."""
+"""The frames that a WebSocket client receives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Any
 
 
 def events_in(frame: str | bytes) -> list[dict[str, Any]]:
-    """The events of a server's frame: it is one, or a JSON array of several."""
+    """Return the events of a server's frame: it is one, or a JSON array of several."""
     received = json.loads(frame)
     return received if isinstance(received, list) else [received]

@@ -24,7 +24,7 @@ class FakeIdleThreads:
         self.unreadable: set[str] = set()
         """Ids of threads whose records nobody can make sense of."""
         self.seen: Callable[[], Awaitable[object]] | None = None
-        """What happens after a thread was found due, and before anything is done about it."""
+        """A call after a thread was found due, and before anything is done about it."""
 
     async def due(self, before: datetime) -> AsyncIterator[DueThread]:
         rows = self._store.rows

@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass
 class Row:
-    """A thread, who may write to it, and when it is looked at."""
+    """A thread with the holder of its lease and the time of its next check."""
 
     thread: Thread
     idle: timedelta
@@ -46,7 +46,7 @@ class Row:
     committed_fence: int = 0
 
     def shown(self, now: datetime) -> Thread:
-        """The thread as readers see it."""
+        """Return the thread as readers see it."""
         run = self.thread.run
         if run is not None:
             run = replace(run, status=RunStatus.RUNNING if self.until >= now else RunStatus.INTERRUPTED)
@@ -54,7 +54,7 @@ class Row:
         return replace(self.thread, run=run, reserved_seq=self.next_seq - 1, lease=lease)
 
     def may_be_taken(self, request: LeaseRequest, now: datetime) -> bool:
-        """Whether nobody holds the lease, or the request may take it over."""
+        """Return whether nobody holds the lease, or the request may take it over."""
         held, again = self.delivery, request.delivery
         is_proven = (
             held is not None
@@ -79,14 +79,14 @@ class Row:
 
 
 class FakeLeases:
-    """The part of the thread store that decides who writes. Each method is one step."""
+    """The leases of the thread store. Each method is one step."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.rows: dict[Key, Row] = {}
         self.turns: dict[tuple[Key, str], TurnRecord] = {}
         self._tenants: dict[str, str] = {}
-        """Which tenant uses a thread id."""
+        """The tenants that use thread ids."""
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         now, key = self._now(), (scope.tenant_id, request.thread_id)

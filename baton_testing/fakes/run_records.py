@@ -106,7 +106,7 @@ def _began(record: ToolCallRecord | Task) -> datetime:
 
 
 def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], str | None]:
-    """The newest below the cursor, which is the id of the last one shown: at most ``limit``, fewer if they are long."""
+    """Return the newest below the cursor, the id of the last one shown: at most ``limit``, fewer if they are long."""
     ids = [record.id for record in records]
     if cursor is not None and cursor not in ids:
         raise InvalidRequest("cursor was not handed out by this list.")
@@ -122,7 +122,7 @@ def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], st
 
 
 def _size(record: ToolCallRecord | Task) -> int:
-    """About how many characters it takes, without the messages of a task."""
+    """Return about how many characters it takes, without the messages of a task."""
     if isinstance(record, Task):
         return len(record.message) + len(record.result or "")
     return len(str(record.input)) + len(record.output or "") + len(record.error_message or "")

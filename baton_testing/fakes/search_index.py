@@ -41,9 +41,9 @@ class FakeSearchIndex:
     documents: dict[_Owner, dict[str, IndexDocument]] = field(default_factory=dict)
     searches: list[tuple[Scope, IndexName, SearchQuery]] = field(default_factory=list)
     failure: Exception | None = None
-    """What every method raises."""
+    """The error that every method raises."""
     seconds: float = 0.0
-    """How long every method takes."""
+    """Seconds that every method takes."""
 
     async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
         await self._answer()

@@ -10,7 +10,7 @@ _DEFAULTS = {"name": "Assistant", "description": "Helps.", "system_prompt": "You
 
 
 def agent(agent_id: str = "assistant", **fields: Any) -> AgentDefinition:
-    """An agent definition; what a test does not care about is filled in."""
+    """Return an agent definition; fields that a test does not care about are filled in."""
     return AgentDefinition.model_validate({"id": agent_id} | _DEFAULTS | fields)
 
 

@@ -41,7 +41,7 @@ class FakeThreadStore(FakeLeases):
     # What readers see
 
     def committed(self, tenant_id: str, thread_id: str) -> list[StoredMessage]:
-        """The messages below the pointer."""
+        """Return the messages below the pointer."""
         row = self.rows[tenant_id, thread_id]
         return [self._messages[tenant_id, thread_id][ordinal][1] for ordinal in range(row.thread.next_ordinal)]
 

@@ -23,7 +23,7 @@ class FakeTurnQueue:
             self.sent.append((scope, message))
 
     def bodies(self, scope: Scope, thread_id: str) -> list[str]:
-        """The bodies of the records that wait for one thread, oldest first."""
+        """Return the bodies of the records that wait for one thread, oldest first."""
         return [
             message.model_dump_json(by_alias=True)
             for sender, message in self.sent

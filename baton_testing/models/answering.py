@@ -1,4 +1,4 @@
-"""What all models of tests have in common: an answer as data, and as a model streams it."""
+"""The answer of a model in tests: as data, and as a model streams it."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ class ModelAnswer:
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer as a cassette keeps it."""
-        told: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if self.text:
-            told["text"] = self.text
+            values["text"] = self.text
         if self.calls:
-            told["calls"] = [{"name": name, "arguments": arguments} for name, arguments in self.calls]
+            values["calls"] = [{"name": name, "arguments": arguments} for name, arguments in self.calls]
         if self.reason is FinishReason.LENGTH:
-            told["reason"] = self.reason.value
+            values["reason"] = self.reason.value
         if self.usage is not None:
-            told["usage"] = {"input": self.usage.input_tokens, "output": self.usage.output_tokens}
+            values["usage"] = {"input": self.usage.input_tokens, "output": self.usage.output_tokens}
         if self.error is not None:
-            told["error"] = self.error
-        return told
+            values["error"] = self.error
+        return values
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> ModelAnswer:
-        """Read what ``as_json`` has made."""
-        calls = tuple((call["name"], call["arguments"]) for call in told.get("calls", ()))
-        reason = FinishReason(told.get("reason", FinishReason.TOOL_CALLS if calls else FinishReason.STOP))
-        usage = told.get("usage")
+    def from_json(cls, values: Mapping[str, Any]) -> ModelAnswer:
+        """Return the answer that ``as_json`` has written."""
+        calls = tuple((call["name"], call["arguments"]) for call in values.get("calls", ()))
+        reason = FinishReason(values.get("reason", FinishReason.TOOL_CALLS if calls else FinishReason.STOP))
+        usage = values.get("usage")
         return cls(
-            told.get("text", ""),
+            values.get("text", ""),
             calls,
             reason,
             Usage(usage["input"], usage["output"]) if usage is not None else None,
-            told.get("error"),
+            values.get("error"),
         )
 
     async def stream(self, model: str) -> AsyncGenerator[ModelChunk, None]:

@@ -1,4 +1,4 @@
-"""Cassettes: recorded answers of a model, beside the file of the tests that they are for."""
+"""Cassettes: recorded answers of a model, next to the file of the tests that they are for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One request and what it was answered."""
+    """One request and its answer."""
 
     request: RenderedRequest
     answer: ModelAnswer
@@ -38,49 +38,49 @@ class Cassette:
     conversations: Mapping[str, Sequence[Recording]] = field(default_factory=dict)
 
     @classmethod
-    def beside(cls, test: Path) -> Path:
-        """Return where the cassette of a file of tests is."""
+    def path_for(cls, test: Path) -> Path:
+        """Return the path of the cassette of a file of tests."""
         return test.with_suffix(".cassette.json")
 
     @classmethod
     def read(cls, path: Path) -> Cassette:
         """Read a file. Raises ``CannotRun`` for one that is missing, damaged or of another format."""
         test = path.name.removesuffix(".cassette.json")
-        again = f"record it anew: `baton test {path.with_name(f'{test}.yaml')} --record`"
+        again = f"record it again: `baton test {path.with_name(f'{test}.yaml')} --record`"
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise CannotRun(f"{path}: there is no cassette, so nothing is recorded: {again}.") from None
         except (OSError, ValueError) as problem:
             raise CannotRun(f"{path}: the cassette cannot be read ({problem}): {again}.") from None
-        found = told.get("format") if isinstance(told, dict) else None
+        found = content.get("format") if isinstance(content, dict) else None
         if found != FORMAT:
-            by = told.get("baton", "another version") if isinstance(told, dict) else "another program"
+            by = content.get("baton", "another version") if isinstance(content, dict) else "another program"
             raise CannotRun(
                 f"{path}: the cassette has format {found!r} (written by Baton {by}), and this version of Baton reads "
                 f"{FORMAT}: {again}; or use the version that wrote it."
             )
         try:
             return cls(
-                ModelNames(told["models"]["default"], told["models"]["light"]),
+                ModelNames(content["models"]["default"], content["models"]["light"]),
                 {
                     name: [
                         Recording(RenderedRequest(each["request"]), ModelAnswer.from_json(each["answer"]))
                         for each in recordings
                     ]
-                    for name, recordings in told["conversations"].items()
+                    for name, recordings in content["conversations"].items()
                 },
             )
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             raise CannotRun(f"{path}: the cassette is damaged ({problem!r}): {again}.") from None
 
     def with_conversation(self, name: str, recordings: Sequence[Recording]) -> Cassette:
-        """Return the cassette with a conversation recorded anew."""
+        """Return the cassette with a new recording of a conversation."""
         return Cassette(self.names, {**self.conversations, name: recordings})
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
-        told = {
+        content = {
             "format": FORMAT,
             "baton": __version__,
             "models": {"default": self.names.default, "light": self.names.light},
@@ -89,5 +89,5 @@ class Cassette:
             },
         }
         unfinished = path.with_name(f".{path.name}.unfinished")
-        unfinished.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         unfinished.replace(path)

@@ -1,4 +1,4 @@
-"""Which model answers a test."""
+"""The choice of the model that answers a test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AnswersTests(ChatModel, Protocol):
     """A chat model that may find out that a test cannot go on."""
 
     problems: list[str]
-    """Why not."""
+    """The reasons why it cannot."""
 
 
 class AnsweringModel:
@@ -40,31 +40,31 @@ class AnsweringModel:
         self._recorder: RecordingModel | None = None
 
     def recorded(self) -> AnsweringModel:
-        """Note what it answers, and return it."""
+        """Record its answers from now on, and return it."""
         self._recorder = RecordingModel(self._model)
         return self
 
     @property
     def model(self) -> ChatModel:
-        """What agents ask."""
+        """The model that agents ask."""
         return self._recorder or self._model
 
     @property
     def recordings(self) -> list[Recording]:
-        """What was noted."""
+        """The answers that were recorded."""
         return self._recorder.recordings if self._recorder is not None else []
 
     def give(self, answers: Sequence[ScriptedAnswer]) -> None:
-        """Take the answers of a step, if scripted answers are what is answered with."""
+        """Take the answers of a step, if the model gives scripted ones."""
         if isinstance(self._model, ScriptedModel):
             self._model.give(answers)
 
     def problems(self) -> list[str]:
-        """Return, once, why the test cannot go on."""
+        """Return, once, the reasons why the test cannot go on."""
         found, self._model.problems = self._model.problems, []
         if isinstance(self._model, ScriptedModel):
             left = self._model.left()
-            return found or [f"Nobody asked for the answer {_shown(each)}." for each in left]
+            return found or [f"Nobody asked for the answer {_shorten(each)}." for each in left]
         return found
 
     async def aclose(self) -> None:
@@ -78,21 +78,21 @@ class Answering:
     """Chooses the model of each conversation. It can be sent to other processes."""
 
     kind: ModelKind | None = None
-    """What the command line says; None: as the files say."""
+    """The kind on the command line; None: the one in the files."""
     records: bool = False
-    """Whether what is answered goes into cassettes."""
+    """True if the answers go into cassettes."""
     script: Path | None = None
     """The demo model's script for tests that have neither answers nor a script."""
     wanted_runs: int | None = None
     may_keep_some: bool = False
-    """Whether scripted answers that nobody asks for are no problem."""
+    """True if scripted answers that nobody asks for are no problem."""
 
     def runs(self, test: ConversationTest) -> int:
-        """Return how often a conversation is held."""
+        """Return the number of times that a conversation is held."""
         return 1 if self.records else self.wanted_runs or test.runs
 
-    def kind_for(self, file: ReadFile, test: ConversationTest) -> ModelKind:
-        """Return what answers a conversation."""
+    def choose_kind(self, file: ReadFile, test: ConversationTest) -> ModelKind:
+        """Return the kind of model that answers a conversation."""
         if self.records and self.kind in (None, ModelKind.RECORDED):
             return ModelKind.REAL
         if self.kind is not None:
@@ -101,14 +101,14 @@ class Answering:
             return file.content.model
         if _has_answers(test) or file.content.script is not None:
             return ModelKind.SCRIPTED
-        return ModelKind.RECORDED if Cassette.beside(file.path).is_file() else ModelKind.SCRIPTED
+        return ModelKind.RECORDED if Cassette.path_for(file.path).is_file() else ModelKind.SCRIPTED
 
-    def model_for(self, file: ReadFile, number: int, counter: TokenCounter, own_time: OwnTime) -> AnsweringModel:
+    def choose_model(self, file: ReadFile, number: int, counter: TokenCounter, own_time: OwnTime) -> AnsweringModel:
         """Return the model for a conversation. Raises ``CannotRun``."""
         test = file.content.conversations[number]
-        match self.kind_for(file, test):
+        match self.choose_kind(file, test):
             case ModelKind.RECORDED:
-                cassette = _cassette(Cassette.beside(file.path))
+                cassette = _cassette(Cassette.path_for(file.path))
                 recordings = cassette.conversations.get(test.name, ())
                 chosen = AnsweringModel(RecordedModel(recordings, own_time), cassette.names)
             case ModelKind.REAL:
@@ -123,9 +123,9 @@ class Answering:
                 if script is None:
                     raise CannotRun(f"{file.where(('conversations', number))}: give its steps answers, or a script.")
                 # Imported here, since it takes a second of every start.
-                from baton_testing.models.demo_script import DemoScriptModel, engine_of
+                from baton_testing.models.demo_script import DemoScriptModel, read_engine
 
-                chosen = AnsweringModel(DemoScriptModel(engine_of(script), counter, own_time), OF_THIS_MACHINE)
+                chosen = AnsweringModel(DemoScriptModel(read_engine(script), counter, own_time), OF_THIS_MACHINE)
         return chosen.recorded() if self.records else chosen
 
 
@@ -133,9 +133,9 @@ def _has_answers(test: ConversationTest) -> bool:
     return bool(test.answers) or any(step.answers for step in test.steps)
 
 
-def _shown(answer: ScriptedAnswer) -> str:
-    told = answer.say or ", ".join(answer.call) or answer.fail or ""
-    return repr(told if len(told) <= 80 else f"{told[:77]}...")
+def _shorten(answer: ScriptedAnswer) -> str:
+    text = answer.say or ", ".join(answer.call) or answer.fail or ""
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
 def _cassette(path: Path) -> Cassette:

@@ -23,8 +23,8 @@ from baton_testing.models.own_time import OwnTime
 
 
 @cache
-def engine_of(script: Path) -> Engine:
-    """Return what plays a script. Raises ``CannotRun`` for one that cannot be used."""
+def read_engine(script: Path) -> Engine:
+    """Return the engine that plays a script. Raises ``CannotRun`` for one that cannot be used."""
     try:
         return Engine(Script.read(script))
     except ScriptError as problem:
@@ -48,7 +48,7 @@ class DemoScriptModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield what the script answers, as the demo model's server does."""
+        """Yield the script's answer, as the demo model's server does."""
         request = ChatRequest.model_validate(
             {
                 "model": settings.model,

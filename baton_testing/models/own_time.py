@@ -20,12 +20,12 @@ class OwnTime:
 
     @property
     def milliseconds(self) -> float:
-        """What has passed since the start."""
+        """The milliseconds since the start."""
         return max(0.0, time.thread_time() - self._began - self._others) * 1000
 
     @contextmanager
     def not_counted(self) -> Iterator[None]:
-        """Leave out what is computed in the block, which must not wait."""
+        """Leave out the time of the block, which must not wait."""
         began = time.thread_time()
         try:
             yield

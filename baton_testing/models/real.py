@@ -26,7 +26,7 @@ class RealModel:
     """``ports.chat_model.ChatModel`` over the product's adapters. While it works, time passes as on the wall."""
 
     def __init__(self) -> None:
-        """Read the environment. Raises ``CannotRun`` if it names no model, or what it says of models is wrong."""
+        """Read the environment. Raises ``CannotRun`` if it names no model, or a setting of models is wrong."""
         self.problems: list[str] = []
         settings = _settings()
         self.names = ModelNames(settings.chat_model, settings.light_model or settings.chat_model)
@@ -43,7 +43,7 @@ class RealModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield what the endpoint answers."""
+        """Yield the endpoint's answer."""
         stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
         async with real_time(), aclosing(stream) as chunks:
             async for chunk in chunks:
@@ -55,7 +55,7 @@ class RealModel:
 
 
 def _settings() -> EndpointSettings:
-    """Return the settings of models in the environment. Raises ``CannotRun`` for what is missing or wrong."""
+    """Return the settings of models in the environment. Raises ``CannotRun`` if one is missing or wrong."""
     if not os.environ.get("BATON_CHAT_MODEL"):
         raise CannotRun(
             "No model is named. Set BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs "

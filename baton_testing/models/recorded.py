@@ -30,7 +30,7 @@ MAX_DIFF_LINES = 60
 
 
 class RecordedModel:
-    """``ports.chat_model.ChatModel`` that gives recorded answers. What was not recorded is a problem of the test."""
+    """``ports.chat_model.ChatModel`` that gives recorded answers. A request without one is a problem of the test."""
 
     def __init__(self, recordings: Sequence[Recording], own_time: OwnTime | None = None) -> None:
         self._recordings = recordings
@@ -49,7 +49,7 @@ class RecordedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield what this request was answered; asked again, what it was answered the next time."""
+        """Yield the recorded answer to this request; asked again, the next one."""
         with self._own_time.not_counted():
             answer = self._answer(RenderedRequest.of(settings, prompts, tools))
         async for chunk in answer.stream(settings.model):
@@ -58,14 +58,14 @@ class RecordedModel:
     def _answer(self, request: RenderedRequest) -> ModelAnswer:
         answers = self._by_key.get(request.key)
         if answers is None:
-            self.problems.append(self._told(request))
+            self.problems.append(self._describe_difference(request))
             raise model_error("model_refused")
         played = self._played[request.key]
         self._played[request.key] += 1
         return answers[min(played, len(answers) - 1)]
 
-    def _told(self, request: RenderedRequest) -> str:
-        """Return how a request differs from the recorded one that is nearest, of those that were not played."""
+    def _describe_difference(self, request: RenderedRequest) -> str:
+        """Return the difference of a request from the nearest recorded one of those that were not played."""
         unplayed = [each.request for each in self._recordings if not self._played[each.request.key]]
         nearest = max(unplayed or [each.request for each in self._recordings], key=_likeness(request), default=None)
         if nearest is None:
@@ -76,7 +76,7 @@ class RecordedModel:
             shown = [*shown[:MAX_DIFF_LINES], f"... and {len(shown) - MAX_DIFF_LINES} more lines"]
         return "\n".join(
             [
-                "This prompt was not recorded. If the change is wanted, record anew with --record. The difference:",
+                "This prompt was not recorded. If the change is wanted, record again with --record. The difference:",
                 *shown,
             ]
         )
@@ -90,7 +90,7 @@ def _likeness(request: RenderedRequest) -> Callable[[RenderedRequest], float]:
 
 
 class RecordingModel:
-    """``ports.chat_model.ChatModel`` that notes what another one answers."""
+    """``ports.chat_model.ChatModel`` that notes the answers of another one."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -104,7 +104,7 @@ class RecordingModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield what the model yields."""
+        """Yield the model's chunks."""
         request = RenderedRequest.of(settings, prompts, tools)
         text: list[str] = []
         calls: list[tuple[str, str]] = []
@@ -125,9 +125,9 @@ class RecordingModel:
             error = failure.code
             raise
         finally:
-            answer = ModelAnswer("".join(text), tuple(calls), reason, _without_cache(usage), error)
+            answer = ModelAnswer("".join(text), tuple(calls), reason, _drop_cache(usage), error)
             self.recordings.append(Recording(request, answer))
 
 
-def _without_cache(usage: Usage | None) -> Usage | None:
+def _drop_cache(usage: Usage | None) -> Usage | None:
     return Usage(usage.input_tokens, usage.output_tokens) if usage is not None else None

@@ -1,4 +1,4 @@
-"""A request to a model as a cassette keeps it: only what the model reads, and the same in every run."""
+"""A request to a model as a cassette keeps it: only the parts that the model reads, the same in every run."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class RenderedRequest:
         """Render a request. Calls get numbers in place of ids; limits of time and hints to caches are left out."""
         numbers: dict[str, str] = {}
 
-        def numbered(call_id: str) -> str:
+        def number_of(call_id: str) -> str:
             return numbers.setdefault(call_id, f"call {len(numbers) + 1}")
 
-        messages = [_message(prompt, numbered) for prompt in prompts]
+        messages = [_message(prompt, number_of) for prompt in prompts]
         chosen = {
             "model": settings.model,
             "temperature": settings.temperature,
@@ -42,9 +42,9 @@ class RenderedRequest:
 
     @cached_property
     def key(self) -> str:
-        """The same for requests that say the same."""
-        told = json.dumps(self.values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        """A key that is equal for requests that say the same."""
+        body = json.dumps(self.values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(body.encode()).hexdigest()[:32]
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -52,15 +52,15 @@ class RenderedRequest:
         return tuple(_lines(self.values))
 
 
-def _message(prompt: Prompt, numbered: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"role": prompt.role.value, "content": content_as_json(prompt.content)}
+def _message(prompt: Prompt, number_of: Any) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": prompt.role.value, "content": content_as_json(prompt.content)}
     if prompt.tool_calls:
-        told["tool_calls"] = [
-            {"id": numbered(call.id), "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls
+        message["tool_calls"] = [
+            {"id": number_of(call.id), "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls
         ]
     if prompt.tool_call_id is not None:
-        told["tool_call_id"] = numbered(prompt.tool_call_id)
-    return told
+        message["tool_call_id"] = number_of(prompt.tool_call_id)
+    return message
 
 
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:

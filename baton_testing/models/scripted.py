@@ -19,7 +19,7 @@ OF_THEIR_OWN = {
     "fact_changes": '{"pairs": []}',
     "thread_title": "A conversation",
 }
-"""What Baton itself is answered where a test scripts nothing."""
+"""The answers to Baton's own requests where a test scripts none."""
 
 
 class ScriptedModel:
@@ -49,7 +49,7 @@ class ScriptedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer that is next for whoever asks."""
+        """Yield the next answer for the agent or task that asks."""
         agent, task = settings.metadata.get("agent"), settings.metadata.get("task")
         chosen = next((each for each in self._waiting if _is_for(each, agent, task)), None)
         if chosen is not None:

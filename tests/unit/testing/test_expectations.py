@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from baton_testing.checking import unmet
+from baton_testing.checking import find_unmet
 from baton_testing.conversation_test import Expectation
 from baton_testing.durations import Duration
 from baton_testing.matching import holds
@@ -60,20 +60,20 @@ CALL = {"tool": "order_status"}
     ],
 )
 def test_an_expectation_is_met_by_what_it_names_only(met: dict[str, Any], not_met: dict[str, Any]) -> None:
-    assert list(unmet(Expectation.model_validate(met), SEEN)) == []
-    assert len(list(unmet(Expectation.model_validate(not_met), SEEN))) == 1
+    assert list(find_unmet(Expectation.model_validate(met), SEEN)) == []
+    assert len(list(find_unmet(Expectation.model_validate(not_met), SEEN))) == 1
 
 
 def test_a_result_is_not_met_by_text() -> None:
     wanted = Expectation(result={"city": "Oslo"})
-    told = [each.happened for each in unmet(wanted, replace(SEEN, result=None))]
+    told = [each.happened for each in find_unmet(wanted, replace(SEEN, result=None))]
     assert told == ["no agent gave a structured answer"]
 
 
 def test_an_error_is_met_by_its_code() -> None:
     wanted = Expectation(error="model_timeout")
-    assert list(unmet(wanted, replace(SEEN, error="model_timeout"))) == []
-    assert [each.happened for each in unmet(wanted, SEEN)] == ["no error"]
+    assert list(find_unmet(wanted, replace(SEEN, error="model_timeout"))) == []
+    assert [each.happened for each in find_unmet(wanted, SEEN)] == ["no error"]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"arguments": {}}, {"matches": "("}, {"colour": "red"}, {"max_tokens": 0}])

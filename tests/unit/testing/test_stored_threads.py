@@ -51,7 +51,7 @@ async def stored(served: Served, *permissions: str) -> StoredThread:
     token = ",".join([served.harness.ada.tenant_id, "ada", *permissions])
     transport, headers = httpx.ASGITransport(served.app), {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(transport=transport, base_url="http://baton.test", headers=headers) as client:
-        return await (await read_thread(client, served.harness.thread_id)).redacted()
+        return await (await read_thread(client, served.harness.thread_id)).redact()
 
 
 async def made(project: Project, served: Served, *permissions: str) -> Written:
