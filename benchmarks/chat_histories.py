@@ -214,15 +214,15 @@ def history(seed: int, *, sessions: int, questions: int) -> History:
     chance = random.Random(seed)  # noqa: S311 - a benchmark, no secret
     tellings = [(subject, person) for subject in SUBJECTS for person in PEOPLE]
     chance.shuffle(tellings)
-    told = tellings[: min(len(tellings), sessions * 2)]
-    places = sorted(range(len(told)), key=lambda _: chance.random())
+    stated = tellings[: min(len(tellings), sessions * 2)]
+    places = sorted(range(len(stated)), key=lambda _: chance.random())
     by_session: dict[int, list[int]] = {}
     for number, place in enumerate(places):
         by_session.setdefault(number % sessions, []).append(place)
     made, asked = [], []
     for number in range(sessions):
         episode, messages, facts, answers = _session(
-            chance, seed, number, [told[place] for place in by_session.get(number, [])]
+            chance, seed, number, [stated[place] for place in by_session.get(number, [])]
         )
         made.append((episode, messages, facts))
         asked += answers
@@ -234,12 +234,12 @@ def _session(
     chance: random.Random,
     seed: int,
     number: int,
-    told: Sequence[tuple[Subject, Person]],
+    stated: Sequence[tuple[Subject, Person]],
 ) -> tuple[Episode, list[EpisodeMessage], list[Fact], list[Question]]:
     at = BEGIN + timedelta(days=2 * number, minutes=chance.randrange(600))
     thread = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{number}"))
     ref = EpisodeRef(thread, 1, 0, 0, EndReason.TIMEOUT, at + timedelta(hours=1))
-    lines = list(_lines(chance, told))
+    lines = list(_lines(chance, stated))
     episode = Episode(ref, "user", ("assistant",), EpisodeStatus.COMPLETE, at, len(lines), Usage(0, 0))
     messages, facts, questions = [], [], []
     for ordinal, (role, text, fact, question) in enumerate(lines):
@@ -252,10 +252,10 @@ def _session(
 
 
 def _lines(
-    chance: random.Random, told: Sequence[tuple[Subject, Person]]
+    chance: random.Random, stated: Sequence[tuple[Subject, Person]]
 ) -> Iterator[tuple[Role, str, str | None, str | None]]:
     """Yield the lines of a session: role, text, and the fact and the question of a line that states one."""
-    waiting = list(told)
+    waiting = list(stated)
     for turn in range(chance.randint(4, 8)):
         request = chance.choice(REQUESTS if turn % 3 == 0 else FOLLOW_UPS)
         if waiting and chance.random() < 0.6:

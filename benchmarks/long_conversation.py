@@ -90,8 +90,10 @@ def tools() -> ToolKit:
         },
         "required": ["query"],
     }
-    told = "Use it whenever the user asks about {}; it knows what is true now, and earlier results may be outdated."
-    specs = [ToolSpec(name, told.format(name.replace("_", " ")), schema) for name in sorted(TOOL_NAMES)]
+    description = (
+        "Use it whenever the user asks about {}; it knows what is true now, and earlier results may be outdated."
+    )
+    specs = [ToolSpec(name, description.format(name.replace("_", " ")), schema) for name in sorted(TOOL_NAMES)]
     return ToolKit({spec.name: Offer(spec) for spec in specs})
 
 
@@ -109,8 +111,8 @@ class Player:
     windows: dict[tuple[str, str], HistoryWindow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._kit = tools()
-        self._tool_piece = Piece(json.dumps(wire_tools(self._kit.specs)), self._kit.tokens(self.counter))
+        self._tools = tools()
+        self._tool_piece = Piece(json.dumps(wire_tools(self._tools.specs)), self._tools.tokens(self.counter))
 
     def play(self, turns: Sequence[Turn]) -> None:
         """Answer every turn."""
@@ -137,7 +139,7 @@ class Player:
         )
         found = tuple(Prompt(Role.CONTEXT, found) for found in turn.recalled)
         recalled = Recalled(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=found))
-        reserved = self._kit.tokens(self.counter)
+        reserved = self._tools.tokens(self.counter)
         context = Assembly(agent, seen, self.counter, notes=notes, reserved=reserved).prompt(recalled)
         assert context.history is not None  # noqa: S101 - an assembly always gives it
         prompts, current_from, history = list(context.prompts), context.current_from, context.history

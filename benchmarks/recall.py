@@ -103,8 +103,8 @@ async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, H
 
 
 async def _import(index: SearchIndex, scope: Scope, made: History, embedder: LocalEmbedder, *, facts: bool) -> None:
-    for episode, messages, told in made.sessions:
-        documents = episode_documents(episode, messages, None, told if facts else ())
+    for episode, messages, session_facts in made.sessions:
+        documents = episode_documents(episode, messages, None, session_facts if facts else ())
         await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder))
 
 

@@ -1,7 +1,7 @@
 """A2A tasks: one or more turns of a thread, as other agents see them.
 
 A task is not stored. Its id names its thread and the message that began it; its turns are those of that message and of
-the messages that were sent to it. Only what no turn tells is kept: a ``TaskMark``.
+the messages that were sent to it. Only a ``TaskMark`` is stored, for facts that no turn records.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TaskId:
 
 
 class MarkStatus(StrEnum):
-    """What a mark says."""
+    """The meaning of a mark."""
 
     QUEUED = "queued"
     """A message waits in the queue."""
@@ -61,7 +61,7 @@ class MarkStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskMark:
-    """What is kept of a task because no turn tells it."""
+    """A stored fact about a task that no turn records."""
 
     root: str
     user_id: str

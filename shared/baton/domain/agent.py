@@ -87,7 +87,7 @@ class ModelChoice(Definition):
 
 
 class RetrievedPlace(StrEnum):
-    """Where the retrieved blocks stand in a prompt."""
+    """The place of the retrieved blocks in a prompt."""
 
     BEFORE_HISTORY = "before_history"
     BEFORE_MESSAGE = "before_message"
@@ -110,16 +110,16 @@ class MemorySettings(Definition):
     retrieved_tokens: int = Field(default=2_000, ge=0, le=100_000)
     """Cap of the knowledge and episode blocks together."""
     retrieved: RetrievedPlace = RetrievedPlace.BEFORE_HISTORY
-    """Where the procedure, the knowledge and the past conversations stand: before the history or before the message."""
+    """The place of the procedure, the knowledge and the past conversations: before the history or the message."""
     summary: bool = True
     """Whether the light model keeps a summary of the messages that have left the history."""
     whole_tool_results: int | None = Field(default=5, ge=0, le=1_000)
-    """The newest results of tools that stay whole when the history is cut. Of older ones the length is told. ``null``
-    keeps all of them."""
+    """The newest results of tools that stay whole when the history is cut. Older ones are replaced by their length.
+    ``null`` keeps all of them."""
 
 
 class LearningSettings(Definition):
-    """Which completed tasks become procedures that wait for approval."""
+    """The completed tasks that become procedures, which wait for approval."""
 
     enabled: bool = True
     """Whether procedures are captured from the agent's conversations. The deployment may switch all capturing off."""
@@ -141,7 +141,7 @@ class Timeouts(Definition):
     turn_seconds: float = Field(default=300, gt=0, le=840)
     """A turn ends with ``turn_timeout`` after this time. The Lambda's own limit may be shorter."""
     consult_seconds: float = Field(default=60, gt=0, le=600)
-    """How long the agent may work when another one consults it."""
+    """The time that the agent may work when another one consults it."""
     idle_minutes: float = Field(default=30, gt=0, le=60 * 24 * 30)
     """A thread without messages for this long is closed."""
 
@@ -161,11 +161,11 @@ class ToolLimits(Definition):
     result_chars: int = Field(default=20_000, ge=200, le=60_000)
     """The longest result of a call for the model. The complete result is stored."""
     approval_hours: float = Field(default=24 * 7, gt=0, le=24 * 365)
-    """How long a call waits for approval."""
+    """The time that a call waits for approval."""
 
 
 class CardSignature(Definition):
-    """Whose signature the card of a remote agent must have."""
+    """The signature that the card of a remote agent must have."""
 
     jwks_url: CardUrl | None = None
     """The address of the trusted keys (a JWK set)."""

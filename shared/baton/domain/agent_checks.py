@@ -33,7 +33,7 @@ _REFERENCE = "a tenant's agent cannot use the deployment's secrets: leave the he
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a definition, and where."""
+    """A flaw of a definition, and its place."""
 
     place: tuple[str | int, ...]
     """Names of fields and places in lists, from the outside in; empty: the definition as a whole."""
@@ -49,7 +49,7 @@ def checked(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[Agen
     try:
         definition = AgentDefinition.model_validate(values, by_alias=as_served, by_name=True)
     except ValidationError as error:
-        problems = [Problem(_place(values, detail["loc"]), _told(detail)) for detail in error.errors()]
+        problems = [Problem(_place(values, detail["loc"]), _message(detail)) for detail in error.errors()]
     return definition, [*problems, *_without_effect(values, is_file=not as_served)]
 
 
@@ -128,7 +128,7 @@ def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> 
             yield Problem((*place, name), _REFERENCE)
 
 
-def _told(detail: ErrorDetails) -> str:
+def _message(detail: ErrorDetails) -> str:
     """Return the error's message without pydantic's prefix "Value error, "."""
     return str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
 

@@ -16,7 +16,7 @@ from typing import Any
 from baton.domain.errors import BranchUnavailable, TooManyBranches
 
 ROOT = -1
-"""The ``parent`` of a segment that begins the conversation anew."""
+"""The ``parent`` of a segment that begins the conversation again from its start."""
 MAX_SEGMENTS = 100
 """Segments of one thread. The thread's item holds them, and every turn writes that item."""
 
@@ -37,7 +37,7 @@ Segments = tuple[Segment, ...]
 
 @dataclass(frozen=True, slots=True)
 class BranchRequest:
-    """A client's wish for another answer to a message of the user's, or for another message in its place."""
+    """A client's request for another answer to a message of the user's, or for another message in its place."""
 
     from_id: str
     """The id of that message, as clients see it."""
@@ -47,23 +47,23 @@ class BranchRequest:
 
 @dataclass(frozen=True, slots=True)
 class BranchStart:
-    """What the first message of a branch keeps of the wish for it."""
+    """The request for a branch, as the first message of the branch stores it."""
 
     from_id: str
     """The id of the message that it replaces or repeats, as clients see it."""
     is_regenerate: bool
     """Whether it repeats that message, to have it answered again."""
     after_id: str | None = None
-    """The last message that clients show before it; None if it begins the conversation anew."""
+    """The last message that clients show before it; None if it begins the conversation again from its start."""
     wished_id: str | None = None
-    """The id in the wish, if it was another one than clients see; a worker that takes over compares the requests."""
+    """The id in the request, if it was another one than clients see; a worker that takes over compares the requests."""
 
     @property
     def request(self) -> BranchRequest:
         return BranchRequest(self.wished_id or self.from_id, self.is_regenerate)
 
     def shown(self, ordinal: int) -> dict[str, Any]:
-        """Return what clients are told of the branch that begins at ``ordinal``."""
+        """Return the branch that begins at ``ordinal``, as clients see it."""
         return {
             "branchId": branch_id(ordinal),
             "from": self.from_id,

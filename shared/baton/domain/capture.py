@@ -29,7 +29,7 @@ class CaptureRef:
     end_ordinal: int
     """One beyond the last message."""
     thread_created_at: datetime | None = None
-    """When the thread was created, where the pipeline is started: a forgotten thread's id may be used again."""
+    """The time at which the thread was created, because a forgotten thread's id may be used again."""
 
     @property
     def id(self) -> str:
@@ -70,14 +70,14 @@ class CaptureStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What the pipeline knows of one task so far. It contains no personal data: a draft is generalized."""
+    """The state of the pipeline for one task. It contains no personal data, because a draft is generalised."""
 
     ref: CaptureRef
     status: CaptureStatus = CaptureStatus.WORKING
     done: CaptureStep | None = None
     """The last step that was carried out; None before the first."""
     reason: str | None = None
-    """Why it came to nothing."""
+    """The reason for which no procedure was made."""
     name: str | None = None
     """The name that the light model gave the task."""
     draft: ProcedureDraft | None = None

@@ -1,4 +1,4 @@
-"""What a request brings: tools of the user's application, what that shows, and what a calling agent hands over."""
+"""Additions to a request: the application's tools, its context, and a calling agent's handoff."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class IncomingHandoff:
-    """What another agent tells when it hands a conversation over. All of it is untrusted."""
+    """The data that another agent sends when it hands a conversation over. All of it is untrusted."""
 
     source_agent_id: str = ""
     reason: str = ""
@@ -40,7 +40,7 @@ class IncomingHandoff:
 
 @dataclass(frozen=True, slots=True)
 class ClientOffer:
-    """What one request brings besides its message. It is kept with the turn, so that a takeover offers the same."""
+    """The parts of a request besides its message. They are kept with the turn, so that a takeover offers the same."""
 
     tools: tuple[ClientTool, ...] = ()
     """Names are unique, and none is that of a built-in tool."""
@@ -50,4 +50,4 @@ class ClientOffer:
     parent_task_id: str | None = None
     """The task of another agent that an A2A message serves."""
     handoff: IncomingHandoff | None = None
-    """How that agent hands the conversation over; None if it does not."""
+    """The handoff of the calling agent; None if it hands nothing over."""

@@ -19,7 +19,7 @@ from baton.domain.times import iso
 
 
 class InspectorMode(StrEnum):
-    """How many turns are recorded."""
+    """The share of turns that are recorded."""
 
     ALL = "all"
     SAMPLE = "sample"
@@ -55,7 +55,7 @@ class Recorded(Served):
 
 
 class ContextSource(Recorded):
-    """What an item was taken from."""
+    """The origin of an item."""
 
     thread_id: str | None = Field(
         description="The conversation of what was recalled; null in `history`, and for documents.", examples=[THREAD_ID]
@@ -68,7 +68,7 @@ class ContextSource(Recorded):
     )
     section: str | None = Field(default=None, description="The headings above a chunk.", examples=[None])
     pages: str | None = Field(default=None, description="The page or pages of a chunk, as in `3-4`.", examples=[None])
-    url: str | None = Field(default=None, description="Where its document is found.", examples=[None])
+    url: str | None = Field(default=None, description="The address of its document.", examples=[None])
 
 
 class ContextItem(Recorded):
@@ -78,8 +78,8 @@ class ContextItem(Recorded):
         description="Of the message, fact or procedure; of a summary or chunk, of its document in the search index.",
         examples=["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
     )
-    kind: str = Field(description="What it is: a message, a fact, a chunk, a procedure.", examples=["fact"])
-    title: str = Field(description="Who told it, or its title.", examples=["noted"])
+    kind: str = Field(description="Its kind: a message, a fact, a chunk, a procedure.", examples=["fact"])
+    title: str = Field(description="The one who said it, or its title.", examples=["noted"])
     text: str = Field(examples=["The user's cat is called Miso."])
     date: str | None = Field(examples=[TIMESTAMP])
     score: float | None = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
@@ -89,16 +89,18 @@ class ContextItem(Recorded):
     )
     tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
     included: bool
-    reason: str | None = Field(description="Why it was left out.", examples=["below the relevance floor: 0.130 < 0.2"])
+    reason: str | None = Field(
+        description="The reason for which it was left out.", examples=["below the relevance floor: 0.130 < 0.2"]
+    )
     masked: bool = Field(
-        default=False, description="Whether the prompt tells only the length of this tool's result.", examples=[False]
+        default=False, description="Whether the prompt has only the length of this tool's result.", examples=[False]
     )
     ambiguous: bool = Field(
         default=False, description="Whether it is one of several procedures that fit the message.", examples=[False]
     )
     source: ContextSource | None = Field(
         default=None,
-        description="Where it comes from; null for procedures written by hand, and for what an agent's file says.",
+        description="Its origin; null for procedures written by hand, and for texts of an agent's file.",
     )
 
     @classmethod

@@ -12,11 +12,11 @@ MAX_DOCUMENT_BYTES = 50 * 1024 * 1024
 MAX_PAGE_ERRORS = 100
 """Pages whose errors are kept. Further ones are counted."""
 MAX_ATTEMPTS = 5
-"""How often the pipeline is started for a version that does not come to its end."""
+"""Starts of the pipeline for a version that does not come to its end."""
 UPLOAD_WAIT = timedelta(minutes=30)
-"""When a version without an upload is looked at. The address to upload to has expired by then."""
+"""The time after which a version without an upload is checked. The address to upload to has expired by then."""
 STEP_WAIT = timedelta(hours=1)
-"""How long a version may make no progress until its pipeline is taken for dead. Longer than a step with its retries."""
+"""The time without progress after which a version's pipeline counts as dead. Longer than a step with its retries."""
 DOCUMENT_ID = re.compile(r"doc_[0-9a-f]{32}")
 
 
@@ -47,7 +47,7 @@ MEDIA_TYPES: Mapping[str, DocumentFormat] = {
 
 
 class VersionStatus(StrEnum):
-    """How far a version of a document is."""
+    """The progress of a version of a document."""
 
     WAITING = "waiting"
     """Nothing has been uploaded yet."""
@@ -77,7 +77,7 @@ class IngestionStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """Why a page could not be read. The others are."""
+    """The reason for which a page could not be read. The other pages are read."""
 
     page: int
     message: str
@@ -112,11 +112,11 @@ class DocumentVersion:
     """The first ``MAX_PAGE_ERRORS``."""
     page_error_count: int = 0
     error_code: str | None = None
-    """Why it failed, as a stable code such as ``document_encrypted``."""
+    """The reason of the failure, as a stable code such as ``document_encrypted``."""
     error: str | None = None
-    """What the uploader can do about it."""
+    """The advice to the uploader."""
     ended_at: datetime | None = None
-    """When it became ready or failed."""
+    """The time at which it became ready or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Document:
     created_at: datetime
     updated_at: datetime
     url: str | None = None
-    """Where readers find the original; shown beside what is cited from it."""
+    """The address of the original for readers, shown with citations of it."""
     required_permission: str | None = None
     """The permission that a user needs so that turns use the document for them."""
     source_id: str | None = None
@@ -139,15 +139,15 @@ class Document:
     next: DocumentVersion | None = None
     """A later version: waiting, in progress, or failed."""
     deleted_at: datetime | None = None
-    """When it was deleted. Turns do not use it from then on; the record goes when all its chunks are gone."""
+    """The time of its deletion. Turns do not use it from then on; the record is removed after all its chunks."""
     stale: tuple[int, ...] = ()
     """Versions whose chunks and files are still to be removed."""
     cleaned_at: datetime | None = None
-    """When those were removed for the first time. They are again once no worker can be alive that writes more."""
+    """The time of their first removal. They are removed again once no worker can be alive that writes more."""
     check_at: datetime | None = None
-    """When the sweeper looks whether the pipeline still runs; None if nothing is left to do."""
+    """The time at which the sweeper checks that the pipeline still runs; None if nothing is left to do."""
     attempt: int = 0
-    """How often the pipeline was started again for the newest version, or for the removal."""
+    """Further starts of the pipeline for the newest version, or for the removal."""
     revision: int = 0
     """Counted up with every ``DocumentStore.save``."""
 
@@ -214,7 +214,7 @@ class Document:
 
 
 def chunk_source_id(document_id: str, version: int) -> str:
-    """Return the ``source_id`` of a version's chunks in the index, so that versions can be told apart and removed."""
+    """Return the ``source_id`` of a version's chunks in the index, which distinguishes versions for their removal."""
     return f"{document_id}@{version}"
 
 

@@ -14,7 +14,7 @@ from baton.domain.usage import Usage
 
 
 class EndReason(StrEnum):
-    """Why the session ended."""
+    """The reason for which the session ended."""
 
     USER_CLOSED = "UserClosed"
     TIMEOUT = "Timeout"
@@ -31,7 +31,7 @@ class EpisodeStatus(StrEnum):
 
 
 class EpisodePart(StrEnum):
-    """What the pipeline adds to an episode. A part that is not wanted counts as added."""
+    """A part that the pipeline adds to an episode. A part that is not wanted counts as added."""
 
     SUMMARY = "summary"
     """The summary and the facts, as the model wrote them."""
@@ -64,8 +64,8 @@ class EpisodeRef:
     reason: EndReason
     ended_at: datetime
     thread_created_at: datetime | None = None
-    """Tells the session from one of a forgotten conversation with the same thread id. None in records of releases
-    that did not keep it."""
+    """Distinguishes the session from one of a forgotten conversation with the same thread id. None in records of
+    releases that did not keep it."""
 
     @property
     def id(self) -> str:
@@ -132,7 +132,7 @@ class Fact:
     message_ids: tuple[str, ...] = ()
     """The messages that it was taken from."""
     superseded_at: datetime | None = None
-    """When a later fact contradicted it; None while it is valid."""
+    """The time at which a later fact contradicted it; None while it is valid."""
     superseded_by: str | None = None
     """The id of that fact."""
 
@@ -161,9 +161,9 @@ class Episode:
     """At most 2,000 characters; None if there is none (yet)."""
     facts: tuple[Fact, ...] = ()
     parts: frozenset[EpisodePart] = frozenset()
-    """What the pipeline has added."""
+    """The parts that the pipeline has added."""
     attempts: int = 0
-    """How often the pipeline has run to its end."""
+    """Complete runs of the pipeline."""
     time_zone: str | None = None
     """The user's time zone when it began; None if it is not known."""
 

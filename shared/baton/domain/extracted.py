@@ -94,7 +94,7 @@ def given_title(title: str | None) -> str | None:
 
 
 class BlockKind(StrEnum):
-    """What a block of text is."""
+    """The kind of a block of text."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -161,7 +161,7 @@ class ChunkPart:
     """A part of a chunk that stands below the same headings, on the same page."""
 
     start: int
-    """Where it begins in the chunk's text. It ends where the next one begins."""
+    """The offset at which it begins in the chunk's text. It ends where the next one begins."""
     headings: tuple[str, ...] = ()
     page: int | None = None
 

@@ -27,7 +27,7 @@ class Retention:
     uploads: int | None = None
     """Uploaded files."""
     changed_by: str = ""
-    """Who set it."""
+    """The user who set it."""
     changed_at: datetime | None = None
 
     @property
@@ -44,34 +44,34 @@ def kept_since(now: datetime, days: int | None) -> datetime | None:
 LATE_RECORD = timedelta(minutes=15)
 """A queue record younger than this is refused by the tombstone; an older one is compared with the cut-off."""
 MARK_KEPT = timedelta(days=32)
-"""How long a cut-off is remembered: the retention of the queue (4 days) and its dead letters (14), with room."""
+"""The time that a cut-off is remembered: the retention of the queue (4 days) and its dead letters (14), with room."""
 GIVEN_UP_AFTER = timedelta(days=1)
-"""A request that has been running for so long has lost its pipeline; the next one starts anew."""
+"""A request that has been running for so long has lost its pipeline; the next one starts again."""
 MAX_ROUNDS = 5
 """Sweeps of one request. Each comes ``ZOMBIE_SECONDS`` after the one before."""
 
 
 class ForgetSubject(StrEnum):
-    """What is forgotten."""
+    """The subject of a forget request."""
 
     USER = "user"
     THREAD = "thread"
     RETENTION = "retention"
-    """What is older than the tenant's retention."""
+    """Everything older than the tenant's retention."""
 
 
 class ForgetStatus(StrEnum):
-    """How far a request has come."""
+    """The progress of a request."""
 
     RUNNING = "running"
     COMPLETED = "completed"
     """Every store was listed and nothing was left."""
     FAILED = "failed"
-    """Something was left after the last round, or the pipeline broke. Asking again starts anew."""
+    """Something was left after the last round, or the pipeline broke. Asking again starts a new pipeline."""
 
 
 class NextStep(StrEnum):
-    """What the state machine does after a step."""
+    """The move of the state machine after a step."""
 
     SWEEP = "sweep"
     """Go on sweeping: the time of one invocation was not enough."""
@@ -92,7 +92,7 @@ class ForgetRequest:
     tenant_id: str
     subject: ForgetSubject
     user_id: str
-    """Whose data; for retention, who set it."""
+    """The user whose data are forgotten; for retention, the user who set it."""
     requested_by: str
     requested_at: datetime
     thread_id: str | None = None
@@ -101,11 +101,11 @@ class ForgetRequest:
     round: int = 1
     """The sweep in progress, from 1."""
     cutoff_at: datetime | None = None
-    """What began before it is forgotten, also when it began after the request. Set by the second sweep."""
+    """Everything that began before it is forgotten, also after the request was made. Set by the second sweep."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """How much was removed, by kind."""
+    """The number of removed records, by kind."""
     residue: Mapping[str, int] = field(default_factory=dict)
-    """What the last verification found, by kind; empty if nothing."""
+    """The number of records that the last verification found, by kind; empty if there were none."""
     ended_at: datetime | None = None
 
     def is_running(self, now: datetime) -> bool:
@@ -114,7 +114,7 @@ class ForgetRequest:
 
     @property
     def scope(self) -> Scope:
-        """Whose data it is about."""
+        """The scope of the data that it is about."""
         return Scope(self.tenant_id, self.user_id)
 
 
@@ -150,7 +150,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTrace:
-    """What is left of a thread, as its forgetting sees it."""
+    """The remains of a thread, as its forgetting sees them."""
 
     id: str
     user_id: str | None = None

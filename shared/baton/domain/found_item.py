@@ -1,4 +1,4 @@
-"""What a search finds for a message: one item of memory, and whether a prompt gets it."""
+"""One item of memory that a search finds for a message, and its place in or outside the prompt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ItemSource:
     agent_id: str | None = None
     """The agent that said the message, or whose document it is."""
     citation: Citation | None = None
-    """Where in the document it stands."""
+    """Its place in the document."""
 
 
 NO_SOURCE = ItemSource()
@@ -42,7 +42,7 @@ class FoundItem:
     text: str
     """The whole text, verbatim and without its date."""
     at: datetime
-    """When it was said, or when the version of its document or procedure was created."""
+    """The time at which it was said, or at which the version of its document or procedure was created."""
     score: float
     """The fused score, from 0 to 1. It ranks the items of one search and says nothing about relevance."""
     signals: Mapping[str, float] = field(default_factory=dict)
@@ -53,11 +53,11 @@ class FoundItem:
     """True if only its words have found it: it is none of the most similar."""
     source: ItemSource = NO_SOURCE
     superseded_at: datetime | None = None
-    """When a later fact contradicted it; None while it is valid."""
+    """The time at which a later fact contradicted it; None while it is valid."""
     superseded_by: str | None = None
     """The id of that fact's item."""
     role: str | None = None
-    """Who said a message."""
+    """The role that said a message."""
     table_header: str | None = None
     """The names of the columns, if a chunk begins with rows of a table that has them further up."""
     passage: str | None = None
@@ -67,7 +67,7 @@ class FoundItem:
     day: date | None = None
     """The user's day when it was said, or that a fact is about; None if it is not known: then the day of ``at``."""
     reason: str | None = None
-    """Why a prompt does not get it; None if the prompt gets it."""
+    """The reason for which a prompt does not get it; None if the prompt gets it."""
     line: str = ""
     """Its line in the prompt."""
     tokens: int = 0

@@ -34,7 +34,7 @@ class ContextMode(StrEnum):
 
 
 class HandoffOutcome(StrEnum):
-    """How a handoff ended."""
+    """The outcome of a handoff."""
 
     RETURNED = "returned"
     """By the specialist."""
@@ -55,7 +55,7 @@ class HandoffDefinition(Definition):
     """The target."""
     context_mode: ContextMode = ContextMode.SUMMARY
     recent_messages: int = Field(default=10, ge=1, le=200)
-    """How many messages the modes ``recent`` and ``forked`` include."""
+    """The number of messages that the modes ``recent`` and ``forked`` include."""
     show_tool_calls: bool = False
     """Whether the target sees other agents' tool calls, as plain text."""
     preserve_state: bool = True
@@ -63,7 +63,7 @@ class HandoffDefinition(Definition):
     return_expected: bool = True
     """Whether the target has the tool ``return_to_main``. Otherwise only the user can end the handoff."""
     reason: str | None = Field(default=None, max_length=500)
-    """When to hand over, for the model of the agent that does."""
+    """The situation in which to hand over, for the model of the agent that does."""
     required_permissions: tuple[PermissionName, ...] = ()
     """Permissions that the user needs in addition to those of the target."""
 
@@ -114,7 +114,7 @@ class HandoffRequest:
     child_thread_id: str | None = None
     """The fork in which the specialist works, in the mode ``forked``."""
     outcome: HandoffOutcome | None = None
-    """How it ended; None while it lasts."""
+    """Its outcome; None while it lasts."""
     ended_at: datetime | None = None
 
     @property
@@ -139,7 +139,7 @@ class HandoffRequest:
 
     @property
     def conversation_history_count(self) -> int:
-        """How many messages the specialist gets."""
+        """The number of messages that the specialist gets."""
         return len(self.recent_messages)
 
     def ended(self, outcome: HandoffOutcome, now: datetime) -> HandoffRequest:

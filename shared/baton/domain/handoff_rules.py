@@ -14,7 +14,7 @@ from baton.domain.workflow import Workflow, WorkflowStatus
 
 
 class RefusalReason(StrEnum):
-    """Why a handoff is refused."""
+    """The reason for which a handoff is refused."""
 
     UNKNOWN = "unknown"
     """There is no such agent, or the active agent declares no handoff to it."""

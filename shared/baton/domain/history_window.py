@@ -1,4 +1,4 @@
-"""Where an agent's message history begins in its prompts."""
+"""The beginning of an agent's message history in its prompts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class HistoryWindow:
     session: str = ""
     """The handoff that made the agent active, as ``<ordinal>.<number>``; empty for the main agent."""
     first_ordinal: int = 0
-    """The first message in the prompts. A specialist's fork has ordinals of its own."""
+    """The first message in the prompts. A specialist's fork has separate ordinals."""
     masked_below: int = 0
-    """Of results of tools below this ordinal, the prompts tell the length only."""
+    """The prompts have only the length of results of tools below this ordinal."""
     summary_at: int | None = None
     """The message that the summary of everything before it is stored with; None if there is no summary."""
 

@@ -53,7 +53,7 @@ class ImportedSession:
     @property
     def digest(self) -> str:
         """SHA-256 of what is imported. A repetition has the same one."""
-        told = [
+        lines = [
             [each.id, each.role.value, each.text, to_millis(each.timestamp), each.tool_name] for each in self.messages
         ]
         beside: list[object] = []
@@ -64,7 +64,7 @@ class ImportedSession:
         named = [each for each in self.messages if each.time_zone is not None and not is_offset(each.time_zone)]
         if named:
             beside.append([[each.id, each.time_zone] for each in named])
-        content = json.dumps([told, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
+        content = json.dumps([lines, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
         return hashlib.sha256(content.encode()).hexdigest()
 
 

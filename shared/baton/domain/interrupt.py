@@ -52,7 +52,7 @@ class InterruptAnswer:
     answered_by: str | None = None
     """The user who answered; None if nobody did in time."""
     is_error: bool = False
-    """Whether the payload tells why the user's application could not carry out the call."""
+    """Whether the payload gives the reason for which the user's application could not carry out the call."""
 
     @property
     def result(self) -> str:
@@ -120,7 +120,7 @@ class PendingInterrupts:
     """The message id of the answers: see ``answer_message_id``."""
     agent_id: str
     permissions: tuple[str, ...]
-    """The permissions of the message that began the exchange. The calls use them, whoever answers."""
+    """The permissions of the message that began the exchange. The calls use them, no matter who answers."""
     first_ordinal: int
     """The ordinal of the message that began the exchange. The whole exchange goes into the prompt when it continues."""
     interrupts: tuple[Interrupt, ...]

@@ -189,7 +189,7 @@ def _problem(error: Any) -> Problem:
         message = f"{message[: MAX_MESSAGE // 2]}...{message[-MAX_MESSAGE // 2 :]}"
     missing: tuple[str, ...] = ()
     if error.validator == "required":
-        # One error a missing field, of which only the text says which; the value tells as well.
+        # One error a missing field, and only its text names the field; the value shows it as well.
         names = [name for name in error.validator_value if name not in error.instance]
         missing = tuple(f"{path}.{name}" if path else name for name in names)
     return Problem(f"{path}: {message}" if path else message, missing)

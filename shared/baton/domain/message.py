@@ -58,14 +58,14 @@ class Role(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """Whether a message is complete or was stopped while it was streamed."""
+    """The state of a message: complete, or stopped while it was streamed."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"
 
 
 class OutcomeType(StrEnum):
-    """How a run ended."""
+    """The outcome of a run."""
 
     SUCCESS = "success"
     CANCELLED = "cancelled"
@@ -86,7 +86,7 @@ class FollowedProcedure:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended. It is stored with the last message, so that a repeated message gets the same answer."""
+    """The end of a run. It is stored with the last message, so that a repeated message gets the same answer."""
 
     outcome: OutcomeType
     usage: Usage
@@ -124,7 +124,7 @@ class RunEnd:
 
 
 class MessageMetadata(Served):
-    """What is known about a message."""
+    """Metadata of a message."""
 
     ordinal: int = Field(examples=[1])
     run_id: str = Field(examples=[RUN_ID])
@@ -150,7 +150,7 @@ class MessageMetadata(Served):
     outcome: CallEnd | None = Field(
         default=None,
         exclude_if=lambda outcome: outcome is None,
-        description="How the call ended that a tool's message answers; only those have it.",
+        description="The end of the call that a tool's message answers; only those have it.",
     )
     time_zone: str | None = Field(
         default=None,
@@ -195,7 +195,7 @@ class StoredMessage:
     tool_call_id: str | None = None
     """The call that a tool message answers."""
     call_end: CallEnd = CallEnd.SUCCEEDED
-    """How that call ended."""
+    """The end of that call."""
     attempt: int = 1
     fence: int = 0
     """The fence of the lease under which it was written, set when it is read; otherwise 0."""
@@ -244,12 +244,12 @@ class StoredMessage:
 
     @property
     def finish_reason(self) -> str | None:
-        """Why an answer ended before its end; None if it did not."""
+        """The reason for which an answer is incomplete; None if it is complete."""
         return LENGTH if self.is_cut else None
 
     @property
     def outcome(self) -> CallEnd | None:
-        """How the call ended that a tool's message answers; None for other messages."""
+        """The end of the call that a tool's message answers; None for other messages."""
         return self.call_end if self.role is Role.TOOL else None
 
     def metadata(self) -> dict[str, Any]:
@@ -286,7 +286,7 @@ class StoredMessage:
 
     @property
     def is_shown(self) -> bool:
-        """Whether clients see it. Built-in tools appear as events of their own, not as calls and results."""
+        """Whether clients see it. Built-in tools appear as separate events, not as calls and results."""
         if self.role is Role.TOOL:
             return self.tool_name is None or is_shown(self.tool_name)
         return bool(self.text) or self.role is Role.USER or any(is_shown(call.name) for call in self.tool_calls)

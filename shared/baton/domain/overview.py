@@ -1,4 +1,4 @@
-"""What happened in a tenant's conversations: counts that add up, in whatever portions they are taken."""
+"""Counts of what happened in a tenant's conversations. They add up, in whatever portions they are taken."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SlowTurn:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ThreadCost:
-    """What a conversation has used since it began."""
+    """The usage of a conversation since it began."""
 
     nano_cost: int
     """-1 if it is not known: then it is compared by tokens."""

@@ -41,9 +41,9 @@ def compile_pattern(pattern: str, *, ignores_case: bool = False, max_memory: int
 
 
 def _reason(error: Exception) -> str:
-    told = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
-    if re.search(r"\(\?<?[=!]", told) or told.endswith("(?<"):
+    message = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+    if re.search(r"\(\?<?[=!]", message) or message.endswith("(?<"):
         return "lookahead and lookbehind are not supported, because they cannot be matched in linear time"
-    if re.search(r"escape sequence: \\[1-9]|\(\?(P|\()$", told):
+    if re.search(r"escape sequence: \\[1-9]|\(\?(P|\()$", message):
         return "references back to a group, and conditions on one, cannot be matched in linear time"
-    return told
+    return message

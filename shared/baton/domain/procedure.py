@@ -62,7 +62,7 @@ MAX_APPROVED = 1_000
 RESERVED_SLUG = "match"
 """The id of no procedure: below the address of an agent's procedures, it is where a message can be tried."""
 TENANT_PREFIX = "tenant."
-"""What the ids of all agents' procedures begin with. A slug has no full stop, so no other procedure has such an id."""
+"""The prefix of the ids of all agents' procedures. A slug has no full stop, so no other procedure has such an id."""
 USER_PREFIX = "user."
 """The prefix of the ids of private skills. They are unique among those of one user and one agent."""
 
@@ -76,7 +76,7 @@ class InvalidProcedure(Exception):
 
 
 class ProcedureStatus(StrEnum):
-    """How far a version of a procedure is. Turns use approved versions, and their user's private skills."""
+    """The state of a version of a procedure. Turns use approved versions, and their user's private skills."""
 
     PENDING = "pending"
     """It waits for a decision."""
@@ -98,7 +98,7 @@ REVIEWED = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED, ProcedureStatus.R
 
 
 class ProcedureAction(StrEnum):
-    """What can be done with a version."""
+    """An action on a version."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -122,7 +122,7 @@ def next_status(status: ProcedureStatus, action: ProcedureAction) -> ProcedureSt
 
 
 class ProcedureScope(StrEnum):
-    """Who uses a procedure."""
+    """The users of a procedure."""
 
     AGENT = "agent"
     """One agent."""
@@ -137,7 +137,7 @@ _PREFIXES = {ProcedureScope.AGENT: "", ProcedureScope.TENANT: TENANT_PREFIX, Pro
 
 @dataclass(frozen=True, slots=True)
 class ProcedureSource:
-    """What a version was made of: a task or a workflow in a conversation."""
+    """The origin of a version: a task or a workflow in a conversation."""
 
     thread_id: str
     run_id: str | None = None
@@ -195,10 +195,10 @@ class Procedure:
     source: ProcedureSource | None = None
     """None if it was written by hand."""
     decided_by: str | None = None
-    """Who approved, rejected or retired it last."""
+    """The user who approved, rejected or retired it last."""
     decided_at: datetime | None = None
     reason: str | None = None
-    """Why it was rejected or retired."""
+    """The reason for which it was rejected or retired."""
     used: int = 0
     """Turns that followed it."""
     went_well: int = 0
@@ -221,7 +221,7 @@ class Procedure:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureDecision:
-    """Who does what with a version of a procedure."""
+    """A user's decision on a version of a procedure."""
 
     action: ProcedureAction
     by: str

@@ -30,7 +30,7 @@ CHUNK_MEMORY = 8 << 20
 """Bytes of the compiled patterns of a chunk."""
 
 _Places = Mapping[str, Sequence[int]]
-"""Where the words of a message stand, numbered so that words of two sentences are too far apart for a phrase."""
+"""The places of a message's words, numbered so that words of two sentences are too far apart for a phrase."""
 
 
 class TriggerIndex:

@@ -27,7 +27,7 @@ MAX_TOKEN = 1_024
 MAX_SCHEME = 64
 MAX_CREDENTIALS = 4_096
 LIFETIME = timedelta(days=90)
-"""How long a configuration is kept after it was set. It may hold credentials."""
+"""The time that a configuration is kept after it was set. It may hold credentials."""
 MAX_RECEIVES = 12
 """Deliveries of a notification, after which it becomes a dead letter. The queue's redrive policy says the same."""
 MAX_PAUSE_SECONDS = 900
@@ -45,7 +45,7 @@ class Line(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PushConfig:
-    """Where notifications of one task go."""
+    """The receiver of one task's notifications."""
 
     root: str
     """The message that began the task."""
@@ -62,7 +62,7 @@ class PushConfig:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """What its receiver is shown, by name."""
+        """The secrets that its receiver gets, by name."""
         given = {"token": self.token, "credentials": self.credentials}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -73,7 +73,7 @@ class PushConfig:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with it, for its client; None if nothing is."""
+        """Its flaw, for its client; None if there is none."""
         if not is_printable(self.id, MAX_MESSAGE_ID):
             return f"id must be 1 to {MAX_MESSAGE_ID} printable characters."
         if has_credentials(self.url):
@@ -96,7 +96,7 @@ def room_for(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushC
 
 
 class ChangeKind(StrEnum):
-    """What has happened to tasks of a thread."""
+    """The kind of a change of a thread's tasks."""
 
     BEGAN = "began"
     """A run has begun."""
@@ -119,13 +119,13 @@ class _Record(BaseModel):
     run_id: str | None = None
     """The run of ``BEGAN`` and ``ENDED``."""
     first_ordinal: int | None = None
-    """Where the session that ends had begun; also of a run that ends the conversation."""
+    """The beginning of the session that ends; also of a run that ends the conversation."""
     root: str | None = None
     """The task of ``MARKED``; of a run that ends no session, its task, if that is known."""
     fence: int = 0
     """The fence of the lease under which it happens."""
     mark: str | None = None
-    """What has happened to the task of ``MARKED``, so that two marks within minutes are two changes."""
+    """The event of the task of ``MARKED``, so that two marks within minutes are two changes."""
 
     @property
     def scope(self) -> Scope:
@@ -139,13 +139,13 @@ class _Record(BaseModel):
 
 
 class TaskChange(_Record):
-    """A change of a thread that has configurations, to be told to those that it concerns."""
+    """A change of a thread that has configurations, of which those that it concerns are notified."""
 
     record: Literal["change"] = "change"
 
     @property
     def group(self) -> str:
-        """What it is queued behind: earlier changes of the thread."""
+        """Its group in the queue, in which it waits for earlier changes of the thread."""
         return f"{self.tenant_id}#{self.thread_id}"
 
 
@@ -163,7 +163,7 @@ class PushNotice(_Record):
 
     @property
     def group(self) -> str:
-        """What it is queued behind: earlier notifications to the same configuration."""
+        """Its group in the queue, in which it waits for earlier notifications to the same configuration."""
         return f"{self.tenant_id}#{self.thread_id}#{self.task}#{self.config_id}"
 
 

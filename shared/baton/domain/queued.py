@@ -25,7 +25,7 @@ class RecordDelivery:
 
     record_id: str
     receives: int
-    """How often the record has been delivered, this time included."""
+    """Deliveries of the record, this one included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Queued(BaseModel):
 
     @property
     def group(self) -> str:
-        """What it is queued behind: the other records of its thread."""
+        """Its group in the queue, in which it waits for earlier records of its thread."""
         return self.thread_id
 
     @property
@@ -96,7 +96,7 @@ class QueuedClose(_Queued):
 
 
 class QueuedAnswer(_Queued):
-    """A person's answer to an interrupt; ``user_id`` is the thread's user, whoever answers."""
+    """A person's answer to an interrupt; ``user_id`` is the thread's user, also if another person answers."""
 
     action: Literal["answer"] = "answer"
     interrupt_id: str

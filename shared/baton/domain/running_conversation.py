@@ -25,10 +25,10 @@ MAX_RESUMABLE = 3
 
 
 class SpecialistProblem(Enum):
-    """Why the active specialist cannot continue."""
+    """The reason for which the active specialist cannot continue."""
 
     LOST = auto()
-    """Its workflow has ended or continues in another thread. The user is not told."""
+    """Its workflow has ended or continues in another thread. The user is not notified."""
     FORBIDDEN = auto()
     """The user may no longer talk to it."""
     UNAVAILABLE = auto()
@@ -55,7 +55,7 @@ class RunningConversation:
     elsewhere: Workflow | None = None
     """The thread's former workflow, if it continues in another thread."""
     redefined: DefinitionChanged | None = None
-    """How the workflow's definition has changed since the last run."""
+    """The change of the workflow's definition since the last run; None without one."""
     moved_from: Workflow | None = None
     """The workflow as it was found in another thread, if it is continued here."""
     begun_ids: frozenset[str] = frozenset()
@@ -98,7 +98,7 @@ class RunningConversation:
 
     @property
     def change(self) -> ConversationChange | None:
-        """What the run has changed so far; None if nothing."""
+        """The change by the run so far; None without one."""
         state, handoffs, workflows = self.to_store, self.changed_handoffs, self.changed_workflows
         if state == self.thread.conversation and not handoffs and not workflows and self.offered_id is None:
             return None
@@ -108,7 +108,7 @@ class RunningConversation:
 
     @property
     def handoffs_so_far(self) -> int:
-        """How many handoffs the run has begun, ended or refused."""
+        """The number of handoffs that the run has begun, ended or refused."""
         return len(self.changed_handoffs)
 
     def was_handed_over_by(self, opening: StoredMessage) -> bool:

@@ -1,4 +1,4 @@
-"""What the search indices hold, and how the rankings of a search are fused, for every engine alike."""
+"""Documents of the search indices, and the fusion of a search's rankings, for all engines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class IndexDocument:
     source_id: str
     """The episode, document or procedure that it is a part of."""
     kind: str
-    """What part it is, such as ``summary``, ``fact``, ``message`` or ``chunk``."""
+    """The part that it is, such as ``summary``, ``fact``, ``message`` or ``chunk``."""
     views: Mapping[str, IndexedText]
     """Its searchable texts by name. Views of one name compete with each other."""
     at: datetime
@@ -72,7 +72,7 @@ class SearchClause:
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
-    """Which documents are searched, deleted or listed, within the scope's tenant (and user, in ``EPISODES``)."""
+    """Conditions of the documents to search, delete or list, within the scope's tenant (and user, in ``EPISODES``)."""
 
     agent_id: str | None = None
     thread_id: str | None = None
@@ -153,7 +153,7 @@ def with_added(
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What was found."""
+    """The result of a search."""
 
     candidates: Candidates
     documents: Mapping[str, IndexDocument]

@@ -70,7 +70,7 @@ class SecretReference(BaseModel):
 
 
 class ExchangeTarget(BaseModel):
-    """Where a user's token is exchanged for a narrower one, and for which use (RFC 8693)."""
+    """An endpoint that exchanges a user's token for a narrower one, and the use of that (RFC 8693)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,7 +86,7 @@ class ExchangeTarget(BaseModel):
     resource: Annotated[str, Field(pattern=r"^https?://[!-~]+$", max_length=2_000), WithoutCredentials] | None = None
     scope: str | None = Field(default=None, pattern=r"^[!#-\[\]-~]+( [!#-\[\]-~]+)*$", max_length=1_000)
     subject_token_type: Literal["access_token", "id_token", "jwt"] = "access_token"  # noqa: S105 - a kind of token
-    """What the users' tokens are to the token endpoint."""
+    """The kind of the users' tokens for the token endpoint."""
 
     @model_validator(mode="after")
     def _is_narrower(self) -> ExchangeTarget:

@@ -46,7 +46,7 @@ def skill_markdown(draft: ProcedureDraft) -> str:
 
 
 def numbered_steps(draft: ProcedureDraft) -> str:
-    """Return the body of the SKILL.md, as in a prompt: the steps, each with its condition on a line of its own."""
+    """Return the body of the SKILL.md, as in a prompt: the steps, each with its condition on a separate line."""
     return "\n".join(_numbered(draft))
 
 

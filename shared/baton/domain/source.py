@@ -19,7 +19,7 @@ from baton.domain.web_url import has_credentials, is_web_url
 MAX_SOURCE_URL = 2048
 TENANT = "{tenant}"
 PREFIX_ENTRY = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([A-Za-z0-9!_.*'()~=-]+/)*\{tenant\}/([A-Za-z0-9!_.*'()~=-]+/)*"
-"""One entry of the allowed prefixes: a bucket and a path that names the tenant in a segment of its own."""
+"""One entry of the allowed prefixes: a bucket and a path that names the tenant in a separate segment."""
 
 _S3 = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(.+)")
 _MAX_KEY_BYTES = 1024
@@ -105,7 +105,7 @@ def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]
 
 
 class SourceKind(StrEnum):
-    """What a source names."""
+    """The kind of a source."""
 
     URLS = "urls"
     SITEMAP = "sitemap"
@@ -113,7 +113,7 @@ class SourceKind(StrEnum):
 
 
 class SourceStatus(StrEnum):
-    """How a source is."""
+    """The state of a source."""
 
     WAITING = "waiting"
     """It has not been read yet."""
@@ -138,7 +138,7 @@ class Sitemap:
 
 @dataclass(frozen=True, slots=True)
 class SourceError:
-    """Why a page or the list of pages could not be read."""
+    """The reason for which a page or the list of pages could not be read."""
 
     url: str
     message: str
@@ -146,7 +146,7 @@ class SourceError:
 
 @dataclass(frozen=True, slots=True)
 class RefreshCounts:
-    """What a refresh did, in pages."""
+    """The result of a refresh, in pages."""
 
     changed: int = 0
     """New ones too."""
@@ -179,7 +179,7 @@ class Source:
     created_at: datetime
     updated_at: datetime
     check_at: datetime
-    """When it is read next; while it is being read, when another worker may take over."""
+    """The time of the next refresh; during one, the time at which another worker may take over."""
     urls: tuple[str, ...] = ()
     """Of the kind ``urls``."""
     url: str | None = None
@@ -191,9 +191,9 @@ class Source:
     status: SourceStatus = SourceStatus.WAITING
     refresh: Refresh | None = None
     refreshes: int = 0
-    """How many refreshes have begun."""
+    """The number of refreshes that have begun."""
     refreshed_at: datetime | None = None
-    """When the last refresh ended."""
+    """The end of the last refresh."""
     documents: int = 0
     """After the last refresh."""
     counts: RefreshCounts = field(default_factory=RefreshCounts)
@@ -201,11 +201,11 @@ class Source:
     errors: tuple[SourceError, ...] = ()
     """The first ``MAX_SOURCE_ERRORS`` of the last refresh."""
     error: str | None = None
-    """Why its list of pages could not be read."""
+    """The reason for which its list of pages could not be read."""
     worker: str | None = None
-    """An id of the last claim. It tells apart the claims of two workers at the same moment."""
+    """An id of the last claim. It distinguishes the claims of two workers at the same moment."""
     revision: int = 0
-    """How often it was stored. A change is stored only over the revision that it was made from."""
+    """The number of times that it was stored. A change is stored only over the revision that it was made from."""
     deleted_at: datetime | None = None
 
     @property
@@ -225,11 +225,11 @@ class SourcePage:
     """The number of the last refresh that has dealt with it."""
     etag: str | None = None
     last_modified: str | None = None
-    """As the server wrote it."""
+    """The server's value, unchanged."""
     sha256: str | None = None
     """Of the content that became the document's newest version; None until there is one."""
     error: str | None = None
-    """Why it could not be read the last time."""
+    """The reason for which it could not be read the last time."""
 
 
 def derived_source_id(tenant_id: str, agent_id: str, content: str) -> str:

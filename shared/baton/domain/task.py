@@ -71,5 +71,5 @@ class Task:
 
     @property
     def duration(self) -> timedelta | None:
-        """How long it took; None while it lasts."""
+        """The time that it took; None while it lasts."""
         return self.ended_at - self.started_at if self.ended_at is not None else None

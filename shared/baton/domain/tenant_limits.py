@@ -42,9 +42,9 @@ class TenantLimits:
     captures_per_day: int | None = None
     thread_tokens: int | None = None
     revision: int = 0
-    """How often they were changed."""
+    """The number of changes."""
     changed_by: str = ""
-    """Who changed them last; empty if nobody has."""
+    """The user who changed them last; empty if nobody has."""
     changed_at: datetime | None = None
 
     def within(self, deployment: DeploymentLimits) -> DeploymentLimits:

@@ -28,7 +28,7 @@ class ConversationState:
     resumable: tuple[Workflow, ...] = ()
     """The user's unfinished workflows that can be continued here, latest change first, without their data."""
     taught_at: datetime | None = None
-    """When a skill was last made in this thread. Cached procedures must be newer."""
+    """The time at which a skill was last made in this thread. Cached procedures must be newer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,15 @@ class LeaseTimes:
     renew: float = 10.0
     """From one renewal to the next."""
     refresh: float = 2.0
-    """How often a worker looks who watches its run, who wants it stopped and who asks for a sign of life."""
+    """Seconds between a worker's checks for watchers, requests to stop, and requests for a sign of life."""
     quiet: float = 1.5
-    """How long a run may give no sign of life before its worker is asked for one."""
+    """Seconds for which a run may give no sign of life before its worker is asked for one."""
     answered: float = 10.0
     """The same once it has answered: it renews its lease that often without being asked."""
     answer: float = 6.0
     """A worker that has not answered by then is presumed dead."""
     hidden: float = 9.0
-    """How long a queue record stays hidden after its worker has died, at most."""
+    """The largest number of seconds for which a queue record stays hidden after its worker has died."""
     hidden_again: float = 45.0
     """The same from a run's second attempt on: a worker that is held up for seconds must not lose its record again."""
     extend: float = 3.0
@@ -91,7 +91,7 @@ class LeaseTimes:
         return cls(**scaled | {"refresh": min(usual.refresh, scaled["refresh"])})
 
     def hidden_for(self, attempt: int) -> float:
-        """How long a record is hidden that is worked on for the ``attempt``-th time, counted from 1."""
+        """Return the seconds for which to hide a record during its ``attempt``-th attempt, counted from 1."""
         return self.hidden if attempt == 1 else self.hidden_again
 
 
@@ -100,7 +100,7 @@ USUAL_TIMES = LeaseTimes()
 
 
 class ThreadStatus(StrEnum):
-    """Whether a thread is open. A message to a closed thread reopens it."""
+    """The status of a thread. A message to a closed thread reopens it."""
 
     ACTIVE = "active"
     CLOSED = "closed"
@@ -163,9 +163,9 @@ class Thread:
     pending: PendingInterrupts | None = None
     """The interrupts of the last run. A message cancels them."""
     windows: tuple[HistoryWindow, ...] = ()
-    """Where the histories of the main and the active agent begin, unless at the first message."""
+    """The beginnings of the main and the active agent's histories, unless they are at the first message."""
     segments: Segments = ()
-    """How its messages branch; empty for a thread without branches."""
+    """The segments of its branches; empty for a thread without branches."""
     has_tasks: bool = False
     """Whether A2A tasks have begun in it."""
     notifies: bool = False

@@ -19,7 +19,7 @@ MAX_SEARCHED = 500
 
 
 class ThreadState(StrEnum):
-    """What a thread is filtered by. A thread is in several of these at once."""
+    """A state to filter threads by. A thread is in several of these at once."""
 
     ACTIVE = "active"
     CLOSED = "closed"
@@ -44,7 +44,7 @@ class ThreadState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadQuery:
-    """What threads are searched for. Each condition that is given must hold."""
+    """Conditions of the threads to search. Each condition that is given must hold."""
 
     words: tuple[str, ...] = ()
     """Every word must occur, whatever its case and accents."""

@@ -19,7 +19,7 @@ Describe = Callable[[str], AgentDefinition | None]
 
 
 class ActiveAgent(Served):
-    """Who answers the next message."""
+    """The agent that answers the next message."""
 
     id: str = Field(examples=["assistant"])
     name: str = Field(examples=["Assistant"])
@@ -32,7 +32,7 @@ class WorkflowInProgress(Served):
     """The guided workflow that a conversation is in."""
 
     id: str = Field(examples=[WORKFLOW_ID])
-    name: str = Field(description="What the user knows it by.", examples=["your Slack Alert skill"])
+    name: str = Field(description="The name by which the user knows it.", examples=["your Slack Alert skill"])
     state: str = Field(examples=["DEFINING_TRIGGERS"])
     label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
     step: int | None = Field(
@@ -47,7 +47,7 @@ class Workflow(Served):
 
     id: str = Field(examples=[WORKFLOW_ID])
     agent_id: str = Field(description="The specialist that leads through it.", examples=["skill-creation-agent"])
-    name: str = Field(description="What the user knows it by.", examples=["your Slack Alert skill"])
+    name: str = Field(description="The name by which the user knows it.", examples=["your Slack Alert skill"])
     state: str = Field(examples=["DEFINING_TRIGGERS"])
     label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
     step: int | None = Field(description="From 1; null where its definition is gone or lacks the state.", examples=[2])
@@ -58,7 +58,7 @@ class Workflow(Served):
 
 
 class State(Served):
-    """What every screen of a thread shows."""
+    """The state that every screen of a thread shows."""
 
     active_agent: ActiveAgent
     workflow: WorkflowInProgress | None

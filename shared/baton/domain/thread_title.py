@@ -11,7 +11,7 @@ from baton.domain.text import encodable, first_bytes
 
 
 class TitleSource(StrEnum):
-    """What a title is made of after the first answer."""
+    """The source of a title after the first answer."""
 
     MODEL = "model"
     """The light model writes it; if it fails, it is the beginning of the first message."""

@@ -90,7 +90,7 @@ class Today:
 
 @cache
 def _names() -> frozenset[str]:
-    """Return the names of the package ``tzdata``, which every function has: not every system has zones of its own."""
+    """Return the names of the package ``tzdata``, which every function has: not every system has its own zones."""
     names = files("tzdata").joinpath("zones").read_text(encoding="utf-8").split()
     return frozenset(names) - {"Factory"}  # what a system has before its zone is set
 

@@ -13,7 +13,7 @@ from baton.domain.web_url import WebUrl, WithoutCredentials
 SignatureAlgorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]  # fmt: skip
-"""Asymmetric ones only: a key that verifies must not be able to sign, and a shared secret does not tell who signed."""
+"""Asymmetric ones only: a key that verifies must not be able to sign, and a shared secret does not show who signed."""
 SIGNATURE_ALGORITHMS: frozenset[str] = frozenset(get_args(SignatureAlgorithm))
 
 

@@ -23,7 +23,7 @@ MAX_VALUES = 10_000
 
 
 def is_shown(name: str) -> bool:
-    """Return whether clients see calls of the tool. Other calls appear as events of their own."""
+    """Return whether clients see calls of the tool. Other calls appear as separate events."""
     return name not in BUILTIN_TOOLS and not name.startswith(TRANSFER)
 
 
@@ -50,7 +50,7 @@ class ToolCall:
 
 
 class CallEnd(StrEnum):
-    """How a call ended."""
+    """The end of a call."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"

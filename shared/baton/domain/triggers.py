@@ -60,7 +60,7 @@ def matching(triggers: Sequence[str], text: str) -> str | None:
 
 
 Specificity = tuple[int, int]
-"""How much of a message a trigger accounts for: words, and characters. The greater one is the more specific one."""
+"""The part of a message that a trigger accounts for, in words and characters. The greater one is more specific."""
 
 
 def specificity(trigger: str, text: str) -> Specificity:

@@ -73,7 +73,7 @@ PER = 1_000_000
 MAX_PRICE = 1_000_000.0
 _Money = Annotated[float, Field(ge=0, le=MAX_PRICE, allow_inf_nan=False)]
 _VERSION = re.compile(r"-\d{4}[\d-]*")
-"""The date or number that providers append to the name of a model when they tell which version has answered."""
+"""The date or number that providers append to the name of a model to show which version has answered."""
 
 
 class Price(BaseModel):
@@ -127,7 +127,7 @@ class Prices:
     def cost(self, spent: Sequence[ModelUsage], usage: Usage) -> float | None:
         """Return the cost of ``spent``; None without prices, or if a part of ``usage`` has no known price.
 
-        ``usage`` is the usage in all. It exceeds ``spent`` where the model was not recorded: remote agents do not tell
+        ``usage`` is the usage in all. It exceeds ``spent`` where the model was not recorded: remote agents do not send
         it, and neither do conversations from before it was kept.
         """
         if not self.models or sum(each.usage.total_tokens for each in spent) != usage.total_tokens:

@@ -123,9 +123,9 @@ class WorkflowDefinition(Definition):
     """The name of an instance before that data is collected. Default: ``name``."""
     states: tuple[WorkflowState, ...] = Field(max_length=50)
     expiry_days: float = Field(default=30, gt=0, le=3650)
-    """How long an unfinished one can be continued."""
+    """The time for which an unfinished one can be continued."""
     on_exit: Literal["save", "discard"] = "save"
-    """What happens to it when the user leaves before the end."""
+    """The treatment of an unfinished one when the user leaves."""
     produces: Literal["skill"] | None = None
     """The result of a completed workflow: a skill, an approved procedure of the main agent (``domain.procedure``)."""
 

@@ -26,12 +26,12 @@ class IllegalTransition(Exception):
         """The states that the workflow may move to now."""
         self.missing = missing
         """Fields to collect first."""
-        told = [reason]
+        sentences = [reason]
         if missing:
-            told.append(f"Still missing: {', '.join(missing)}.")
+            sentences.append(f"Still missing: {', '.join(missing)}.")
         if legal:
-            told.append(f"Possible now: {', '.join(legal)}.")
-        super().__init__(" ".join(told))
+            sentences.append(f"Possible now: {', '.join(legal)}.")
+        super().__init__(" ".join(sentences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class DefinitionChanged:
     goes_on_in: str
     """The same state if it still exists and the data still fit, otherwise the first. No data are lost."""
     reason: str | None = None
-    """Why it cannot continue in its former state."""
+    """The reason for which it cannot continue in its former state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _added(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowSta
         raise IllegalTransition(f"{here.name} collects nothing: leave data empty.", legal=legal)
     found = problems(partial(here.collects), given) if here.collects is not None else []
     if found:
-        raise IllegalTransition(f"data does not fit: {_told(found)}.", legal=legal)
+        raise IllegalTransition(f"data does not fit: {_messages(found)}.", legal=legal)
     collected = {**workflow.data, here.name: {**workflow.data.get(here.name, {}), **given}}
     if len(json.dumps(collected, ensure_ascii=False).encode("utf-8", "replace")) > MAX_DATA:
         raise IllegalTransition(f"A workflow keeps at most {MAX_DATA // 1024} KB: say it shorter.", legal=legal)
@@ -202,7 +202,9 @@ def _check_way(
         found = problems(here.collects, _declared(here, data[here.name]))
         if found:
             raise IllegalTransition(
-                f"{here.name} is not complete: {_told(found)}.", legal=legal, missing=_missing(here, data[here.name])
+                f"{here.name} is not complete: {_messages(found)}.",
+                legal=legal,
+                missing=_missing(here, data[here.name]),
             )
     shut = [way.when for way in ways if way.when is not None and not way.when.holds(here.name, data)]
     if len(shut) == len(ways):
@@ -248,11 +250,11 @@ def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
         schema = partial(state.collects) if state.name == here.name else state.collects
         found = problems(schema, _declared(state, workflow.data[state.name]))
         if found:
-            return f"{state.name} asks for something else now: {_told(found)}"
+            return f"{state.name} asks for something else now: {_messages(found)}"
     return None
 
 
-def _told(found: Sequence[Problem]) -> str:
+def _messages(found: Sequence[Problem]) -> str:
     return "; ".join(problem.message for problem in found)
 
 

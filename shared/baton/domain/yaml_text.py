@@ -14,7 +14,7 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 Place = Sequence[str | int]
-"""Where something is in a document: names of fields and places in lists, from the outside in."""
+"""The place of something in a document: names of fields and places in lists, from the outside in."""
 
 MAX_DEPTH = 100
 MAX_VALUES = 100_000
@@ -32,7 +32,7 @@ class InvalidYaml(Exception):
 
 @dataclass(frozen=True, slots=True)
 class YamlText:
-    """What a text says."""
+    """The values of a text."""
 
     values: Any
     root: yaml.Node | None
@@ -122,7 +122,7 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
 
 
 def _count(node: yaml.Node, counted: dict[int, int | None]) -> int:
-    """How many values ``node`` holds with its aliases replaced; ``counted`` keeps what is known of nodes by ``id``."""
+    """Return the number of values of ``node`` with its aliases replaced; ``counted`` keeps known numbers by ``id``."""
     if id(node) in counted:
         known = counted[id(node)]
         if known is None:

@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.ports.clock import Clock
 
 KEPT = timedelta(days=90)
-"""How long a record is kept: as long as the name of its execution is reserved."""
+"""The time that a record is kept, which is the time for which the name of its execution is reserved."""
 _STEPS = list(CaptureStep)
 
 

@@ -144,7 +144,7 @@ _AT_ONCE = 100
 class DynamoDocuments:
     """``DocumentStore`` on the conversation table.
 
-    Progress is in attributes of its own, so that steps that run at the same time do not repeat each other's writes. It
+    Progress is in separate attributes, so that steps that run at the same time do not repeat each other's writes. It
     is no key of an index: only a save writes to those.
     """
 

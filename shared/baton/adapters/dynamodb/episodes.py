@@ -33,7 +33,7 @@ _PART = {EpisodePart.SUMMARY: "has_summary", EpisodePart.FACTS: "has_facts", Epi
 class DynamoEpisodes:
     """``Episodes`` on the conversation table, with long redacted messages in S3.
 
-    A session's record becomes its episode. A second item, in a partition of its own, leads from the episode's id to the
+    A session's record becomes its episode. A second item, in a separate partition, leads from the episode's id to the
     record and lists it for the tenant.
     """
 

@@ -1,6 +1,6 @@
 """Removal of threads and users from the table.
 
-Whatever stands in a thread's partition is removed, whoever wrote it: an item that is new in this code base needs no
+Everything in a thread's partition is removed, no matter which code wrote it, so a new kind of item needs no
 line here.
 """
 
@@ -163,7 +163,7 @@ class DynamoErasure:
         trace = await self.trace(scope, thread_id)
         if trace is None or not trace.is_buried:
             return  # somebody has begun a conversation under the id since
-        # The owner first: once the tombstone is gone, a message may claim the id anew.
+        # The owner first: once the tombstone is gone, a message may claim the id again.
         with contextlib.suppress(ConditionFailed):
             await self._table.delete(
                 keys.owner(thread_id), condition="tenant_id = :tenant", values={":tenant": scope.tenant_id}
@@ -209,7 +209,7 @@ class DynamoErasure:
                 yield [_episode_trace(place) for place in places if place["listed_at"] < last]
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
-        with contextlib.suppress(ConditionFailed):  # its session has ended anew
+        with contextlib.suppress(ConditionFailed):  # its session has ended again
             await self._table.delete(
                 keys.episode(scope, episode.thread_id, episode.number),
                 condition="attribute_not_exists(PK) OR ended_at < :before",

@@ -94,7 +94,7 @@ class DynamoForgetRequests:
         self._clock = clock
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
-        # The request first: whoever finds its mark finds the request.
+        # The request first: a reader that finds its mark then finds the request.
         await self._table.put(_item(scope, request))
         try:
             await self._table.change(

@@ -26,7 +26,7 @@ from baton.ports.handoffs import UnfinishedWorkflow, WorkflowElsewhere
 from baton.ports.leases import Lease
 
 KEPT_AFTER_ITS_END = timedelta(days=1)
-"""How long a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""
+"""The time that a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
 
 

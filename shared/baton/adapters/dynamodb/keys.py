@@ -17,7 +17,7 @@ FLOW = "FLOW#"
 PUSH = "PUSH#"
 UPLOAD = "UPLOAD#"
 THREAD_PROCEDURE = "PROCEDURE#"
-"""What sort keys of ``thread_procedure`` begin with."""
+"""The prefix of the sort keys of ``thread_procedure``."""
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
 """Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""

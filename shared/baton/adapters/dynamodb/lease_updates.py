@@ -1,4 +1,4 @@
-"""What taking a lease, and the updates that end it, write into a thread's item."""
+"""Updates of a thread's item that take a lease and that end it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written into the table when a version of a procedure is made, decided on, used and forgotten."""
+"""Writes to the table that make, decide on, use and forget a version of a procedure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IN_ANY_CASE = "attribute_not_exists(PK) OR attribute_exists(PK)"
 
 @dataclass(frozen=True, slots=True)
 class ProcedurePlace:
-    """Where a procedure is stored."""
+    """The place at which a procedure is stored."""
 
     scope: Scope
     owner: str
@@ -50,7 +50,7 @@ def writes_of_version(
     if made.source is not None:
         note = agent_keys.procedure_source(place.scope, place.owner, made.source.key)
         writes.append(Write.put({**note, "slug": made.slug, "version": made.version}, condition=_IS_NEW))
-        # In the same write as the version: whoever forgets the thread finds every version that was made of it.
+        # In the same write as the version: forgetting the thread finds every version that was made of it.
         there = keys.thread_procedure(place.scope, made.source.thread_id, place.owner, made.slug, made.version)
         writes.append(Write.put({**there, "procedure_id": made.id}, condition=_IN_ANY_CASE))
     if made.status is ProcedureStatus.APPROVED:

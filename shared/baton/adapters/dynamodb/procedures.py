@@ -40,7 +40,7 @@ from baton.domain.times import to_millis
 from baton.ports.clock import Clock
 
 USE_KEPT = timedelta(days=30)
-"""How long a run's use is remembered, so that it is counted once. A queue repeats for days at most."""
+"""The time that a run's use is remembered, so that it is counted once. A queue repeats for days at most."""
 
 
 class DynamoProcedures:

@@ -1,4 +1,4 @@
-"""What bodies of items hold: values of the domain, whose own declarations say how they are stored."""
+"""Bodies of items: values of the domain, whose own declarations say how they are stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONFIG = ConfigDict(val_temporal_unit="milliseconds", hide_input_in_errors=True
 
 
 class Shape(Generic[T]):
-    """How the values of a dataclass are packed.
+    """Packs and unpacks the values of a dataclass.
 
     Every field is packed under its own name, but for ``elsewhere``: fields that the item has in its key or attributes,
     which ``unpack`` is given. Fields at their defaults are left out. What a newer version has added is ignored.

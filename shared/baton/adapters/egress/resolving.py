@@ -15,7 +15,7 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 MAX_ADDRESSES = 8
 ATTEMPT_SECONDS = 3.0
-"""How long to wait for one address while others are left."""
+"""Seconds to wait for one address while others are left."""
 
 S = TypeVar("S")
 

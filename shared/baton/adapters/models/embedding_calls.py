@@ -76,7 +76,7 @@ class ApiEmbedder(ABC):
 
     Failures that may pass, and answers that hold no embeddings, are retried ``max_retries`` times, with back-off and
     the wait that the endpoint asks for, within ``timeout_seconds`` for a batch. If several batches in a row fail, the
-    circuit opens, and ``embed`` raises at once for a while. Callers with little time have a circuit of their own,
+    circuit opens, and ``embed`` raises at once for a while. Callers with little time have a separate circuit,
     because an endpoint that is too slow for them may be fast enough for others.
 
     Callers without a time limit work in the background. Their requests keep to the ``EmbeddingPace`` of the model,

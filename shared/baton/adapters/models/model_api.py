@@ -37,7 +37,7 @@ class OpenedAnswer(Protocol):
 
     @property
     def reason(self) -> FinishReason | None:
-        """Why the model stopped; None until it has."""
+        """The reason for which the model stopped; None until it has."""
         ...
 
     @property

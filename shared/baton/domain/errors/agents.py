@@ -8,8 +8,8 @@ from typing import Self
 
 from baton.domain.errors.base import BatonError, FieldProblem
 
-MAX_TOLD = 20
-"""Problems of a definition that an error tells."""
+MAX_PROBLEMS = 20
+"""Problems of a definition that an error lists."""
 MAX_PROBLEM = 500
 """Characters of each."""
 
@@ -41,7 +41,7 @@ class UnknownAgentVersion(BatonError):
 
 
 class InvalidAgent(BatonError):
-    """The definition of an agent breaks a rule. The first ``MAX_TOLD`` problems are told."""
+    """The definition of an agent breaks a rule. The first ``MAX_PROBLEMS`` problems are listed."""
 
     code, status, retryable = "invalid_agent", 422, False
     title = "The agent is not valid"
@@ -52,7 +52,7 @@ class InvalidAgent(BatonError):
             super().__init__(problems)
             return
         self._found = tuple(problems)
-        self.problems = tuple(replace(each, message=each.message[:MAX_PROBLEM]) for each in self._found[:MAX_TOLD])
+        self.problems = tuple(replace(each, message=each.message[:MAX_PROBLEM]) for each in self._found[:MAX_PROBLEMS])
         parts = [str(each)[:MAX_PROBLEM].rstrip(".") for each in self.problems]
         if len(problems) > len(self.problems):
             parts.append(f"and {len(problems) - len(self.problems)} more")
@@ -62,8 +62,10 @@ class InvalidAgent(BatonError):
         """Return the error with the line of each problem, for a definition that was sent as a text."""
         if not self.problems:
             return self
-        told, rest = self._found[:MAX_TOLD], self._found[MAX_TOLD:]
-        return type(self)([*(replace(each, line=line_of(each.place)) if each.place else each for each in told), *rest])
+        listed, rest = self._found[:MAX_PROBLEMS], self._found[MAX_PROBLEMS:]
+        return type(self)(
+            [*(replace(each, line=line_of(each.place)) if each.place else each for each in listed), *rest]
+        )
 
 
 class AgentIdTaken(BatonError):

@@ -1,4 +1,4 @@
-"""What every error has in common, and how errors are found by their codes."""
+"""The base of all errors, and the search for an error by its code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """What is wrong with one field of what was sent."""
+    """The flaw of one field of a request."""
 
     field: str
     """Names of fields and places in lists, joined by full stops; empty: the whole."""
@@ -33,7 +33,7 @@ class BatonError(Exception):
     title: ClassVar[str] = "Something went wrong on our side"
     detail: str = "The request could not be completed. Please try again."
     problems: Sequence[FieldProblem] = ()
-    """What is wrong with which fields, where the error is about more than one."""
+    """The flaws of fields, if the error is about more than one."""
 
     def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
         """``permission`` is the missing one and ``action`` the refused action, for the audit."""

@@ -6,7 +6,7 @@ from baton.domain.errors.base import BatonError
 
 
 class ThreadUnavailable(BatonError):
-    """The thread is another tenant's, another user's or, for reads, unknown. The caller cannot tell which."""
+    """The thread is another tenant's, another user's or, for reads, unknown. The caller cannot find out which."""
 
     code, status, retryable = "thread_unavailable", 404, False
     title = "Conversation not available"
