@@ -184,10 +184,6 @@ class OriginRefusedError(PermissionDeniedError):
     """Web page not permitted. (origin_refused)"""
 
 
-class PiiDetectorUnavailableError(ServerError):
-    """The detector of personal data is not available. (pii_detector_unavailable)"""
-
-
 class ProcedureChangedError(ConflictError):
     """The procedure has changed. (procedure_changed)"""
 
@@ -348,7 +344,6 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "not_in_handoff": NotInHandoffError,
     "nothing_to_merge": NothingToMergeError,
     "origin_refused": OriginRefusedError,
-    "pii_detector_unavailable": PiiDetectorUnavailableError,
     "procedure_changed": ProcedureChangedError,
     "procedure_name_taken": ProcedureNameTakenError,
     "procedure_version_mismatch": ProcedureVersionMismatchError,

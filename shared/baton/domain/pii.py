@@ -1,4 +1,4 @@
-"""Personal data in texts: what kinds there are, and where one was found."""
+"""Personal data in texts: its kinds, and the places at which they were found."""
 
 from __future__ import annotations
 
@@ -14,12 +14,6 @@ class PiiKind(StrEnum):
     CARD = "card"
     IBAN = "iban"
     NATIONAL_ID = "national id"
-    NAME = "name"
-    ADDRESS = "address"
-    BIRTH_DATE = "birth date"
-    SECRET = "secret"  # noqa: S105 - the word of a placeholder
-    """A password, PIN or access key."""
-    OTHER = "personal data"
 
 
 @dataclass(frozen=True, slots=True)

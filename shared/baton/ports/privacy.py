@@ -154,7 +154,6 @@ class PiiDetector(Protocol):
     async def detect(self, text: str) -> Sequence[PiiSpan]:
         """Return what was found, in any order; spans may overlap, and lie within the text.
 
-        Takes time in proportion to the text's length, and does not block the event loop. Raises
-        ``PiiDetectorUnavailable`` if a detector outside does not answer.
+        Takes time in proportion to the text's length, and does not block the event loop.
         """
         ...

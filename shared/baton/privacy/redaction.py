@@ -10,7 +10,7 @@ from baton.concurrency import gather_all
 from baton.domain.pii import PiiKind, PiiSpan
 from baton.ports.privacy import PiiDetector
 
-_CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID, PiiKind.NAME})
+_CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID})
 _COMPACT: Final = frozenset({PiiKind.PHONE, PiiKind.CARD, PiiKind.IBAN, PiiKind.NATIONAL_ID})
 """Kinds whose spaces and punctuation mean nothing."""
 AT_ONCE: Final = 8

@@ -1,7 +1,7 @@
 """The record of a completed task as the light model is given it: who said and called what, without specifics.
 
 The names that a tool's result added to the conversation, such as that of a customer whom the user knew by a number,
-are specifics too: no argument of a call holds them, and not every detector of personal data knows names.
+are specifics too: no argument of a call holds them, and the detector of personal data knows no names.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class MadeTitles:
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
-            self._count_failure(thread_id, failure)  # personal data could not be recognised: a later turn asks again
+            self._count_failure(thread_id, failure)  # such as a thread deleted while it is read
             return False
         try:
             kept = await self.store.keep_made_title(scope, thread_id, title=title, preview=preview)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.provider_models import ProviderModels
-from baton.domain.errors import ModelRateLimited, PiiDetectorUnavailable
+from baton.domain.errors import ModelRateLimited
 from baton.domain.queued import QueuedTitle, RecordDelivery
 from baton.domain.thread_title import TitleSource
 from baton_testing.fakes.connections import FakeConnections
@@ -162,18 +162,6 @@ async def test_neither_the_model_nor_the_title_is_given_personal_data() -> None:
     assert "ada@example.com" not in prompted(harness)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert (thread.title, thread.preview) == ("Mail to [email]", "Write to [email] please")
-
-
-async def test_without_a_detector_of_personal_data_there_is_no_title_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness = titled()
-    await answered(harness)
-
-    async def down(text: str) -> Any:
-        raise PiiDetectorUnavailable
-
-    monkeypatch.setattr(harness.pii_detector, "detect", down)
-    await work(harness)
-    assert await title_of(harness) is None
 
 
 async def test_a_run_without_an_answer_asks_for_no_title() -> None:

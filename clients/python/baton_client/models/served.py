@@ -45,7 +45,7 @@ class AbilityCheck(Model):
 
 class ActiveAgent(Model):
     """
-    Who answers the next message.
+    The agent that answers the next message.
     """
 
     id: str
@@ -260,7 +260,7 @@ class ContextCall(Model):
 
 class ContextSource(Model):
     """
-    What an item was taken from.
+    The origin of an item.
     """
 
     thread_id: str | None = Field(None, alias="threadId")
@@ -293,7 +293,7 @@ class ContextSource(Model):
     """
     url: str | None = None
     """
-    Where its document is found.
+    The address of its document.
     """
 
 
@@ -666,7 +666,7 @@ class FinishReason(RootModel[FinishReasonEnum | None]):
 
 class MessageMetadata(Answered):
     """
-    What is known about a message.
+    Metadata of a message.
     """
 
     ordinal: int
@@ -691,7 +691,7 @@ class MessageMetadata(Answered):
     """
     outcome: str | None = None
     """
-    How the call ended that a tool's message answers; only those have it.
+    The end of the call that a tool's message answers; only those have it.
     """
     time_zone: str | None = Field(None, alias="timeZone")
     """
@@ -1099,7 +1099,7 @@ class Workflow(Model):
     """
     name: str
     """
-    What the user knows it by.
+    The name by which the user knows it.
     """
     state: str
     label: str
@@ -1130,7 +1130,7 @@ class WorkflowInProgress(Model):
     id: str
     name: str
     """
-    What the user knows it by.
+    The name by which the user knows it.
     """
     state: str
     label: str
@@ -1184,11 +1184,11 @@ class ContextItem(Model):
     """
     kind: str
     """
-    What it is: a message, a fact, a chunk, a procedure.
+    Its kind: a message, a fact, a chunk, a procedure.
     """
     title: str
     """
-    Who told it, or its title.
+    The one who said it, or its title.
     """
     text: str
     date: AwareDatetime | None = None
@@ -1207,11 +1207,11 @@ class ContextItem(Model):
     included: bool
     reason: str | None = None
     """
-    Why it was left out.
+    The reason for which it was left out.
     """
     masked: bool | None = None
     """
-    Whether the prompt tells only the length of this tool's result.
+    Whether the prompt has only the length of this tool's result.
     """
     ambiguous: bool | None = None
     """
@@ -1219,7 +1219,7 @@ class ContextItem(Model):
     """
     source: ContextSource | None = None
     """
-    Where it comes from; null for procedures written by hand, and for what an agent's file says.
+    Its origin; null for procedures written by hand, and for texts of an agent's file.
     """
 
 
@@ -1760,7 +1760,7 @@ class Source(Model):
 
 class State(Model):
     """
-    What every screen of a thread shows.
+    The state that every screen of a thread shows.
     """
 
     active_agent: ActiveAgent = Field(..., alias="activeAgent")

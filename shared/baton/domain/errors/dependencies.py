@@ -61,14 +61,6 @@ class ExtractionUnavailable(BatonError):
     detail = "Documents cannot be read at the moment. Please try again."
 
 
-class PiiDetectorUnavailable(BatonError):
-    """The detector of personal data does not answer, or refuses."""
-
-    code, status, retryable = "pii_detector_unavailable", 503, True
-    title = "The detector of personal data is not available"
-    detail = "Personal data cannot be recognised at the moment. Please try again."
-
-
 class ModelError(BatonError):
     """The model gave no answer. ``POST /v1/messages`` returns each of these errors as a 502 problem."""
 
