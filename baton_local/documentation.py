@@ -177,7 +177,7 @@ class Documentation:
         )
         if known is None:
             return Document(self._id(agent_id, page.path), agent_id, page.title, now, now, active=version)
-        return replace(known.replaced_by(version, now).activated(version, now), title=page.title)
+        return replace(known.replace_with(version, now).activate(version, now), title=page.title)
 
     async def _put(
         self, known: Document | None, document: Document, chunks: Sequence[Chunk], vectors: Sequence[Vector]

@@ -109,7 +109,7 @@ async def measure(count: int, dimensions: int, length: int) -> tuple[float, Late
             text = f"{made[number % count].draft.triggers[0]} {text}"
         vector = embedder.vector(text)
         began = time.process_time()
-        hits += bool(found.triggered(text))
+        hits += bool(found.find_triggered(text))
         by_trigger.append(time.process_time() - began)
         began = time.process_time()
         await vectors.nearest(found, vector)

@@ -36,8 +36,8 @@ from baton.domain.search import (
     SearchResult,
     Vector,
     clause_weights,
-    fused_scores,
-    ranked,
+    fuse_scores,
+    rank,
 )
 from baton.memory.episodes.episode_documents import MESSAGE, embed_documents, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, session_scores
@@ -141,8 +141,8 @@ def _fused(
     result: SearchResult, weights: Mapping[SearchClause, float], sessions: EpisodeWeights | None = None
 ) -> tuple[list[str], list[str]]:
     candidates = result.candidates
-    scores = fused_scores(candidates, weights) if sessions is None else session_scores(candidates, weights, sessions)
-    documents = [each.document for each in ranked(result, weights, scores)]
+    scores = fuse_scores(candidates, weights) if sessions is None else session_scores(candidates, weights, sessions)
+    documents = [each.document for each in rank(result, weights, scores)]
     return list(dict.fromkeys(each.source_id for each in documents)), [each.fields["message_id"] for each in documents]
 
 

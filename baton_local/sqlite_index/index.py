@@ -120,7 +120,7 @@ class SqliteIndex:
             for clause, lacking in missing_scores(query, candidates).items():
                 scored = reading.similarities(clause, {each.id for each in lacking}, names)
                 candidates[clause] = with_added(candidates[clause], scored, lacking)
-            wanted = query.wanted(candidates)
+            wanted = query.select_ids(candidates)
             documents = file.documents([number for number, name in names.items() if name.id in wanted])
         return SearchResult(candidates, {document.id: document for document in documents.values()})
 

@@ -141,7 +141,7 @@ def _key(scope: Scope, agent_id: str, skill_id: str) -> _Key:
 
 
 def _decided(skill: Procedure, decision: SkillDecision) -> Procedure:
-    decided = decision.applied(skill)
+    decided = decision.apply(skill)
     if decided is None:
         raise ProcedureChanged
     return replace(decided, decided_at=from_millis(to_millis(decision.at)))

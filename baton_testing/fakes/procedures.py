@@ -174,7 +174,7 @@ class FakeProcedures:
             raise UnknownProcedure
         if decision.is_taken(found):
             return found
-        decided = decision.applied(found)
+        decided = decision.apply(found)
         if decided is None or read_as not in (None, found.status):
             raise ProcedureChanged
         if decision.action is ProcedureAction.APPROVE:
@@ -184,7 +184,7 @@ class FakeProcedures:
 
     def _retire(self, name: _Name, former: Procedure | None, by: ProcedureDecision) -> None:
         if former is not None:
-            retired = ProcedureDecision(ProcedureAction.RETIRE, by.by, by.at).applied(former)
+            retired = ProcedureDecision(ProcedureAction.RETIRE, by.by, by.at).apply(former)
             assert retired is not None
             self._versions[name][former.version] = _to_the_millisecond(retired)
 

@@ -68,7 +68,7 @@ class FakeSearchIndex:
         for clause, lacking in missing_scores(query, candidates).items():
             scored = {each.id: each.score for each in _scores(clause, query, readable)}
             candidates[clause] = with_added(candidates[clause], scored, lacking)
-        wanted = query.wanted(candidates)
+        wanted = query.select_ids(candidates)
         return SearchResult(candidates, {each.id: _shown(each) for each in readable if each.id in wanted})
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:

@@ -25,15 +25,15 @@ class PipelineQueueContract:
 
     async def test_runs_in_progress_are_read_as_they_were_stored(self, queue: PipelineQueue) -> None:
         assert await queue.running(Pipeline.CLOSING) == RunningRuns({})
-        first = RunningRuns({}).begun(run_of("acme"), NOW)
+        first = RunningRuns({}).begin(run_of("acme"), NOW)
         assert await queue.save_running(Pipeline.CLOSING, first)
         assert await queue.running(Pipeline.CLOSING) == first
         assert await queue.running(Pipeline.CAPTURE) == RunningRuns({})
 
     async def test_one_of_two_writers_of_a_revision_succeeds(self, queue: PipelineQueue) -> None:
-        first = RunningRuns({}).begun(run_of("acme"), NOW)
+        first = RunningRuns({}).begin(run_of("acme"), NOW)
         assert await queue.save_running(Pipeline.CLOSING, first)
-        second, other = first.begun(run_of("acme"), NOW), first.begun(run_of("globex"), NOW)
+        second, other = first.begin(run_of("acme"), NOW), first.begin(run_of("globex"), NOW)
         assert await queue.save_running(Pipeline.CLOSING, second)
         assert not await queue.save_running(Pipeline.CLOSING, other)
         assert await queue.save_running(Pipeline.CLOSING, second)  # its response was lost

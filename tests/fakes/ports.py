@@ -156,7 +156,8 @@ class FakePorts(MemoryPorts):
 
     def but(self, **given: Any) -> FakePorts:
         """Return ports that share everything with these, except the ``given``."""
-        return FakePorts(**{name: getattr(self, name) for name in FAKED} | given)
+        overridden = [name for name in vars(self) if hasattr(Ports, name)]
+        return FakePorts(**{name: getattr(self, name) for name in (*FAKED, *overridden)} | given)
 
 
 FAKED = [

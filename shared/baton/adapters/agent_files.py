@@ -7,7 +7,7 @@ from pathlib import Path
 
 from baton.adapters.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import checked, reference_problems
+from baton.domain.agent_checks import check_agent, reference_problems
 from baton.domain.tool import ToolDefinition
 
 DEFAULT_VARIABLE = "BATON_DEFAULT_AGENT"
@@ -122,7 +122,7 @@ def _read(path: Path) -> tuple[YamlDocument, AgentDefinition]:
         document = YamlDocument.read(path)
     except YamlFileError as error:
         raise AgentFileError(str(error)) from None
-    definition, found = checked(document.values)
+    definition, found = check_agent(document.values)
     if found or definition is None:
         raise AgentFileError("\n".join(document.problem(problem.place, problem.what) for problem in found))
     return document, definition

@@ -84,7 +84,7 @@ class McpTools:
 
     async def tools(self, definition: McpServer) -> Sequence[SourceTool]:
         offered = []
-        for tool, schema in await self._listed(definition):
+        for tool, schema in await self._list(definition):
             if definition.include is not None and tool.name not in definition.include:
                 continue
             if schema is None:
@@ -108,7 +108,7 @@ class McpTools:
                 self._lists.pop(_key(definition), None)
             raise
 
-    async def _listed(self, definition: McpServer) -> tuple[_Listed, ...]:
+    async def _list(self, definition: McpServer) -> tuple[_Listed, ...]:
         key = _key(definition)
         if not self.must_ask(definition):
             return self._lists[key][0]

@@ -92,7 +92,7 @@ def operation(document: Mapping[str, Any], operation_id: str, location: str, bas
 
 
 def _operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
-    path, method, found, shared = _found(document, operation_id)
+    path, method, found, shared = _find_operation(document, operation_id)
     read = _References(document)
     given: dict[tuple[str, str], dict[str, Any]] = {}
     for raw in [*shared, *found.get("parameters", [])]:
@@ -134,7 +134,7 @@ def _operation(document: Mapping[str, Any], operation_id: str, location: str, ba
     )
 
 
-def _found(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, dict[str, Any], list[Any]]:
+def _find_operation(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, dict[str, Any], list[Any]]:
     for path, item in document.get("paths", {}).items():
         for method in METHODS:
             found = item.get(method)

@@ -79,7 +79,7 @@ class Toolbox:
         self._guards = guards
         self._listing_seconds = listing_seconds
         self._place = place
-        self._listings = Listings(self._listed, forget=self._forget, monotonic=monotonic)
+        self._listings = Listings(self._list, forget=self._forget, monotonic=monotonic)
         self._broken: dict[int, str] = {}
         """The logged reason of each unusable definition, so that it is logged once."""
         self._reported_otherwise: set[int] = set()
@@ -110,7 +110,7 @@ class Toolbox:
         return replace(
             result,
             text=self._headers.redacted(result.text),
-            sources=tuple({key: self._shown(value) for key, value in source.items()} for source in result.sources),
+            sources=tuple({key: self._redact(value) for key, value in source.items()} for source in result.sources),
         )
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
@@ -165,7 +165,7 @@ class Toolbox:
             for entry in found
         }, missing
 
-    async def _listed(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
+    async def _list(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
         source = self._source(definition)
         try:
             endpoint = _circuit(source, definition) if source.must_ask(definition) else None
@@ -227,7 +227,7 @@ class Toolbox:
         is_refused = isinstance(error, ToolFailed) and error.is_refused
         return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage, is_refused=is_refused)
 
-    def _shown(self, value: Any) -> Any:
+    def _redact(self, value: Any) -> Any:
         return self._headers.redacted(value) if isinstance(value, str) else value
 
     def _tool(self, name: str, entry: _Entry) -> Tool:

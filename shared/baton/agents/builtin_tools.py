@@ -12,7 +12,7 @@ from baton.agents.run_context import EmitEvent
 from baton.agents.workflow_notes import collected_note, workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import MAX_SUMMARY
-from baton.domain.handoff_rules import declared_handoff, may_hand_off, triggered
+from baton.domain.handoff_rules import declared_handoff, find_triggered, may_hand_off
 from baton.domain.identity import Scope
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
@@ -153,7 +153,7 @@ class BuiltinTools:
         """Name the agent that the main agent would hand a message over to by its words."""
         conversation = self.tracker.current
         described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
-        found = triggered(conversation.main, [target for target in described if target is not None], text)
+        found = find_triggered(conversation.main, [target for target in described if target is not None], text)
         return found[0].name if found is not None else None
 
     def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: EmitEvent) -> None:

@@ -23,7 +23,7 @@ from baton.api.problems import responses
 from baton.api.schemas import Agent, Listing
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import checked
+from baton.domain.agent_checks import check_agent
 from baton.domain.agent_version import MAX_COMMENT, agent_yaml
 from baton.domain.agent_version import AgentVersion as VersionRecord
 from baton.domain.cursors import decode_text, encode_text
@@ -276,7 +276,7 @@ async def _yaml(agent_id: str, values: Mapping[str, Any], version: int | None) -
 def _definition(version: VersionRecord) -> dict[str, Any] | None:
     if version.values is None:
         return None
-    definition, _ = checked(version.values)
+    definition, _ = check_agent(version.values)
     return wire(definition) if definition is not None else dict(version.values)
 
 

@@ -129,7 +129,7 @@ async def match_procedures(agent: Agent, scope: Caller, app: UseCases, asked: Ma
     """Return the procedures that a turn would find for a message, and which one it would follow."""
     check_query(asked.query)
     block = await app.procedures.administration.match(scope, agent, asked.query)
-    items = [ContextItem.found(item) for item in block.items[: asked.limit]]
+    items = [ContextItem.from_found(item) for item in block.items[: asked.limit]]
     return ProcedureMatches(items=items, error=block.error)
 
 

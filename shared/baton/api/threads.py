@@ -19,7 +19,7 @@ from baton.api.problems import request_id, responses
 from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
 from baton.api.thread_filters import Filters
 from baton.composition.app import App
-from baton.domain.branches import branch_named, tip_of
+from baton.domain.branches import find_branch, tip_of
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -161,7 +161,7 @@ async def list_messages(
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     if branch is not None:
-        chosen = branch_named(thread.segments, thread.next_ordinal, branch)
+        chosen = find_branch(thread.segments, thread.next_ordinal, branch)
         thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen))
     found: list[StoredMessage] = []
     for _ in range(MAX_READS):

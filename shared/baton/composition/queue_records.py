@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton.composition import event_loop
-from baton.domain.metrics import Metric, failures_counted
+from baton.domain.metrics import Metric, count_failures
 
 Work = Callable[[SQSRecord, LambdaContext], Coroutine[Any, Any, None]]
 Handler = Callable[[dict[str, Any], LambdaContext], PartialItemFailureResponse]
@@ -29,7 +29,7 @@ def each_record(failures: Metric | None = None, *, but: tuple[type[Exception], .
         @functools.wraps(work)
         def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
             def run(record: SQSRecord) -> None:
-                with failures_counted(failures, but=but) if failures else nullcontext():
+                with count_failures(failures, but=but) if failures else nullcontext():
                     event_loop.run(work(record, context))
 
             # One processor a batch: it stores its batch, and in the local cloud several batches run at once.

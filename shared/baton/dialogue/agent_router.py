@@ -9,7 +9,7 @@ from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import HandoffDefinition, HandoffOutcome
-from baton.domain.handoff_rules import Refusal, busy, declared_handoff, may_hand_off, triggered
+from baton.domain.handoff_rules import Refusal, busy, declared_handoff, find_triggered, may_hand_off
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.triggers import exit_locale, matching
@@ -93,7 +93,7 @@ class AgentRouter:
         # A user who asks for a session right away is not offered another one.
         conversation = self._tracker.current
         if conversation.offer is not None and wanted is None:
-            self._tracker.current = conversation.offered()
+            self._tracker.current = conversation.mark_offered()
             self._handoffs.welcome(conversation.offer)
         if conversation.redefined is not None:
             self._handoffs.tell_redefined(conversation.redefined)
@@ -163,7 +163,7 @@ class AgentRouter:
             itself = HandoffDefinition(agent=conversation.agent.id)
             return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
         held_by = conversation.agent.id if conversation.handoff is not None else None
-        found = triggered(conversation.main, self._context.agents.all(), text, active_agent_id=held_by)
+        found = find_triggered(conversation.main, self._context.agents.all(), text, active_agent_id=held_by)
         handoff = declared_handoff(conversation.main, found[0].id) if found is not None else None
         if found is None or handoff is None:
             return None

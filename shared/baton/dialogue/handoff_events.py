@@ -14,7 +14,7 @@ from baton.domain.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, Hando
 from baton.domain.handoff_rules import Refusal
 from baton.domain.run_events import HANDOFF, RETURN, handed_over
 from baton.domain.running_conversation import SpecialistProblem
-from baton.domain.sentences import filled_sentence, sentence
+from baton.domain.sentences import fill_sentence, sentence
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
@@ -57,14 +57,14 @@ class HandoffEvents:
         given, source, now = self._input, self._tracker.current, self._clock.now()
         request = self._request(wanted)
         if wanted.refusal is not None:
-            self._tracker.current = source.refused(request, now)
+            self._tracker.current = source.refuse(request, now)
             self.refuse(wanted, wanted.refusal)
             return
         resumed = self._resumed(wanted.target, workflow, now) if workflow is not None else None
         begun = resumed.workflow if resumed else source.new_workflow(wanted.target, given.opening.ordinal, now)
         child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
-        self._tracker.current = self._tracker.current.handed_over(request, wanted.target, begun, is_new=resumed is None)
+        self._tracker.current = self._tracker.current.hand_over(request, wanted.target, begun, is_new=resumed is None)
         label = sentence(wanted.target, "connecting", agent=wanted.target.name)
         activity_id = given.transcript.new_activity_id()
         self._context.emit(handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason))
@@ -155,7 +155,7 @@ class HandoffEvents:
         if is_saved:
             confirmation = sentence(specialist, "saved_for_later", locale=locale)
         elif is_done:
-            confirmation = filled_sentence(specialist, "main_confirms", _collected(workflow), locale=locale)
+            confirmation = fill_sentence(specialist, "main_confirms", _collected(workflow), locale=locale)
         self.say(conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale))
 
     def _lose(self) -> None:
@@ -175,10 +175,10 @@ class HandoffEvents:
         self._context.emit_all(self._tracker.step_ends())
         saved = None
         if is_lost:
-            self._tracker.current = conversation.released(outcome, now)
+            self._tracker.current = conversation.release(outcome, now)
         else:
             keeps = keeps and (conversation.handoff is None or conversation.handoff.preserve_state)
-            returned = conversation.returned(outcome, now, keeps=keeps)
+            returned = conversation.return_to_main(outcome, now, keeps=keeps)
             self._tracker.current, saved = returned.conversation, returned.saved
         main = conversation.main
         label = sentence(main, "back_with", agent=main.name)

@@ -40,7 +40,7 @@ class Problem:
     what: str
 
 
-def checked(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[AgentDefinition | None, list[Problem]]:
+def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[AgentDefinition | None, list[Problem]]:
     """Return the definition with these fields, and its problems; the definition is None if it cannot be made.
 
     ``as_served``: fields may have the names that ``GET /v1/agents`` serves too.

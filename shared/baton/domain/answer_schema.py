@@ -25,7 +25,7 @@ _UNCHECKED = ("unevaluatedProperties", "unevaluatedItems")
 _DEFINITION = re.compile(r"#/\$defs/([^/]+)")
 
 
-def checked_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with JSON values only. Raises ``ValueError`` with the reason why it cannot be one of answers.
 
     Whatever it permits can be checked completely, without a request and within a bounded number of steps.
@@ -63,7 +63,7 @@ def checked_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 AnswerSchema = Annotated[
     dict[str, Any],
-    AfterValidator(checked_answer_schema),
+    AfterValidator(check_answer_schema),
     WithJsonSchema({"type": "object", "properties": {"type": {"const": "object"}}, "required": ["type"]}),
 ]
 
@@ -129,11 +129,11 @@ def _step(step: Any, names: set[str]) -> str:
 def _reason(error: Any) -> str:
     keyword, wanted = error.validator, error.validator_value
     if error.context and all(each.validator == "type" for each in error.context):
-        wanted = [kind for each in error.context for kind in _listed(each.validator_value)]
+        wanted = [kind for each in error.context for kind in _as_list(each.validator_value)]
         return f"must be of type {_or(wanted)}"
     match keyword:
         case "type":
-            return f"must be of type {_or(_listed(wanted))}"
+            return f"must be of type {_or(_as_list(wanted))}"
         case "required":
             missing = [name for name in wanted if name not in error.instance]
             return f"lacks {_and(missing)}"
@@ -147,7 +147,7 @@ def _reason(error: Any) -> str:
     return f"does not fit {keyword}{f' {quoted}' if len(quoted) <= _MAX_QUOTED else ''}"
 
 
-def _listed(types: str | Sequence[str]) -> Sequence[str]:
+def _as_list(types: str | Sequence[str]) -> Sequence[str]:
     return [types] if isinstance(types, str) else types
 
 

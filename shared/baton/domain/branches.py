@@ -62,7 +62,7 @@ class BranchStart:
     def request(self) -> BranchRequest:
         return BranchRequest(self.wished_id or self.from_id, self.is_regenerate)
 
-    def shown(self, ordinal: int) -> dict[str, Any]:
+    def to_response(self, ordinal: int) -> dict[str, Any]:
         """Return the branch that begins at ``ordinal``, as clients see it."""
         return {
             "branchId": branch_id(ordinal),
@@ -173,7 +173,7 @@ def alternatives(segments: Segments, next_ordinal: int) -> list[Alternative]:
     return sorted(found, key=lambda each: each.ordinal)
 
 
-def branch_named(segments: Segments, next_ordinal: int, branch_id: str) -> Alternative:
+def find_branch(segments: Segments, next_ordinal: int, branch_id: str) -> Alternative:
     """Return the alternative with this id. Raises ``BranchUnavailable``."""
     found = (each for each in alternatives(segments, next_ordinal) if each.id == branch_id)
     alternative = next(found, None)

@@ -93,7 +93,7 @@ class Capture:
         """Return whether nothing is left to do."""
         return self.status not in (CaptureStatus.WORKING, CaptureStatus.STORED)
 
-    def resumed(self) -> Capture:
+    def resume(self) -> Capture:
         """Return the capture as it goes on after a failure: with the step that failed."""
         if self.status is not CaptureStatus.FAILED:
             return self

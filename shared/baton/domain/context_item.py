@@ -49,7 +49,7 @@ class Recorded(Served):
 
     model_config = ConfigDict(alias_generator=to_camel)
 
-    def stored(self) -> dict[str, Any]:
+    def to_stored(self) -> dict[str, Any]:
         """Return the JSON values that were given, which may hold text that UTF-8 cannot encode."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
@@ -104,9 +104,9 @@ class ContextItem(Recorded):
     )
 
     @classmethod
-    def found(cls, item: FoundItem) -> ContextItem:
+    def from_found(cls, item: FoundItem) -> ContextItem:
         """Return the record of a found item. A procedure has no date: its title names its version."""
-        return cls.made(
+        return cls.create(
             item.id,
             item.kind,
             item.title,
@@ -121,7 +121,7 @@ class ContextItem(Recorded):
         )
 
     @classmethod
-    def made(
+    def create(
         cls,
         id_: str,
         kind: str,

@@ -159,7 +159,7 @@ class Document:
             raise ValueError("a document has a version from its beginning")
         return version
 
-    def replaced_by(self, version: DocumentVersion, at: datetime) -> Document:
+    def replace_with(self, version: DocumentVersion, at: datetime) -> Document:
         """Return the document with a newer version, which waits for its content. One that was in progress is dropped.
 
         The version's number must be that of ``latest`` + 1. The active version stays in use.
@@ -169,7 +169,7 @@ class Document:
         dropped = (self.next.number,) if self.next is not None else ()
         return replace(self._with_stale(dropped), next=version, attempt=0, updated_at=at, check_at=at + UPLOAD_WAIT)
 
-    def deleted(self, at: datetime) -> Document:
+    def mark_deleted(self, at: datetime) -> Document:
         """Return the document as deleted: turns do not use it any more. Start the pipeline to have it removed."""
         numbers = tuple(version.number for version in (self.active, self.next) if version is not None)
         return replace(
@@ -180,20 +180,20 @@ class Document:
             check_at=at + STEP_WAIT,
         )
 
-    def begun(self, version: DocumentVersion, at: datetime) -> Document:
+    def begin(self, version: DocumentVersion, at: datetime) -> Document:
         """Return the document with its newest version in progress."""
         return replace(self, next=version, updated_at=at, check_at=at + STEP_WAIT)
 
-    def activated(self, version: DocumentVersion, at: datetime) -> Document:
+    def activate(self, version: DocumentVersion, at: datetime) -> Document:
         """Return the document with its newest version, as ready, in place of the active one."""
         old = (self.active.number,) if self.active is not None else ()
         return replace(self._with_stale(old), active=version, next=None, updated_at=at, check_at=at + STEP_WAIT)
 
-    def failed(self, version: DocumentVersion, at: datetime) -> Document:
+    def fail(self, version: DocumentVersion, at: datetime) -> Document:
         """Return the document with its newest version as failed. What was indexed of it is to be removed."""
         return replace(self._with_stale((version.number,)), next=version, updated_at=at, check_at=at + STEP_WAIT)
 
-    def cleaned(self, versions: tuple[int, ...]) -> Document:
+    def drop_stale(self, versions: tuple[int, ...]) -> Document:
         """Return the document without these stale versions, because nothing is left of them."""
         left = tuple(number for number in self.stale if number not in versions)
         check_at = self.check_at if left or self._is_in_progress else None

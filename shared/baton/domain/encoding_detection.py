@@ -77,7 +77,7 @@ _SPACED = re.compile("[\t\n\r -~\u00a0-\u00ff\u2010-\u203a]")
 """Other characters of texts in ideographs or Hangul."""
 
 
-def detected(body: bytes) -> str:
+def detect_encoding(body: bytes) -> str:
     """Return Python's name of the encoding that a text is most probably in."""
     if (wide := _wide(body)) is not None:
         return wide
@@ -100,7 +100,7 @@ def is_utf8(body: bytes) -> bool:
     return True
 
 
-def counted(text: str) -> tuple[int, int]:
+def count_characters(text: str) -> tuple[int, int]:
     """Return the number of places of a text that could not be decoded, and of characters beyond ASCII that could."""
     wrong = len(_DAMAGE.findall(text))
     return wrong, sum(not char.isascii() for char in text) - text.count("\ufffd")
@@ -108,14 +108,14 @@ def counted(text: str) -> tuple[int, int]:
 
 def _is_japanese(sample: bytes) -> bool:
     text = sample.decode("iso2022_jp_ext", RESTORED)
-    wrong, right = counted(text)
+    wrong, right = count_characters(text)
     return right > 0 and wrong <= max(1, right // _DAMAGED)
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
     """Return whether a text is UTF-8 apart from some bytes. In other encodings, few characters are so by accident."""
     text = sample.decode("utf-8", "replace")
-    wrong, right = counted(text)
+    wrong, right = count_characters(text)
     return wrong * 2 <= right or (wrong == right == 1 and not _HIGH_RUN.search(sample))
 
 

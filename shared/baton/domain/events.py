@@ -134,7 +134,7 @@ def run_started(
     """
     metadata: dict[str, Any] = {"messageId": message.id}
     if message.branch is not None:
-        metadata["branch"] = message.branch.shown(message.ordinal)
+        metadata["branch"] = message.branch.to_response(message.ordinal)
     if previous_seq is not None:
         metadata["previousSeq"] = previous_seq
     return RunStartedEvent(

@@ -143,7 +143,7 @@ class Tally:
         for kind, number in counts.items():
             self.add(kind, number)
 
-    def merged(self, before: Mapping[str, int]) -> dict[str, int]:
+    def merge(self, before: Mapping[str, int]) -> dict[str, int]:
         """Return these counts on top of ``before``, in the order of their names."""
         return dict(sorted((self.numbers + Counter(before)).items()))
 

@@ -142,7 +142,7 @@ class HandoffRequest:
         """The number of messages that the specialist gets."""
         return len(self.recent_messages)
 
-    def ended(self, outcome: HandoffOutcome, now: datetime) -> HandoffRequest:
+    def end(self, outcome: HandoffOutcome, now: datetime) -> HandoffRequest:
         """Return the request with its outcome. An ended request keeps its first outcome."""
         if self.outcome is not None:
             return self

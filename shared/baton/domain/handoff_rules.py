@@ -105,7 +105,7 @@ def busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Wor
     return None
 
 
-def triggered(
+def find_triggered(
     source: AgentDefinition, targets: Iterable[AgentDefinition], text: str, *, active_agent_id: str | None = None
 ) -> tuple[AgentDefinition, str] | None:
     """Return the first agent ``source`` hands over to that the message asks for by a trigger, and that trigger.

@@ -130,10 +130,10 @@ class PendingInterrupts:
     def get(self, interrupt_id: str) -> Interrupt | None:
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
 
-    def answered(self, answers: tuple[InterruptAnswer, ...], now: datetime) -> PendingInterrupts:
+    def fill_in(self, answers: tuple[InterruptAnswer, ...], now: datetime) -> PendingInterrupts:
         """Return a copy with the answers filled in. Earlier answers stay, and late ones are ignored."""
         given = {answer.interrupt_id: answer for answer in answers}
-        return replace(self, interrupts=tuple(_answered(each, given.get(each.id), now) for each in self.interrupts))
+        return replace(self, interrupts=tuple(_with_answer(each, given.get(each.id), now) for each in self.interrupts))
 
     @property
     def open(self) -> tuple[Interrupt, ...]:
@@ -141,7 +141,7 @@ class PendingInterrupts:
         return tuple(interrupt for interrupt in self.interrupts if interrupt.answer is None)
 
 
-def _answered(interrupt: Interrupt, answer: InterruptAnswer | None, now: datetime) -> Interrupt:
+def _with_answer(interrupt: Interrupt, answer: InterruptAnswer | None, now: datetime) -> Interrupt:
     if interrupt.answer is not None or answer is None:
         return interrupt
     if now >= interrupt.expires_at:

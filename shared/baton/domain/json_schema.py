@@ -49,7 +49,7 @@ class Problem:
     """The missing fields, as paths (``owner.name``)."""
 
 
-def checked_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def check_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Check the schema of an object and return it. Raises ``ValueError`` with the reason."""
     # Imported only for agents with a schema, so that functions without one start faster.
     from jsonschema import SchemaError
@@ -69,7 +69,7 @@ def checked_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def checked_client_schema(schema: object) -> dict[str, Any]:
+def check_client_schema(schema: object) -> dict[str, Any]:
     """Check the schema of a client's tool and return it; without one, the tool takes no arguments.
 
     Its own ``$schema`` says which draft counts. References may only point into the schema itself. The caller has
@@ -128,7 +128,7 @@ def _is_inside(reference: str, schema: Any) -> bool:
     return isinstance(place, dict | bool)
 
 
-ObjectSchema = Annotated[dict[str, Any], AfterValidator(checked_object_schema)]
+ObjectSchema = Annotated[dict[str, Any], AfterValidator(check_object_schema)]
 
 
 def problems(schema: Schema, value: Any) -> list[Problem]:
@@ -227,7 +227,7 @@ class _TooManySteps(Exception):
     """A value cannot be checked within ``MAX_STEPS``."""
 
 
-def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
+def _count_steps(check: Callable[..., Any]) -> Callable[..., Any]:
     """Return the check of a keyword, counting how often it is applied."""
 
     def applied(*arguments: Any) -> Any:
@@ -271,7 +271,7 @@ def _foreign_validator(draft: Any) -> Any:
         "additionalProperties": additional_properties,
         "unevaluatedProperties": unchecked,
     }
-    return extend(draft, {name: _counted(check) for name, check in {**draft.VALIDATORS, **changed}.items()})
+    return extend(draft, {name: _count_steps(check) for name, check in {**draft.VALIDATORS, **changed}.items()})
 
 
 def _encodable(text: str) -> str:

@@ -162,7 +162,7 @@ def counting(write: WriteCounts) -> Iterator[None]:
 
 
 @contextmanager
-def failures_counted(metric: Metric, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+def count_failures(metric: Metric, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Count an exception that leaves the block, except those in ``but``, and raise it again."""
     try:
         yield

@@ -115,7 +115,7 @@ class Overview:
         slowest: list[SlowTurn] = []
         for turn in turns:
             key = (turn.started_at.strftime("%Y-%m-%d"), turn.agent_id)
-            days[key] = days.get(key, DayCounts()) + _counted(turn)
+            days[key] = days.get(key, DayCounts()) + _count(turn)
             if turn.error_code is not None:
                 errors[turn.error_code] = errors.get(turn.error_code, 0) + 1
             if turn.first_token_ms is not None:
@@ -124,7 +124,7 @@ class Overview:
         costliest = (used,) if days else ()
         return cls(int(is_first), days, errors, tuple(first_tokens), _slowest(slowest), costliest)
 
-    def merged(self, other: Overview) -> Overview:
+    def merge(self, other: Overview) -> Overview:
         """Return the counts of both. They must not have turns in common."""
         days, errors = dict(self.days), dict(self.errors)
         for key, counts in other.days.items():
@@ -146,7 +146,7 @@ def nano(cost: float) -> int:
     return round(cost * NANO)
 
 
-def _counted(turn: CountedTurn) -> DayCounts:
+def _count(turn: CountedTurn) -> DayCounts:
     known = 0 if turn.cost is None else nano(turn.cost)
     return DayCounts(1, int(turn.error_code is not None), turn.usage, known, int(turn.cost is None))
 

@@ -83,12 +83,12 @@ class RunningRuns:
         """Return whether a run of the tenant may begin."""
         return len(self.places) < limits.at_once and self.of_tenant(tenant_id) < limits.of_tenant
 
-    def begun(self, run: PipelineRun, now: datetime) -> RunningRuns:
+    def begin(self, run: PipelineRun, now: datetime) -> RunningRuns:
         """Return the next revision, with the run."""
         places = {**self.places, run.subject: Place(run.tenant_id, run.name, now)}
         return RunningRuns(places, self.revision + 1, run.tenant_id)
 
-    def ended(self, subject: str) -> RunningRuns:
+    def end(self, subject: str) -> RunningRuns:
         """Return the next revision, without the subject's run."""
         places = {key: place for key, place in self.places.items() if key != subject}
         return replace(self, places=places, revision=self.revision + 1)

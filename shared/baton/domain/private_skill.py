@@ -50,7 +50,7 @@ class SkillDecision:
     at: datetime
     reason: str | None = None
 
-    def applied(self, skill: Procedure) -> Procedure | None:
+    def apply(self, skill: Procedure) -> Procedure | None:
         """Return the skill after the decision, or None if it is not possible.
 
         A skill that its maker has not offered can be shared by its maker only.

@@ -17,7 +17,7 @@ from typing import Any
 from baton.domain.identity import is_printable
 from baton.domain.json_schema import problems
 from baton.domain.tool import BUILTIN_TOOLS
-from baton.domain.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, checked_trigger, matching, pattern_size
+from baton.domain.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, check_trigger, matching, pattern_size
 
 PROCEDURE_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -228,7 +228,7 @@ class ProcedureDecision:
     at: datetime
     reason: str | None = None
 
-    def applied(self, procedure: Procedure) -> Procedure | None:
+    def apply(self, procedure: Procedure) -> Procedure | None:
         """Return the version after the decision, or None if it is not possible."""
         status = next_status(procedure.status, self.action)
         if status is None:
@@ -317,7 +317,7 @@ def _text_problems(draft: ProcedureDraft) -> Iterable[str]:
     yield from (f"{where} must be printable text" for where, text in texts if not is_printable(text, len(text)))
     for trigger in draft.triggers:
         try:
-            if pattern_size(checked_trigger(trigger)) > MAX_PATTERN_SIZE:
+            if pattern_size(check_trigger(trigger)) > MAX_PATTERN_SIZE:
                 yield f"the pattern {trigger!r} stands for too much: write smaller numbers of repetitions"
         except ValueError as error:
             yield str(error)

@@ -18,7 +18,7 @@ from baton.domain.triggers import (
     is_phrase,
     loosest_pattern,
     matches,
-    normalized,
+    normalise,
     phrase_words,
     sentences_of,
     specificity,
@@ -51,10 +51,10 @@ class TriggerIndex:
                 patterns.append(trigger)
         self._chunks = [_Chunk(patterns[start : start + CHUNK]) for start in range(0, len(patterns), CHUNK)]
 
-    def found(self, text: str) -> dict[str, Specificity]:
+    def find(self, text: str) -> dict[str, Specificity]:
         """Return the triggers that a message matches, with how specific each is for it."""
         text = text[:MAX_TEXT]
-        places, plain = _places(text), normalized(text)
+        places, plain = _places(text), normalise(text)
         found = [trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)]
         for chunk in self._chunks:
             found += [trigger for trigger in chunk.candidates(plain) if matches(trigger, text)]
@@ -149,21 +149,21 @@ class ProcedureSet:
         """Return how many different triggers a message is compared with."""
         return len(self._by_trigger) + (self._skills.triggers if self._skills is not None else 0)
 
-    def triggered(self, text: str) -> list[TriggeredProcedure]:
+    def find_triggered(self, text: str) -> list[TriggeredProcedure]:
         """Return the procedures that a message asks for, the one to follow first.
 
         The order is: approved ones before private skills, the most specific trigger, the agent's own before the
         tenant's, the one approved last, the id.
         """
         best: dict[int, tuple[Specificity, str]] = {}
-        for trigger, closeness in self._index.found(text).items():
+        for trigger, closeness in self._index.find(text).items():
             for place in self._by_trigger[trigger]:
                 best[place] = max(best.get(place, (closeness, trigger)), (closeness, trigger))
         found = [
             TriggeredProcedure(self.procedures[place], trigger, specificity)
             for place, (specificity, trigger) in best.items()
         ]
-        skills = self._skills.triggered(text) if self._skills is not None else []
+        skills = self._skills.find_triggered(text) if self._skills is not None else []
         return [*sorted(found, key=_order), *skills]
 
 

@@ -123,7 +123,7 @@ class RunningConversation:
         workflow_id = str(uuid.uuid5(uuid.UUID(self.thread.id), name))
         return begin(target.workflow, id=workflow_id, agent_id=target.id, thread_id=self.thread.id, now=now)
 
-    def handed_over(
+    def hand_over(
         self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None, *, is_new: bool
     ) -> Self:
         """Make ``target`` active, with the workflow it leads through; ``is_new`` if that begins now."""
@@ -143,22 +143,22 @@ class RunningConversation:
         handoff = replace(self.handoff, **changes)
         return replace(self._with_handoff(handoff), handoff=handoff)
 
-    def refused(self, request: HandoffRequest, now: datetime) -> Self:
+    def refuse(self, request: HandoffRequest, now: datetime) -> Self:
         """Keep a request that was refused."""
-        return self._with_handoff(request.ended(HandoffOutcome.REFUSED, now))
+        return self._with_handoff(request.end(HandoffOutcome.REFUSED, now))
 
     def with_workflow(self, workflow: Workflow) -> Self:
         """Go on with the workflow as it is now."""
         return replace(self._with_changed_workflow(workflow), workflow=workflow)
 
-    def offered(self) -> Self:
+    def mark_offered(self) -> Self:
         """Note that the user was offered the workflow, once."""
         return replace(self, offer=None, offered_id=self.offer.id) if self.offer is not None else self
 
-    def returned(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Returned[Self]:
+    def return_to_main(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Returned[Self]:
         """Make the main agent active again and save the workflow if it can be continued (unless not ``keeps``)."""
         specialist, workflow = self.agent, self.workflow
-        ended = self if self.handoff is None else self._with_handoff(self.handoff.ended(outcome, now))
+        ended = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
         back = replace(ended, agent=self.main, handoff=None, workflow=None)
         if workflow is not None and workflow.status is WorkflowStatus.SAVED:
             return Returned(back._resumable_again(workflow), workflow)  # by a worker that died before its commit
@@ -175,10 +175,10 @@ class RunningConversation:
             return Returned(back, None)
         return Returned(back._resumable_again(left), left)
 
-    def released(self, outcome: HandoffOutcome, now: datetime) -> Self:
+    def release(self, outcome: HandoffOutcome, now: datetime) -> Self:
         """Make the main agent active again where the workflow is no longer this thread's to save."""
         is_saved = self.workflow is not None and self.workflow.status is WorkflowStatus.SAVED
-        return (self if is_saved else replace(self, workflow=None)).returned(outcome, now).conversation
+        return (self if is_saved else replace(self, workflow=None)).return_to_main(outcome, now).conversation
 
     def _with_handoff(self, request: HandoffRequest) -> Self:
         return replace(self, changed_handoffs={**self.changed_handoffs, request.place: request})

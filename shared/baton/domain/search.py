@@ -121,7 +121,7 @@ class SearchQuery:
     To fetch a document takes an engine longer than to find it.
     """
 
-    def wanted(self, candidates: Candidates) -> set[str]:
+    def select_ids(self, candidates: Candidates) -> set[str]:
         """Return the ids of the candidates whose documents are wanted."""
         found = {each.id for ranking in candidates.values() for each in ranking}
         return found if self.choose is None else found.intersection(self.choose(candidates))
@@ -193,7 +193,7 @@ def clause_weights(
     }
 
 
-def fused_scores(
+def fuse_scores(
     candidates: Candidates, weights: Mapping[SearchClause, float], least_spread: float = LEAST_SPREAD
 ) -> dict[str, float]:
     """Return the score of each candidate of the weighted rankings, from 0 to 1, by its id.
@@ -218,10 +218,10 @@ def fuse(
     result: SearchResult, weights: Mapping[SearchClause, float], least_spread: float = LEAST_SPREAD
 ) -> list[Ranked]:
     """Return the documents of the weighted rankings, best first; documents of equal scores by their ids."""
-    return ranked(result, weights, fused_scores(result.candidates, weights, least_spread))
+    return rank(result, weights, fuse_scores(result.candidates, weights, least_spread))
 
 
-def ranked(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[str, float]) -> list[Ranked]:
+def rank(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[str, float]) -> list[Ranked]:
     """Return the documents that have a score, best first, with what the ``clauses`` say about them."""
     signals: dict[str, dict[str, float]] = {id_: {} for id_ in scores if id_ in result.documents}
     added: dict[str, set[str]] = {id_: set() for id_ in signals}

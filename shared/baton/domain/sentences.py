@@ -33,7 +33,7 @@ SENTENCES: dict[str, str] = {
 """By name, in English; ``{...}`` is filled in."""
 
 
-def filled_sentence(
+def fill_sentence(
     agent: AgentDefinition, name: str, values: Mapping[str, str], *, locale: str | None = None
 ) -> str | None:
     """Return the sentence ``name`` with ``values`` filled in; None if a placeholder has no value."""

@@ -23,7 +23,7 @@ def encodable(text: str) -> str:
     return text
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Return a text that is the same for texts that differ in case and spacing only."""
     return " ".join(text.casefold().split())
 

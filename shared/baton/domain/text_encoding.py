@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import webencodings
 
-from baton.domain.encoding_detection import RESTORED, SAMPLE, counted, detected, is_utf8
+from baton.domain.encoding_detection import RESTORED, SAMPLE, count_characters, detect_encoding, is_utf8
 from baton.domain.media_types import UNKNOWN, MediaType
 
 GUESSING = 32
@@ -88,7 +88,7 @@ def find_encoding(body: bytes, media_type: MediaType = UNKNOWN) -> TextEncoding:
     for codec in (_codec_of(media_type.charset), _own_codec(body[:_PRESCAN], media_type.essence)):
         if codec is not None and _is_possible(body, codec):
             return TextEncoding(codec)
-    return TextEncoding(detected(body))
+    return TextEncoding(detect_encoding(body))
 
 
 def decode_text(body: bytes, media_type: MediaType = UNKNOWN) -> str:
@@ -116,11 +116,11 @@ def _is_possible(body: bytes, codec: str) -> bool:
         # Next to every text is UTF-16, byte by byte. One with blanks that is UTF-8 too is no UTF-16.
         return b"\0" in body[:SAMPLE] or _BLANK.search(body) is None or not is_utf8(body)
     if b"\0" in body[:SAMPLE]:  # in no other encoding
-        return not detected(body).startswith(("utf-16", "utf-32"))
+        return not detect_encoding(body).startswith(("utf-16", "utf-32"))
     first = re.search(rb"[\x80-\xff]", body)
     if first is None:
         return True
-    wrong, right = counted(body[first.start() : first.start() + SAMPLE].decode(codec, _errors(codec)))
+    wrong, right = count_characters(body[first.start() : first.start() + SAMPLE].decode(codec, _errors(codec)))
     return wrong < _WRONG or wrong < right
 
 

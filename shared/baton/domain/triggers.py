@@ -72,7 +72,7 @@ def specificity(trigger: str, text: str) -> Specificity:
         wanted = _words(trigger)
         return len(wanted), sum(map(len, wanted))
     spelled = _SPELLED.findall(_ESCAPED.sub(" ", trigger))
-    found = compiled(loosest_pattern(trigger), ignores_case=True).search(normalized(text))
+    found = compiled(loosest_pattern(trigger), ignores_case=True).search(normalise(text))
     said = _words(found[0]) if found is not None else []
     return min(len(spelled), len(said)), min(sum(map(len, spelled)), sum(map(len, said)))
 
@@ -84,10 +84,10 @@ def phrase_words(trigger: str) -> Sequence[str]:
 
 def sentences_of(text: str) -> Sequence[Sequence[str]]:
     """Return the words of a message, by sentence."""
-    return _sentences(normalized(text))
+    return _sentences(normalise(text))
 
 
-def normalized(text: str) -> str:
+def normalise(text: str) -> str:
     """Return a message in the form in which triggers are searched for."""
     return _plain(text[:MAX_TEXT])
 
@@ -133,7 +133,7 @@ def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | 
     return next((locale for locale in locales if said in map(_trimmed, words[locale])), None)
 
 
-def checked_trigger(trigger: str) -> str:
+def check_trigger(trigger: str) -> str:
     """Check a trigger and return it without surrounding space. Raises ``ValueError`` with the reason."""
     trigger = trigger.strip()
     if not 1 <= len(trigger) <= MAX_TRIGGER:
@@ -152,7 +152,7 @@ def _checked_exit_word(word: str) -> str:
     return word
 
 
-Trigger = Annotated[str, AfterValidator(checked_trigger)]
+Trigger = Annotated[str, AfterValidator(check_trigger)]
 ExitWord = Annotated[str, AfterValidator(_checked_exit_word)]
 
 

@@ -133,7 +133,7 @@ class ConversationStates:
         if conversation.handoff is None and conversation.workflow is None and is_with_main:
             return conversation
         keeps = conversation.handoff is None or conversation.handoff.preserve_state
-        return conversation.returned(outcome, self.clock.now(), keeps=keeps).conversation
+        return conversation.return_to_main(outcome, self.clock.now(), keeps=keeps).conversation
 
     async def close(self, lease: Lease) -> tuple[Workflow, ...]:
         """Save the workflow of a thread that is being closed, and end its handoff.
@@ -223,7 +223,7 @@ class ConversationStates:
     def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
         """Return the request, ended if its workflow has moved to another thread meanwhile."""
         if request.outcome is None and conversation.handoff != request.place:
-            return request.ended(HandoffOutcome.CLOSED, self.clock.now())
+            return request.end(HandoffOutcome.CLOSED, self.clock.now())
         return request
 
     async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:

@@ -143,7 +143,7 @@ def _list_answered_before(procedures: ProcedureSet, samples: Sequence[str]) -> s
     """Return a line for each sample message that an approved procedure answers before any private skill."""
     lines = []
     for sample in samples:
-        first = next(iter(procedures.triggered(sample)), None)
+        first = next(iter(procedures.find_triggered(sample)), None)
         if first is not None and first.procedure.scope is not ProcedureScope.USER:
             name = first.procedure.draft.name
             lines.append(f"The message {sample!r} is answered by the approved procedure {name!r} before any skill.")

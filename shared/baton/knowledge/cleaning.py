@@ -60,7 +60,7 @@ class Cleaning:
             return left.total_seconds()
         if document.deleted_at is not None:
             return 0 if await self.records.documents.remove(scope, document) else None
-        cleaned = document.cleaned(document.stale)
+        cleaned = document.drop_stale(document.stale)
         if cleaned == document or await self.records.documents.save(scope, cleaned) is not None:
             return 0
         return None

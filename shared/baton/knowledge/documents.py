@@ -137,7 +137,7 @@ class Documents:
                 raise DocumentOfSource
             if stored.deleted_at is not None:
                 return stored
-            deleted = await self.store.save(scope, stored.deleted(self.clock.now()))
+            deleted = await self.store.save(scope, stored.mark_deleted(self.clock.now()))
             if deleted is not None:
                 if source_id is None:
                     detail = {"agentId": agent_id, "documentId": document_id}
@@ -166,7 +166,7 @@ class Documents:
             if _is_repetition(stored, described, asked):
                 return stored, False
             version = self._version(scope, asked, stored.latest.number + 1, etag)
-            saved = await self.store.save(scope, described.replaced_by(version, version.created_at))
+            saved = await self.store.save(scope, described.replace_with(version, version.created_at))
             if saved is not None:
                 return saved, True
         raise DocumentBusy

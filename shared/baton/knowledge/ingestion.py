@@ -136,7 +136,7 @@ class Ingestion:
                 step=IngestionStep.CHECK,
                 progress=CHECKED,
             )
-            return document.begun(version, self.clock.now())
+            return document.begin(version, self.clock.now())
 
         await self.records.change(ref, begin)
         return Checked(inspection.form, inspection.parts) if await self._current(ref) is not None else Checked()
@@ -198,7 +198,7 @@ class Ingestion:
                 progress=max(CHUNKED, document.latest.progress),
             )
             titled = replace(document, title=_title(document, texts))
-            return titled.begun(version, self.clock.now())
+            return titled.begin(version, self.clock.now())
 
         return len(batches) if await self.records.change(ref, describe) is not None else 0
 
@@ -238,7 +238,7 @@ class Ingestion:
                 return None
             now = self.clock.now()
             version = replace(document.latest, status=VersionStatus.READY, step=None, progress=100, ended_at=now)
-            return document.activated(version, now)
+            return document.activate(version, now)
 
         await self.records.change(ref, swap)
 
@@ -260,7 +260,7 @@ class Ingestion:
             failed = replace(
                 document.latest, status=VersionStatus.FAILED, error_code=code, error=message, step=None, ended_at=now
             )
-            return document.failed(failed, now)
+            return document.fail(failed, now)
 
         await self.records.change(ref, end)
 

@@ -28,7 +28,7 @@ from baton.domain.search import (
     Signal,
     Vector,
     fuse,
-    fused_scores,
+    fuse_scores,
 )
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_table_header
 from baton.knowledge.chunk_places import find_place
@@ -46,7 +46,7 @@ _MEANING_NAME = f"{CHUNK}.{Signal.MEANING}"
 WEIGHTS: Mapping[SearchClause, float] = {WORDS: 0.4, MEANING: 0.6}
 """By meaning, a chunk counts as much as the most similar of its passages."""
 LEAST_SPREAD = 0.25
-"""Similarities of passages that differ by less are not spread over the whole scale (see ``fused_scores``)."""
+"""Similarities of passages that differ by less are not spread over the whole scale (see ``fuse_scores``)."""
 CANDIDATES = 100
 """Chunks that each signal finds."""
 MAX_FETCHED = 100
@@ -196,7 +196,7 @@ class KnowledgeSearch:
 
 
 def _best_chunks(candidates: Candidates) -> list[str]:
-    scores = fused_scores(_merge_meanings(candidates)[0], WEIGHTS, LEAST_SPREAD)
+    scores = fuse_scores(_merge_meanings(candidates)[0], WEIGHTS, LEAST_SPREAD)
     return sorted(scores, key=lambda id_: (-scores[id_], id_))[:MAX_FETCHED]
 
 

@@ -106,7 +106,7 @@ class Admission:
         def begin(running: RunningRuns) -> RunningRuns | None:
             if run.subject in running.places or not running.have_room(run.tenant_id, self.limits):
                 return None
-            return running.begun(run, self.clock.now())
+            return running.begin(run, self.clock.now())
 
         before = await self._change(run.pipeline, begin)
         place = before.places.get(run.subject)
@@ -129,7 +129,7 @@ class Admission:
             await self._leave(run.pipeline, run.subject)
 
     async def _leave(self, pipeline: Pipeline, subject: str) -> None:
-        await self._change(pipeline, lambda running: running.ended(subject) if subject in running.places else None)
+        await self._change(pipeline, lambda running: running.end(subject) if subject in running.places else None)
 
     async def _change(self, pipeline: Pipeline, change: Callable[[RunningRuns], RunningRuns | None]) -> RunningRuns:
         """Store the result of ``change`` for the runs in progress, unless it is None; return the runs before it."""

@@ -116,7 +116,7 @@ class Forgetting:
             work.tally.add("workflowNames", await self.erasure.unlink(request.scope, request.thread_id))
         if work.is_complete and request.subject is ForgetSubject.RETENTION and request.round == 1:
             await self._sweep_tenant(work)
-        request = replace(request, counts=work.tally.merged(request.counts))
+        request = replace(request, counts=work.tally.merge(request.counts))
         step = NextStep.SWEEP
         if work.is_complete:
             step = NextStep.WAIT if request.round == 1 else NextStep.VERIFY
@@ -133,7 +133,7 @@ class Forgetting:
         await self._each(work, self._verify_thread)
         if work.is_complete and request.subject is ForgetSubject.USER:
             await self._verify_user(work)
-        residue = work.residue.merged({})
+        residue = work.residue.merge({})
         if not work.is_complete:
             return StepResult(NextStep.VERIFY, request.counts, residue)
         if (residue or work.young) and request.round < MAX_ROUNDS:

@@ -59,7 +59,7 @@ class ProcedureCapture:
         try:
             thread = await self._thread(scope, ref)
             capture = await self.captures.get(scope, ref) or Capture(ref)
-            capture = capture.resumed()
+            capture = capture.resume()
             for each in CaptureStep:
                 if not capture.has_done(each):
                     capture = await self._carry_out(each, scope, thread, capture)

@@ -17,7 +17,7 @@ from baton.domain.procedure import (
     ProcedureSource,
     ProcedureStatus,
 )
-from baton.domain.text import folded
+from baton.domain.text import fold
 from baton.domain.triggers import matching
 from baton.memory.recall.relevance import content_words
 from baton.ports.clock import Clock
@@ -174,6 +174,6 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _said(draft: ProcedureDraft) -> tuple[object, ...]:
-    steps = tuple((folded(step.text), folded(step.condition or "")) for step in draft.steps)
-    triggers = frozenset(map(folded, draft.triggers))
-    return folded(draft.name), folded(draft.description), triggers, steps, frozenset(draft.allowed_tools)
+    steps = tuple((fold(step.text), fold(step.condition or "")) for step in draft.steps)
+    triggers = frozenset(map(fold, draft.triggers))
+    return fold(draft.name), fold(draft.description), triggers, steps, frozenset(draft.allowed_tools)

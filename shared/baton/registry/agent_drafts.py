@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import Problem, checked, model_problems, tenant_problems
+from baton.domain.agent_checks import Problem, check_agent, model_problems, tenant_problems
 from baton.domain.errors import FieldProblem, InvalidAgent
 from baton.domain.model_providers import OfferedModels
 
@@ -46,7 +46,7 @@ def make_draft(
         text.encode()
         if len(text) > MAX_DEFINITION:
             raise invalid([Problem((), f"it is longer than {MAX_DEFINITION // 1024} KB")])
-        definition, problems = checked({"id": agent_id, **values}, as_served=as_served)
+        definition, problems = check_agent({"id": agent_id, **values}, as_served=as_served)
         draft = AgentDraft.of(definition) if definition is not None else None
     except RecursionError:
         raise invalid([Problem((), "it is nested too deeply")]) from None

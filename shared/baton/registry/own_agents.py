@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import checked, tenant_problems
+from baton.domain.agent_checks import check_agent, tenant_problems
 from baton.domain.agent_version import AgentVersion
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
@@ -103,7 +103,7 @@ class OwnAgents:
     def parse_usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
         """Return the definition if current rules allow it: they may be stricter than when it was stored."""
         try:
-            definition, problems = checked(version.values or {})
+            definition, problems = check_agent(version.values or {})
         except RecursionError:
             definition, problems = None, []
         if definition is not None:

@@ -11,7 +11,7 @@ from baton.concurrency import off_loop
 from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.content import is_within
 from baton.domain.errors import InvalidRequest, MessageTooLarge
-from baton.domain.json_schema import checked_client_schema
+from baton.domain.json_schema import check_client_schema
 from baton.domain.json_values import count_values
 from baton.domain.tool import BUILTIN_TOOLS, TOOL_NAME
 
@@ -91,7 +91,7 @@ def _tool(given: Mapping[str, Any], where: str) -> ClientTool:
     if not isinstance(description, str) or len(description) > MAX_DESCRIPTION:
         raise InvalidRequest(f"{where}.description must be a string of at most {MAX_DESCRIPTION} characters.")
     try:
-        parameters = checked_client_schema(given.get("parameters"))
+        parameters = check_client_schema(given.get("parameters"))
     except ValueError as error:
         raise InvalidRequest(f"{where}.parameters: {str(error)[:300]}.") from None
     return ClientTool(name, _printable(description), parameters)

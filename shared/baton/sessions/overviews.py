@@ -106,7 +106,7 @@ class Overviews:
         counted = await self._count(scope, threads, place.period)
         overview, unfinished = Overview(), []
         for (thread, _), (counts, rest) in zip(threads, counted, strict=True):
-            overview = overview.merged(counts)
+            overview = overview.merge(counts)
             if rest is not None:
                 unfinished.append((thread.id, rest))
         following = Place(place.period, after, is_listed, tuple(unfinished))

@@ -209,7 +209,7 @@ class Admission:
             return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: replay it
         if any(pending.get(answer.interrupt_id) is None for answer in request.answers):
             raise InterruptUnavailable
-        answered = pending.answered(request.answers, self._services.agents.clock.now())
+        answered = pending.fill_in(request.answers, self._services.agents.clock.now())
         if answered != pending:
             await self._store.keep_pending(lease, answered)
             for before, after in zip(pending.interrupts, answered.interrupts, strict=True):

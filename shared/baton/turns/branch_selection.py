@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
 
-from baton.domain.branches import branch_named, check_room, tip_of
+from baton.domain.branches import check_room, find_branch, tip_of
 from baton.domain.errors import ApprovalsWaiting, RunInProgress, ThreadLed, ThreadUnavailable
 from baton.domain.events import Event, RunStamp, branch_selected
 from baton.domain.identity import Scope
@@ -75,7 +75,7 @@ class BranchSelection:
 
     async def _select(self, lease: Lease, branch_id: str) -> Selected:
         thread, scope = lease.thread, lease.scope
-        chosen = branch_named(thread.segments, thread.next_ordinal, branch_id)
+        chosen = find_branch(thread.segments, thread.next_ordinal, branch_id)
         if is_led_by_parent(thread):
             raise ThreadLed
         if chosen.ordinal in thread.path:

@@ -74,7 +74,7 @@ def with_client_results(
     if pending is None or pending.agent_id != agent.id or agent.remote is not None:
         return None
     results = tuple(each for each in request.client.results if is_client_call(each.interrupt_id))
-    answered = pending.answered(results, now)
+    answered = pending.fill_in(results, now)
     return answered if answered != pending else None
 
 

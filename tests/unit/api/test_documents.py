@@ -57,7 +57,7 @@ def finish(served: Served, document_id: str, status: VersionStatus, **changes: A
     version = replace(document.latest, status=status, progress=100, **changes)
     now = served.harness.clock.now()
     ready = status is VersionStatus.READY
-    document = document.activated(version, now) if ready else document.failed(version, now)
+    document = document.activate(version, now) if ready else document.fail(version, now)
     store.records[place] = replace(document, revision=document.revision + 1)
     return store.records[place]
 

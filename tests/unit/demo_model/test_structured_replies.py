@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.answer_schema import checked_answer_schema, violations
+from baton.domain.answer_schema import check_answer_schema, violations
 from baton_local.demo_model.engine import Call, Reply
 from baton_local.demo_model.schema_instance import instance_of
 from baton_local.demo_model.structured_reply import structured
@@ -89,7 +89,7 @@ def test_other_replies_stay_as_they_are(reply: Reply, asked: ChatRequest) -> Non
 )
 def test_the_value_fits_its_schema_and_has_what_is_required(fields: dict[str, Any], value: Any) -> None:
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}
-    schema = checked_answer_schema(
+    schema = check_answer_schema(
         {
             "type": "object",
             "properties": {"a": fields, "b": {"type": "string"}},

@@ -16,9 +16,9 @@ from baton.domain.branches import (
     Segment,
     Segments,
     alternatives,
-    branch_named,
     check_room,
     continued_from,
+    find_branch,
     path_of,
     tip_of,
 )
@@ -114,7 +114,7 @@ def test_a_thread_without_branches_has_no_segments() -> None:
 
 def test_a_branch_must_exist() -> None:
     with pytest.raises(BranchUnavailable):
-        branch_named((Segment(2, ROOT),), 4, "b1")
+        find_branch((Segment(2, ROOT),), 4, "b1")
 
 
 def test_a_thread_has_room_for_a_hundred_segments_and_their_item_stays_small() -> None:

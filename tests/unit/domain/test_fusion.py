@@ -16,7 +16,7 @@ from baton.domain.search import (
     Signal,
     clause_weights,
     fuse,
-    fused_scores,
+    fuse_scores,
 )
 
 WORDS = SearchClause("turn", Signal.WORDS)
@@ -74,7 +74,7 @@ def test_similarities_that_differ_are_spread_over_the_whole_scale() -> None:
 
 def test_a_smaller_difference_than_the_least_spread_leaves_the_worst_above_0() -> None:
     found = result(words={}, meaning={"a": 0.75, "b": 0.70})
-    assert fused_scores(found.candidates, HALVES, 0.25) == pytest.approx({"a": 1.0, "b": 0.8})
+    assert fuse_scores(found.candidates, HALVES, 0.25) == pytest.approx({"a": 1.0, "b": 0.8})
 
 
 def added(found: SearchResult, id_: str, score: float) -> SearchResult:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from baton.api.record_schemas import Handoff
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffDefinition, HandoffOutcome, HandoffRequest, handoff_id
-from baton.domain.handoff_rules import Refusal, RefusalReason, may_hand_off, triggered
+from baton.domain.handoff_rules import Refusal, RefusalReason, find_triggered, may_hand_off
 from baton.domain.identity import Scope
 from baton.domain.sentences import sentence
 from baton.domain.workflow import Workflow
@@ -206,13 +206,13 @@ def test_refusals_have_the_sentences_of_the_target_or_the_session() -> None:
 
 def test_a_message_triggers_the_first_declared_target_that_it_asks_for() -> None:
     everybody = [OTHER, GUIDE, MAKER, MAIN]
-    assert triggered(MAIN, everybody, "I want to create a skill") == (MAKER, "create skill")
-    assert triggered(MAIN, everybody, "A new skill please") == (MAKER, "new skill")
-    assert triggered(MAIN, everybody, "Show me around!") == (GUIDE, "show me around")
-    assert triggered(MAIN, everybody, "Hello") is None
-    assert triggered(MAIN, [OTHER], "create a skill") is None
+    assert find_triggered(MAIN, everybody, "I want to create a skill") == (MAKER, "create skill")
+    assert find_triggered(MAIN, everybody, "A new skill please") == (MAKER, "new skill")
+    assert find_triggered(MAIN, everybody, "Show me around!") == (GUIDE, "show me around")
+    assert find_triggered(MAIN, everybody, "Hello") is None
+    assert find_triggered(MAIN, [OTHER], "create a skill") is None
 
 
 def test_the_active_specialists_own_triggers_mean_nothing() -> None:
-    assert triggered(MAIN, [MAKER], "The new skill is called X.", active_agent_id="maker") is None
-    assert triggered(MAIN, [MAKER, GUIDE], "a new skill", active_agent_id="maker") == (GUIDE, "new skill")
+    assert find_triggered(MAIN, [MAKER], "The new skill is called X.", active_agent_id="maker") is None
+    assert find_triggered(MAIN, [MAKER, GUIDE], "a new skill", active_agent_id="maker") == (GUIDE, "new skill")

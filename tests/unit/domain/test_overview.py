@@ -54,7 +54,7 @@ def test_pages_in_any_division_and_order_add_up_to_the_same(given_turns: list[Co
     random.shuffle(portions)  # type: ignore[attr-defined]
     middle = random.randint(0, len(portions))  # type: ignore[attr-defined]
     pages = [reduce(Overview.merged, part, Overview()) for part in (portions[:middle], portions[middle:])]
-    assert pages[0].merged(pages[1]) == whole
+    assert pages[0].merge(pages[1]) == whole
     assert whole.threads == len(by_thread)
     assert sum(each.turns for each in whole.days.values()) == len(given_turns)
     assert sum(whole.first_tokens) == sum(each.first_token_ms is not None for each in given_turns)

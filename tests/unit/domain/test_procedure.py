@@ -166,7 +166,7 @@ def test_what_can_be_done_with_a_version(
     status: ProcedureStatus, action: ProcedureAction, then: ProcedureStatus | None
 ) -> None:
     assert next_status(status, action) is then
-    decided = ProcedureDecision(action, "bob", NOW, "because").applied(at(status))
+    decided = ProcedureDecision(action, "bob", NOW, "because").apply(at(status))
     if then is None:
         assert decided is None
     else:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
 from baton.domain.procedure_set import ProcedureSet, TriggerIndex
-from baton.domain.triggers import checked_trigger, matches
+from baton.domain.triggers import check_trigger, matches
 from tests.unit.domain.skill_creation import NOW
 
 
@@ -21,7 +21,7 @@ def procedure(name: str, *triggers: str) -> Procedure:
 
 
 def asked(text: str, *procedures: Procedure) -> list[str]:
-    return [each.procedure.id for each in ProcedureSet(procedures).triggered(text)]
+    return [each.procedure.id for each in ProcedureSet(procedures).find_triggered(text)]
 
 
 @pytest.mark.parametrize("status", [each for each in ProcedureStatus if each is not ProcedureStatus.APPROVED])
@@ -37,7 +37,7 @@ def test_the_most_specific_trigger_comes_first() -> None:
     long = procedure("long", "send alert", "send slack alert")
     pattern = procedure("pattern", "(send|post) .*alert")
     greedy = procedure("greedy", "send.*")
-    found = ProcedureSet([short, greedy, pattern, long]).triggered("Please send a slack alert to my whole team")
+    found = ProcedureSet([short, greedy, pattern, long]).find_triggered("Please send a slack alert to my whole team")
     assert [each.procedure.id for each in found] == ["long", "pattern", "short", "greedy"]
     assert found[0].trigger == "send slack alert"
 
@@ -55,10 +55,10 @@ def test_private_skills_come_after_approved_procedures_whatever_their_triggers()
     skill = replace(
         procedure("b", "send slack alert"), scope=ProcedureScope.USER, status=ProcedureStatus.PRIVATE, created_by="ada"
     )
-    found = approved.with_skills([skill]).triggered("send slack alert")
+    found = approved.with_skills([skill]).find_triggered("send slack alert")
     assert [each.procedure.id for each in found] == ["a", "user.b"]
     assert asked("send slack alert", skill) == ["user.b"]
-    assert [each.procedure.id for each in approved.triggered("send slack alert")] == ["a"]  # it stays as it was
+    assert [each.procedure.id for each in approved.find_triggered("send slack alert")] == ["a"]  # it stays as it was
     assert approved.with_skills([]) is approved
     for status in ProcedureStatus:
         is_used = status in (ProcedureStatus.PRIVATE, ProcedureStatus.OFFERED)
@@ -88,20 +88,20 @@ said = st.lists(words | st.sampled_from([".", "?", "/send", "\n\n", "the", "\ud8
 
 @given(st.lists(phrases | patterns, max_size=80), said)
 def test_an_index_finds_the_triggers_that_match_one_by_one(triggers: list[str], text: str) -> None:
-    assert set(TriggerIndex(triggers).found(text)) == {each for each in triggers if matches(each, text)}
+    assert set(TriggerIndex(triggers).find(text)) == {each for each in triggers if matches(each, text)}
 
 
 @given(st.text(max_size=30), st.text(max_size=60))
 def test_an_index_agrees_on_any_trigger_and_any_text(trigger: str, text: str) -> None:
     try:
-        trigger = checked_trigger(trigger)
+        trigger = check_trigger(trigger)
     except ValueError:
         return
     for message in (text, f"{text} {trigger} {text}"):
-        assert bool(TriggerIndex([trigger, "send alert"]).found(message).get(trigger)) == matches(trigger, message)
+        assert bool(TriggerIndex([trigger, "send alert"]).find(message).get(trigger)) == matches(trigger, message)
 
 
 def test_patterns_that_are_too_large_together_are_found_all_the_same() -> None:
     large = [rf"(\w{{{number}}}-){{4}}end{number}" for number in range(1, 12)]
     text = "-".join(["aaa"] * 4) + "-end3"
-    assert set(TriggerIndex([*large, "send alert"]).found(text)) == {each for each in large if matches(each, text)}
+    assert set(TriggerIndex([*large, "send alert"]).find(text)) == {each for each in large if matches(each, text)}

@@ -215,7 +215,7 @@ def test_a_plain_number_has_the_digits_of_its_value(value: float) -> None:
 @given(st.text('0#?.,%;[]"\\_*@yMdhsE+-/$€ a()AP', max_size=20), st.floats(allow_nan=False))
 @settings(max_examples=examples(300))
 def test_any_format_shows_something_or_nothing(code: str, value: float) -> None:
-    assert isinstance(NumberFormat(code).shown(repr(value)), str)
+    assert isinstance(NumberFormat(code).format(repr(value)), str)
 
 
 def test_results_that_were_never_calculated_are_formulas() -> None:

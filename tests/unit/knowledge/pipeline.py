@@ -114,7 +114,7 @@ class Pipeline:
         assert document is not None
         number, now = document.latest.number + 1, self.clock.now()
         version = DocumentVersion(number, VersionStatus.WAITING, "a.txt", "text/plain", 5, "ada", now)
-        assert await self.documents.save(self.scope, document.replaced_by(version, now)) is not None
+        assert await self.documents.save(self.scope, document.replace_with(version, now)) is not None
         return DocumentRef(ref.tenant_id, ref.agent_id, ref.document_id, number)
 
     async def announce(self, key: str) -> Any:
@@ -129,7 +129,7 @@ class Pipeline:
     async def delete(self, ref: DocumentRef) -> None:
         document = await self.get(ref)
         assert document is not None
-        assert await self.documents.save(self.scope, document.deleted(self.clock.now())) is not None
+        assert await self.documents.save(self.scope, document.mark_deleted(self.clock.now())) is not None
 
     async def get(self, ref: DocumentRef) -> Document | None:
         return await self.documents.get(self.scope, ref.agent_id, ref.document_id)

@@ -131,7 +131,7 @@ async def test_a_document_that_a_developer_has_deleted_stays_deleted(root: Path)
     ports = Ports()
     await read(ports, root)
     (document, *_), _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=1, cursor=None)
-    await ports.documents.save(SCOPE, document.deleted(ports.clock.now()))
+    await ports.documents.save(SCOPE, document.mark_deleted(ports.clock.now()))
     await read(ports, root)
     left, _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=9, cursor=None)
     assert document.id not in {each.id for each in left}

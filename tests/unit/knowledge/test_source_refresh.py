@@ -85,7 +85,7 @@ async def test_a_changed_page_is_a_new_version_while_the_old_one_stays(world: Wo
     [place] = world.documents.records
     document = world.documents.records[place]
     ready = replace(document.latest, status=VersionStatus.READY)
-    world.documents.records[place] = document.activated(ready, world.clock.now())
+    world.documents.records[place] = document.activate(ready, world.clock.now())
     world.web.pages = {f"{SITE}/a": page("new", etag='"2"')}
     await world.later()
     document = world.alive()["/a"]

@@ -16,7 +16,7 @@ from baton.api.application import create_app
 from baton.api.middleware import CountedRequests
 from baton.composition import event_loop
 from baton.composition.metrics import counted, write_metrics
-from baton.domain.metrics import Metric, count, counting, failures_counted
+from baton.domain.metrics import Metric, count, count_failures, counting
 from tests.unit.metrics.written import ROOT, counts, lines
 
 Told = list[dict[Metric, int]]
@@ -104,9 +104,9 @@ def test_only_failures_are_counted() -> None:
     told: Told = []
     with counting(lambda counts: told.append(dict(counts))):
         for error in (KeyError("k"), ValueError("v"), KeyError("k")):
-            with pytest.raises(type(error)), failures_counted(Metric.DEAD_TURNS_FAILED, but=(ValueError,)):
+            with pytest.raises(type(error)), count_failures(Metric.DEAD_TURNS_FAILED, but=(ValueError,)):
                 raise error
-        with failures_counted(Metric.DEAD_TURNS_FAILED):
+        with count_failures(Metric.DEAD_TURNS_FAILED):
             pass
     assert told == [{Metric.DEAD_TURNS_FAILED: 2}]
 

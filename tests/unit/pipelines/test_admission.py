@@ -115,7 +115,7 @@ async def test_a_run_whose_worker_died_before_it_began_begins_with_a_later_attem
     runs = Runs()
     run = run_of("acme", "s1")
     before = await runs.queue.running(Pipeline.CLOSING)
-    await runs.queue.save_running(Pipeline.CLOSING, before.begun(run, runs.clock.now()))
+    await runs.queue.save_running(Pipeline.CLOSING, before.begin(run, runs.clock.now()))
     await runs.start(replace(run, name="s1-2"))
     assert [each.name for each in runs.executions.started] == [run.name]
 

@@ -552,9 +552,9 @@ async def test_triggers_match_even_if_everything_else_is_slow() -> None:
 class Noted(ProcedureSet):
     """Notes in which threads messages are compared with triggers."""
 
-    def triggered(self, text: str) -> list[TriggeredProcedure]:
+    def find_triggered(self, text: str) -> list[TriggeredProcedure]:
         self.threads = [*getattr(self, "threads", []), threading.get_ident()]
-        return super().triggered(text)
+        return super().find_triggered(text)
 
 
 async def test_a_long_message_is_compared_with_many_triggers_beside_the_event_loop() -> None:

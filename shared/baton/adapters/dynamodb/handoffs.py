@@ -63,13 +63,13 @@ class DynamoWorkflows:
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         item = await self._table.get(keys.user_flow(scope, workflow_id))
-        return _listed(item) if item else None
+        return _to_workflow(item) if item else None
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
         found: list[UnfinishedWorkflow] = []
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
-            found += [UnfinishedWorkflow(_listed(item), "offered" in item) for item in page]
+            found += [UnfinishedWorkflow(_to_workflow(item), "offered" in item) for item in page]
         found = [each for each in found if each.workflow.is_unfinished(now)]
         return sorted(found, key=lambda each: (each.workflow.updated_at, each.workflow.id), reverse=True)
 
@@ -83,7 +83,7 @@ class DynamoWorkflows:
             )
 
 
-def _listed(item: Item) -> Workflow:
+def _to_workflow(item: Item) -> Workflow:
     workflow_id: str = item["SK"].removeprefix(keys.FLOW)
     return WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=item["thread_id"])
 

@@ -72,7 +72,7 @@ class Messages(Leases):
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
-        path = _wanted(thread, before).below(thread.next_ordinal, first_ordinal)
+        path = _path_below(thread, before).below(thread.next_ordinal, first_ordinal)
         if not path.length:
             return ()
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
@@ -89,7 +89,7 @@ class Messages(Leases):
         return await self._messages(scope, thread.id, items[::-1])
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
-        path = _wanted(thread, before)
+        path = _path_below(thread, before)
         messages: list[StoredMessage] = []
         size = 0
         if path.length:
@@ -192,7 +192,7 @@ class Messages(Leases):
         return messages
 
 
-def _wanted(thread: Thread, before: int | None) -> MessagePath:
+def _path_below(thread: Thread, before: int | None) -> MessagePath:
     """Return the part of the thread's path below ``before``."""
     top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
     return thread.path.below(top)

@@ -114,7 +114,7 @@ class DynamoPrivateSkills:
             item, found = await self._version(scope, agent_id, skill_id, version)
             if decision.is_taken(found):
                 return found
-            decided = decision.applied(found)
+            decided = decision.apply(found)
             if decided is None:
                 raise ProcedureChanged
             try:
@@ -142,7 +142,7 @@ class DynamoPrivateSkills:
                 if known is None:
                     raise UnknownProcedure
                 return SharedSkill(known, replaces)
-            decided = decision.applied(found)
+            decided = decision.apply(found)
             if decided is None:
                 raise ProcedureChanged
             newest = await self._procedures.get(scope, agent_id, place.slug)

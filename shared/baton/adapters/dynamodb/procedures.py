@@ -79,12 +79,12 @@ class DynamoProcedures:
     ) -> Procedure | None:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)
         found = await self._newest(place) if version is None else await self._version(place, version)
-        return (await self._counted(place, [found]))[0] if found is not None else None
+        return (await self._count_uses(place, [found]))[0] if found is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)
         found = await self._approved(place)
-        return (await self._counted(place, [found]))[0] if found is not None else None
+        return (await self._count_uses(place, [found]))[0] if found is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
@@ -97,7 +97,7 @@ class DynamoProcedures:
             found += [procedure_from_item(scope, item) for item in page]
             if len(found) >= limit:
                 break
-        return await self._counted(place, found[:limit])
+        return await self._count_uses(place, found[:limit])
 
     async def decide(
         self,
@@ -110,7 +110,7 @@ class DynamoProcedures:
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        return (await self._counted(place, [await self._decide(place, version, decision, read_as)]))[0]
+        return (await self._count_uses(place, [await self._decide(place, version, decision, read_as)]))[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -145,7 +145,7 @@ class DynamoProcedures:
         items.sort(key=lambda item: str(item["listed_at"]), reverse=True)
         # The index may be a moment behind the items.
         found = [each for each in (procedure_from_item(scope, item) for item in items) if each.status in statuses]
-        counted = await self._counted(ProcedurePlace.of(scope, "", ""), found)
+        counted = await self._count_uses(ProcedurePlace.of(scope, "", ""), found)
         return counted, encode_text(page[-1]["listed_at"]) if len(entries) > limit else None
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
@@ -188,7 +188,7 @@ class DynamoProcedures:
                 raise UnknownProcedure
             if decision.is_taken(found):
                 return found
-            decided = decision.applied(found)
+            decided = decision.apply(found)
             if decided is None or read_as not in (None, found.status):
                 raise ProcedureChanged
             approved = await self._approved(place) if decision.action is ProcedureAction.APPROVE else None
@@ -222,7 +222,7 @@ class DynamoProcedures:
         item = await self._table.get(agent_keys.approved_procedure(place.scope, place.owner, place.slug))
         return procedure_from_item(place.scope, item) if item is not None else None
 
-    async def _counted(self, place: ProcedurePlace, found: Sequence[Procedure]) -> list[Procedure]:
+    async def _count_uses(self, place: ProcedurePlace, found: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with how often they were used."""
         wanted = [
             agent_keys.procedure_uses(place.scope, owner_of(each.agent_id, each.id), each.slug, each.version)

@@ -59,16 +59,16 @@ class DynamoThreadStore(Messages):
         query: ThreadQuery | None = None,
     ) -> tuple[Sequence[Thread], str | None]:
         if parent_thread_id is not None:
-            return await self._listed(scope, keys.fork_listing(scope, parent_thread_id), limit, cursor, query)
+            return await self._list(scope, keys.fork_listing(scope, parent_thread_id), limit, cursor, query)
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
             if of_user is None:
                 return await self._tenant_threads(scope, limit, cursor, query)
             listing = keys.user_listing(replace(scope, user_id=of_user))
-            return await self._listed(scope, listing, limit, cursor, query)
-        return await self._listed(scope, keys.user_listing(scope), limit, cursor, query)
+            return await self._list(scope, listing, limit, cursor, query)
+        return await self._list(scope, keys.user_listing(scope), limit, cursor, query)
 
-    async def _listed(
+    async def _list(
         self, scope: Scope, listing: str, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
         below = _decode_user_cursor(cursor) if cursor else None

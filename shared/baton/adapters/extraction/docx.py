@@ -100,7 +100,7 @@ class _Document:
     def _paragraph(self, element: Any, *, is_hidden: bool) -> Iterator[TextBlock]:
         properties = element.find(qname("w:pPr"))
         style_id, style = self._styles.paragraph_style(properties)
-        found = self._found(element, style, is_hidden=is_hidden)
+        found = self._read_paragraph(element, style, is_hidden=is_hidden)
         text = (self._merged + found.text).strip()
         if _end_is_deleted(properties):
             self._merged += found.text
@@ -112,7 +112,7 @@ class _Document:
                 yield _block(text, number, style, properties, is_item=place is not None)
         yield from self._attached(found)
 
-    def _found(self, element: Any, style: WordStyle, *, is_hidden: bool) -> ParagraphText:
+    def _read_paragraph(self, element: Any, style: WordStyle, *, is_hidden: bool) -> ParagraphText:
         found = self._reader.paragraph(element, style, is_hidden_by_table=is_hidden)
         self._notes.update(dict.fromkeys(found.notes))
         start = " ".join(found.text.split())[:40]
@@ -189,7 +189,7 @@ class _Document:
             elif element.tag == _P:
                 properties = element.find(qname("w:pPr"))
                 style_id, style = self._styles.paragraph_style(properties)
-                found = self._found(element, style, is_hidden=is_hidden)
+                found = self._read_paragraph(element, style, is_hidden=is_hidden)
                 text = found.text.strip()
                 place = self._numbering.place(properties, style_id)
                 if place is not None and not self._is_gone(properties, text):

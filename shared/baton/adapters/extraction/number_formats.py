@@ -62,7 +62,7 @@ class NumberFormat:
         self._is_conditional = any(section.condition for section in self._sections)
         self._hides_texts = len(self._sections) > 3 and self._sections[3].shows is Shows.NOTHING
 
-    def shown(self, value: str) -> str:
+    def format(self, value: str) -> str:
         """Return a number, given as the file stores it, as it is shown."""
         if self._is_general:
             return plain_number(value)

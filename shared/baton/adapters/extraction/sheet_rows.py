@@ -110,7 +110,7 @@ class SheetRows:
             if cell.formula:
                 self._formulas.note(cell)
             place = self._places[column - 1]
-            if not is_hidden and place >= 0 and (text := self._shown(cell)):
+            if not is_hidden and place >= 0 and (text := self._to_text(cell)):
                 self._take(cell, text)
                 found[place] = text
                 self._row = self._row if len(found) > 1 else line
@@ -124,7 +124,7 @@ class SheetRows:
             if self._last_row * self._last_column > MAX_CELLS:
                 raise refusals.too_long()
 
-    def _shown(self, cell: SheetCell) -> str:
+    def _to_text(self, cell: SheetCell) -> str:
         """Return the text of a cell as a reader of the sheet sees it."""
         if cell.formula is not None and cell.is_without_result(is_stale=self._is_stale):
             return self._formula(cell)
@@ -142,7 +142,7 @@ class SheetRows:
                 return value
             case "d":
                 return value.removesuffix("Z").replace("T00:00:00", "").replace("T", " ")
-        return self._format(cell).shown(value) if value else self._array_formula(cell)
+        return self._format(cell).format(value) if value else self._array_formula(cell)
 
     def _formula(self, cell: SheetCell) -> str:
         formula = self._formulas.text(cell)

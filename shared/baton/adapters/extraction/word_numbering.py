@@ -90,7 +90,7 @@ class WordNumbering:
             restarts_below = self._level(place.list_id, below).restarts_below
             if restarts_below is None or level < restarts_below:
                 counts[below] = None
-        return self._shown(place, counts)
+        return self._format(place, counts)
 
     def _begin(self, list_id: str, level: int, counts: list[int | None]) -> None:
         """Restart a level when a list that says so is used for the first time."""
@@ -101,7 +101,7 @@ class WordNumbering:
         if number_of(override, "w:startOverride") is not None:
             counts[level] = None
 
-    def _shown(self, place: ListPlace, counts: list[int | None]) -> str:
+    def _format(self, place: ListPlace, counts: list[int | None]) -> str:
         own = self._level(place.list_id, place.level)
         if own.is_hidden:
             return ""

@@ -244,7 +244,7 @@ class ApiEmbedder(ABC):
                 failure = _failure(raised)
             else:
                 if pace is not None:
-                    pace.answered(len(texts), began)
+                    pace.note_answer(len(texts), began)
                 return vectors
             if _is_too_long(failure) and cuts < MAX_CUTS:
                 cuts += 1
@@ -260,7 +260,7 @@ class ApiEmbedder(ABC):
                 await pace.pause()
                 delay = 0.0  # what was given up before may have been computed first
             elif pace is not None and _is_overload(failure):
-                pace.refused(began, failure.retry_after or self._backoff.delay(1))
+                pace.note_refusal(began, failure.retry_after or self._backoff.delay(1))
                 if loop.time() < patient_until:
                     self._log(failure, attempt, last=False)
                     await pace.pause()

@@ -54,7 +54,7 @@ class EmbeddingPace:
         finally:
             self._leave()
 
-    def answered(self, texts: int, began: float) -> None:
+    def note_answer(self, texts: int, began: float) -> None:
         """Note an answer to a request of ``texts`` that was sent at ``began``, a time of the event loop."""
         seconds = asyncio.get_running_loop().time() - began
         if seconds > SLOW_SECONDS:
@@ -74,7 +74,7 @@ class EmbeddingPace:
         self._slow_down(texts, began)
         self._paused_until = max(self._paused_until, now + min(now - began, MAX_PAUSE_SECONDS))
 
-    def refused(self, began: float, pause: float) -> None:
+    def note_refusal(self, began: float, pause: float) -> None:
         """Note that the endpoint has too much to do. No request is sent for ``pause`` seconds."""
         self._slow_down(self._texts * 2, began)
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + pause)

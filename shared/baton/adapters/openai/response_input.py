@@ -43,7 +43,7 @@ def response_tools(tools: OfferedTools, *, takes_strict: bool = True) -> list[Wi
 
 def _items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
     if message.role is Role.ASSISTANT:
-        return _replayed(message, tools) or _answered(message, tools)
+        return _replayed(message, tools) or _answer_items(message, tools)
     if message.role is Role.TOOL:
         return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
     if message.role is Role.SYSTEM or not message.media:
@@ -51,7 +51,7 @@ def _items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
     return [_message("user", [_part(piece) for piece in message.pieces])]
 
 
-def _answered(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
+def _answer_items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
     """Return an answer without what only its model can read."""
     texts = [_message("assistant", message.text)] if message.text else []
     return [*texts, *(_call(call, tools) for call in message.calls)]

@@ -90,7 +90,7 @@ class OutputItems:
     def of(self, event: Mapping[str, Any], kind: ItemKind) -> OutputItem:
         """Return the item of ``kind`` that an event is about, a new one if none fits. Raises ``TooManyCalls``."""
         identity = _text(event.get("item_id"))
-        item = self._found(event, kind, identity) or self._added(kind, event)
+        item = self._find(event, kind, identity) or self._added(kind, event)
         if identity and not item.id:
             item.id = identity
             self._by_id.setdefault(identity, item)
@@ -102,7 +102,7 @@ class OutputItems:
         if kind is None:
             return None
         identity = _text(whole.get("id")) or _text(whole.get("call_id"))
-        item = self._identified(self._found(event, kind, identity) or self._added(kind, event), event)
+        item = self._identified(self._find(event, kind, identity) or self._added(kind, event), event)
         item.is_done = True
         return item
 
@@ -162,7 +162,7 @@ class OutputItems:
             self._by_id.setdefault(name, item)
         return item
 
-    def _found(self, event: Mapping[str, Any], kind: ItemKind, identity: str) -> OutputItem | None:
+    def _find(self, event: Mapping[str, Any], kind: ItemKind, identity: str) -> OutputItem | None:
         """Return the item with this id or index; for servers without them, the newest one that is not complete."""
         item = self._by_id.get(identity) if identity else None
         if item is not None and item.kind is kind and (not item.is_done or item.id == identity):

@@ -67,10 +67,10 @@ class Responses:
             "temperature": settings.temperature,
             "top_p": settings.top_p,
             "max_output_tokens": max(limit, MIN_OUTPUT_TOKENS) if limit is not None else None,
-            "reasoning": _given(
+            "reasoning": _drop_missing(
                 effort=settings.reasoning_effort if takes_effort else None, summary="auto" if shows_summary else None
             ),
-            "text": _given(
+            "text": _drop_missing(
                 format=answer_format(settings.answer_schema, profile),
                 verbosity=settings.verbosity if "verbosity" not in profile.dropped else None,
             ),
@@ -110,6 +110,6 @@ def _tool_choice(choice: str | None, tools: OfferedTools) -> Any:
     return {"type": "function", "name": tools.name_outside(choice or "")}
 
 
-def _given(**members: Any) -> dict[str, Any] | None:
+def _drop_missing(**members: Any) -> dict[str, Any] | None:
     """Return the members that have a value; None if none has."""
     return {name: value for name, value in members.items() if value is not None} or None

@@ -117,7 +117,7 @@ class OpenSearchIndex:
         asked: list[SearchClause] = []
         conditions = [*chosen_by(scope, index, query.filter), readable_by(scope)]
         for clause in query.clauses:
-            wanted = self._wanted(clause, text, query, conditions)
+            wanted = self._clause_search(clause, text, query, conditions)
             if wanted is not None and query.candidates > 0:
                 asked.append(clause)
                 lines += [_header(alias, scope), wanted]
@@ -134,7 +134,7 @@ class OpenSearchIndex:
             ]
             engine_ids.update((hit["sort"][1], hit["_id"]) for hit in hits)
         await self._add_scores(scope, alias, query, conditions, candidates, engine_ids)
-        wanted_ids = query.wanted(candidates)
+        wanted_ids = query.select_ids(candidates)
         documents = await self._fetch(scope, alias, {id_: engine_ids[id_] for id_ in wanted_ids})
         # A document may have been deleted between the two requests.
         gone = wanted_ids - documents.keys()
@@ -163,7 +163,7 @@ class OpenSearchIndex:
         lines: list[dict[str, Any]] = []
         for clause, lacking in missing.items():
             named = {"ids": {"values": [engine_ids[each.id] for each in lacking]}}
-            asked = self._wanted(clause, "", replace(query, candidates=len(lacking)), [*conditions, named])
+            asked = self._clause_search(clause, "", replace(query, candidates=len(lacking)), [*conditions, named])
             lines += [_header(alias, scope), asked or {}]
         answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
         for (clause, lacking), response in zip(missing.items(), answer["responses"], strict=True):
@@ -226,7 +226,7 @@ class OpenSearchIndex:
         _check_shards(answer)
         return int(answer["count"])
 
-    def _wanted(
+    def _clause_search(
         self, clause: SearchClause, text: str, query: SearchQuery, conditions: Conditions
     ) -> dict[str, Any] | None:
         """Return the search of one clause, None if it can find nothing."""

@@ -24,9 +24,9 @@ class InProcessPiiDetector:
         self._regions = tuple(regions)
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
-        return await off_loop(len(text) * _WORK, self._found, text)
+        return await off_loop(len(text) * _WORK, self._find, text)
 
-    def _found(self, text: str) -> list[PiiSpan]:
+    def _find(self, text: str) -> list[PiiSpan]:
         return list(self._spans(text))
 
     def _spans(self, text: str) -> Iterator[PiiSpan]:

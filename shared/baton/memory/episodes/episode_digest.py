@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
-from baton.domain.text import folded
+from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
 from baton.memory.episodes.light_model import LightModel, whole_sentences
 from baton.ports.privacy import PiiDetector
@@ -142,7 +142,7 @@ class Digester:
         facts: dict[str, Fact] = {}
         for each in _choose(found):
             text = (await self._redact(each.text))[:MAX_FACT].strip()
-            facts.setdefault(folded(text), Fact(fact_id(episode_id, text), text, each.on, each.ids))
+            facts.setdefault(fold(text), Fact(fact_id(episode_id, text), text, each.on, each.ids))
         return tuple(facts.values())[:MAX_FACTS]
 
     async def _redact(self, text: str) -> str:

@@ -17,8 +17,8 @@ from baton.domain.search import (
     Vector,
     by_score,
     clause_weights,
-    fused_scores,
-    ranked,
+    fuse_scores,
+    rank,
 )
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
 from baton.ports.search import SearchIndex
@@ -86,7 +86,7 @@ async def rank_episodes(
     result = await search.search(scope, IndexName.EPISODES, query)
     messages, digests = scores.of(result.candidates)
     return EpisodeRanking(
-        ranked(result, of_messages, messages), rank_by_validity(ranked(result, of_digests, digests), weights)
+        rank(result, of_messages, messages), rank_by_validity(rank(result, of_digests, digests), weights)
     )
 
 
@@ -108,7 +108,7 @@ class _ScoresOnce:
         if self._last is None or self._last[0] is not candidates:
             of_messages, of_digests = self._clauses
             messages = session_scores(candidates, of_messages, self._weights)
-            self._last = candidates, (messages, fused_scores(candidates, of_digests))
+            self._last = candidates, (messages, fuse_scores(candidates, of_digests))
         return self._last[1]
 
 
@@ -124,7 +124,7 @@ def session_scores(
     candidates: Candidates, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
 ) -> dict[str, float]:
     """Return the fused score of each message with a share of its session's best ones."""
-    scores, sessions = fused_scores(candidates, of_messages), _sessions(candidates, of_messages)
+    scores, sessions = fuse_scores(candidates, of_messages), _sessions(candidates, of_messages)
     of_session: dict[str, list[float]] = defaultdict(list)
     for id_, score in scores.items():
         of_session[sessions[id_]].append(score)

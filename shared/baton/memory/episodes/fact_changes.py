@@ -10,7 +10,7 @@ from typing import Any
 from baton.domain.episode import Episode, EpisodePart, Fact
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
-from baton.domain.text import folded
+from baton.domain.text import fold
 from baton.memory.episodes.episode_documents import DIGEST, FACT, embed_documents, episode_documents
 from baton.memory.episodes.episode_index import EpisodeIndex
 from baton.memory.episodes.light_model import LightModel
@@ -139,9 +139,9 @@ class FactChanges:
 
     async def _related(self, facts: Sequence[Fact], others: Sequence[_Other]) -> list[tuple[Fact, _Other, str]]:
         """Return the pairs that the model names, as far as they exist."""
-        exact = {folded(fact.text): fact for fact in facts}
-        pairs = [(exact[folded(other.fact.text)], other, SAME) for other in others if folded(other.fact.text) in exact]
-        others = [other for other in others if folded(other.fact.text) not in exact]
+        exact = {fold(fact.text): fact for fact in facts}
+        pairs = [(exact[fold(other.fact.text)], other, SAME) for other in others if fold(other.fact.text) in exact]
+        others = [other for other in others if fold(other.fact.text) not in exact]
         facts = [fact for fact in facts if fact.id not in {known.id for known, _, _ in pairs}]
         if not others or not facts:
             return pairs

@@ -122,7 +122,7 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
 
 
 def _recalled_block(begun: AgentContext, block: RecalledBlock) -> dict[str, Any]:
-    made = _block(begun, block.kind, [ContextItem.found(item) for item in block.items])
+    made = _block(begun, block.kind, [ContextItem.from_found(item) for item in block.items])
     return made | {
         "tokens": block.tokens or made["tokens"],
         "durationMs": _milliseconds(block.duration) if block.duration is not None else None,
@@ -139,7 +139,7 @@ def _block(begun: AgentContext, kind: BlockKind, items: Sequence[ContextItem]) -
         "budget": _budget(kind, begun),
         "durationMs": None,
         "error": None,
-        "items": [item.stored() for item in items],
+        "items": [item.to_stored() for item in items],
     }
 
 
@@ -162,7 +162,7 @@ def _milliseconds(duration: timedelta) -> int:
 
 
 def _message_item(message: StoredMessage, reason: str | None, masked_below: int) -> ContextItem:
-    return ContextItem.made(
+    return ContextItem.create(
         message.id,
         message.role.value,
         message.agent_name or message.role.value,
@@ -178,7 +178,7 @@ def _message_item(message: StoredMessage, reason: str | None, masked_below: int)
 def _prompt_item(prompt: Prompt, counter: TokenCounter) -> ContextItem:
     tokens, text = prompt_tokens(prompt, counter), _text(prompt.content)
     kind = SUMMARY if prompt.role is Role.CONTEXT and text.startswith(SUMMARY_HEAD) else prompt.role.value
-    return ContextItem.made("", kind, prompt.role.value, text, tokens)
+    return ContextItem.create("", kind, prompt.role.value, text, tokens)
 
 
 def _call(

@@ -95,7 +95,7 @@ class _ReadProcedures:
 
 async def _read_procedures(read: ReadProcedures, text: str) -> _ReadProcedures:
     procedures = await read()
-    found = await off_loop(len(text) * procedures.triggers, procedures.triggered, text)
+    found = await off_loop(len(text) * procedures.triggers, procedures.find_triggered, text)
     return _ReadProcedures(procedures, tuple(ProcedureMatch(each.procedure, each.trigger) for each in found))
 
 
