@@ -147,7 +147,7 @@ class ChangeContract:
             workflow_id="w1",
             remote_task_id="task-1",
             child_thread_id=new_thread_id(),
-        ).ended(HandoffOutcome.FAILED, stores.clock.now())
+        ).end(HandoffOutcome.FAILED, stores.clock.now())
         change = ConversationChange(
             conversation,
             handoffs=(handoff(stores, lease), ended),

@@ -141,7 +141,7 @@ class DocumentStoreContract:
             case "ready":
                 document = replace(document, next=None, active=replace(version, status=VersionStatus.READY))
             case "deleted":
-                document = document.deleted(NOON)
+                document = document.mark_deleted(NOON)
             case "newer":
                 document = replace(document, next=replace(version, number=2))
         stored = await rooms.documents.create(rooms.ada, document)
@@ -162,7 +162,7 @@ class DocumentStoreContract:
         documents = [
             await rooms.documents.create(rooms.ada, new_document(at=NOON + number * SECOND)) for number in range(5)
         ]
-        await rooms.documents.save(rooms.ada, documents[2].deleted(NOON))
+        await rooms.documents.save(rooms.ada, documents[2].mark_deleted(NOON))
         pages, cursor = [], None
         while True:
             page, cursor = await rooms.documents.of_agent(rooms.ada, "knowledge", limit=2, cursor=cursor)

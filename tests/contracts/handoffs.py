@@ -46,7 +46,7 @@ class HandoffContract:
         await stores.commit(first, said(first), answered(first))
         stores.clock.advance(5)
         later = await stores.acquire(first.thread_id, message_id="m2", run_id="r2")
-        ended = began.ended(HandoffOutcome.RETURNED, stores.clock.now() + timedelta(microseconds=7))
+        ended = began.end(HandoffOutcome.RETURNED, stores.clock.now() + timedelta(microseconds=7))
         await stores.handoffs.put(later, ended)
         [kept], more = await stores.handoffs.of_thread(stores.ada, first.thread_id, limit=5, cursor=None)
         assert more is None
@@ -55,7 +55,7 @@ class HandoffContract:
 
     async def test_handoffs_of_one_run_are_told_apart_by_their_number(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        refused = handoff(stores, lease).ended(HandoffOutcome.REFUSED, stores.clock.now())
+        refused = handoff(stores, lease).end(HandoffOutcome.REFUSED, stores.clock.now())
         lasting = replace(handoff(stores, lease), number=1, context_summary="Another.")
         for one in (refused, lasting):
             await stores.handoffs.put(lease, one)
@@ -83,7 +83,7 @@ class HandoffContract:
             stores.clock.advance(1)
             lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
             for index in range(2 if number == 2 else 1):
-                one = replace(handoff(stores, lease), number=index).ended(HandoffOutcome.EXITED, stores.clock.now())
+                one = replace(handoff(stores, lease), number=index).end(HandoffOutcome.EXITED, stores.clock.now())
                 await stores.handoffs.put(lease, one)
                 made.append(one)
             await stores.commit(lease, said(lease), answered(lease))

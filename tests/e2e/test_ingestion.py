@@ -71,7 +71,9 @@ class Desk:
 
     async def delete(self, document: Document) -> None:
         """Delete it, and wait until it is gone."""
-        while (deleted := await self.store.save(self.scope, (await self.get(document)).deleted(CLOCK.now()))) is None:
+        while (
+            deleted := await self.store.save(self.scope, (await self.get(document)).mark_deleted(CLOCK.now()))
+        ) is None:
             pass
         ref = DocumentRef(self.scope.tenant_id, AGENT, document.id, 1)
         await self.ingestions.start(ref, attempt=deleted.attempt, created_at=deleted.created_at, removes=True)

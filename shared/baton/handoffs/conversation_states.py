@@ -96,7 +96,7 @@ class ConversationStates:
         left = await self.handoffs.get(scope, thread_id, place) if place not in kept else None
         if left is None or left.outcome is not None:
             return
-        await self.handoffs.put(lease, left.ended(HandoffOutcome.FAILED, now))
+        await self.handoffs.put(lease, left.end(HandoffOutcome.FAILED, now))
         begun = await self.workflows.find(scope, left.workflow_id) if left.workflow_id is not None else None
         if begun is not None and begun.thread_id == thread_id and begun.status is WorkflowStatus.ACTIVE:
             is_new = not any(begun.data.values())

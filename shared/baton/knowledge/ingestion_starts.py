@@ -133,4 +133,4 @@ def _again(document: Document, now: datetime) -> Document:
         step=None,
         ended_at=now,
     )
-    return again.failed(failed, now)
+    return again.fail(failed, now)

@@ -129,8 +129,8 @@ def test_a_request_is_shown_as_the_protocol_says() -> None:
 
 
 def test_a_handoff_ends_once() -> None:
-    ended = request().ended(HandoffOutcome.RETURNED, NOW + timedelta(minutes=1))
-    assert ended.ended(HandoffOutcome.CLOSED, NOW + timedelta(minutes=2)) is ended
+    ended = request().end(HandoffOutcome.RETURNED, NOW + timedelta(minutes=1))
+    assert ended.end(HandoffOutcome.CLOSED, NOW + timedelta(minutes=2)) is ended
     shown = Handoff.of(ended).wire()
     assert (shown["outcome"], shown["endedAt"]) == ("returned", "2026-03-14T09:27:00.000Z")
 
