@@ -147,7 +147,7 @@ class Actions:
         if replay.snapshot is not None:
             events.append(replay.snapshot)
         if not sees_everything:
-            # Live events go to all connections alike, so this one gets what has happened so far.
+            # Live events go to all connections, so this one gets the earlier events here.
             reader = ReaderEvents(self.readers, after)
             await send_to(self.connections, caller.connection_id, await reader.take([*events, *replay.events]))
             return

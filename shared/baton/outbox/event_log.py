@@ -26,7 +26,7 @@ MAX_PIECE = 256 * 1024
 
 
 class EventLog:
-    """The events of one attempt at a run: numbered as they come, and logged in pieces.
+    """The events of one attempt at a run: numbered in order, and logged in pieces.
 
     Events that are not logged when the run ends become the *tail*. It is stored with the run's last message, which
     saves a write.

@@ -31,7 +31,7 @@ async def batch(
 ) -> AsyncGenerator[ModelChunk, None]:
     """Yield the chunks with adjacent text joined: the first text at once, then the text of each interval.
 
-    Visible thinking is joined and yielded alike. Text that is taken back before it was yielded is not yielded. The
+    Visible thinking is joined and yielded too. Text that is taken back before it was yielded is not yielded. The
     chunks end at ``limit``. Only the first chunk is taken before ``opened`` is set.
 
     If the model fails, its earlier text is yielded before its error is raised. Raises ``TurnTimeout`` when the event

@@ -11,7 +11,7 @@ from baton.domain.thread import LeaseMark
 
 
 class ConnectionGone(Exception):
-    """The client has disconnected, for good. The caller should forget the connection."""
+    """The client has disconnected permanently. The caller should forget the connection."""
 
 
 class ConnectionBusy(Exception):

@@ -20,7 +20,7 @@ class DocumentStore(Protocol):
     """
 
     async def create(self, scope: Scope, document: Document) -> Document:
-        """Store a new document; return the one that is there if its id is taken in this agent."""
+        """Store a new document; return the existing one if its id is taken in this agent."""
         ...
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:

@@ -25,7 +25,7 @@ class ProcedureStore(Protocol):
         """Save a pending procedure as its next version, and return the version.
 
         Nothing is saved if its source has made a version before, or if the newest or the approved version has the same
-        content: that one is returned as it is. Raises ``ValueError`` for one that is not pending.
+        content: that version is returned unchanged. Raises ``ValueError`` for one that is not pending.
 
         ``edited_from`` is the version that it is a change of. If that one is pending, it is retired. The same change by
         the same user again changes nothing. Raises ``ProcedureChanged`` if that version is not the newest, and
@@ -125,7 +125,7 @@ class PrivateSkills(Protocol):
         """Save a skill as private, and return it with its version.
 
         ``made_of`` names its source. Nothing is saved if that has made a version before, or if the skill in use
-        has the same content: the skill is returned as it is.
+        has the same content: the skill is returned unchanged.
         """
         ...
 
@@ -199,7 +199,7 @@ class CaptureStore(Protocol):
     async def save(self, scope: Scope, capture: Capture) -> Capture:
         """Store the result of a step, and return what is stored.
 
-        The first result of a step counts: a record that is further, or settled, stays as it is and is returned. A
+        The first result of a step counts: a record that is further, or settled, is kept and returned. A
         failed one is replaced.
         """
         ...

@@ -31,7 +31,7 @@ class SourceStore(Protocol):
     """
 
     async def create(self, scope: Scope, source: Source) -> Source:
-        """Store a new source; return the one that is there if its id is taken in this agent."""
+        """Store a new source; return the existing one if its id is taken in this agent."""
         ...
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:

@@ -15,7 +15,7 @@ from baton.ports.agents import ShippedAgents
 class RegisteredAgents:
     """The agents that ship with the deployment and a tenant's own. They never change, so a run sees one state of them.
 
-    For a caller who lacks a permission of an agent, that agent does not exist. Where both have an id, the agent that
+    For a caller who lacks a permission of an agent, that agent does not exist. If both have an id, the agent that
     ships has it.
     """
 

@@ -67,7 +67,7 @@ class BranchPoints:
         return BranchOpening(point, start, content, None)
 
     async def after(self, scope: Scope, thread: Thread, ordinal: int) -> BranchPoint:
-        """Return the thread as it is when the next message continues from ``ordinal``.
+        """Return the thread for a next message that continues from ``ordinal``.
 
         A specialist that became active later is left: the main agent answers, and the workflow can be continued. Raises
         ``BranchCrossesHandoff`` if a specialist was active there whose work has continued or cannot be resumed.

@@ -100,7 +100,7 @@ class LeaseHolder:
             self._vouched_at = max(self._vouched_at, looked_at)
 
     def _record_seconds(self) -> float:
-        """Return for how many seconds the record is still hidden; a day if the lease does not depend on a record."""
+        """Return the seconds for which the record is still hidden; a day if the lease does not depend on a record."""
         if self._record is None or self.lease.delivery is None:
             return A_DAY
         return max(-A_DAY, min(self._record.seconds_left(), A_DAY))
