@@ -34,14 +34,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     scope = Scope(session["tenantId"], session["userId"])
     if event["step"] == "fail":
         event_loop.run(closing.give_up(scope, thread_id, number))
-        event_loop.run(admission.ended(Pipeline.CLOSING, session["subject"]))
+        event_loop.run(admission.note_end(Pipeline.CLOSING, session["subject"]))
         return {"status": "failed"}
     if event["step"] == "learn":
         return {"started": event_loop.run(learning.catch_up(scope, thread_id, number))}
     step = ClosingStep(event["step"])
     episode = event_loop.run(closing.run(step, scope, thread_id, number))
     if step is ClosingStep.COMPLETE:
-        event_loop.run(admission.ended(Pipeline.CLOSING, session["subject"]))
+        event_loop.run(admission.note_end(Pipeline.CLOSING, session["subject"]))
     if episode is None:
         return {"status": "deleted"}
     return {"status": episode.status.value, "missing": [part.value for part in episode.missing]}

@@ -32,7 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
         return asdict(event_loop.run(sources.refresh_due(seconds=seconds)))
     if event.get("source") == "aws.s3":
-        return event_loop.run(ingestion.stored(event))
+        return event_loop.run(ingestion.start_stored(event))
     document = event["document"]
     logger.append_keys(
         tenant_id=document["tenantId"],

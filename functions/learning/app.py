@@ -34,10 +34,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     ref = CaptureRef(task["threadId"], task["agentId"], task["firstOrdinal"], task["endOrdinal"])
     if event["step"] == "fail":
         event_loop.run(learning.give_up(scope, ref))
-        event_loop.run(admission.ended(Pipeline.CAPTURE, task["subject"]))
+        event_loop.run(admission.note_end(Pipeline.CAPTURE, task["subject"]))
         return {"status": CaptureStatus.FAILED.value, "goesOn": False}
     capture = event_loop.run(learning.run(CaptureStep(event["step"]), scope, ref))
     goes_on = capture is not None and not capture.is_settled
     if not goes_on:
-        event_loop.run(admission.ended(Pipeline.CAPTURE, task["subject"]))
+        event_loop.run(admission.note_end(Pipeline.CAPTURE, task["subject"]))
     return {"status": capture.status.value if capture is not None else "deleted", "goesOn": goes_on}

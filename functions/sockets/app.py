@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             # The client sent its token as a second subprotocol. Accept only ours, so that the token is not echoed.
             return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
         case "DISCONNECT":
-            event_loop.run(actions.disconnected(request["connectionId"]))
+            event_loop.run(actions.forget_connection(request["connectionId"]))
         case _:
             event_loop.run(actions.handle(_caller(request), event.get("body") or ""))
     return {"statusCode": 200}

@@ -135,17 +135,17 @@ class ErasureContract:
         thread_id, other = await erasing.said(), await erasing.said()
         await erasing.erasure.mark_swept(erasing.ada, thread_id, "too early")
         await erasing.bury(erasing.ada, thread_id)
-        assert (await erasing.erasure.left(erasing.ada, thread_id))["messages"] == 2
+        assert (await erasing.erasure.count_left(erasing.ada, thread_id))["messages"] == 2
         counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
         assert (counts["messages"], is_complete) == (2, True)
-        assert not any((await erasing.erasure.left(erasing.ada, thread_id)).values())
+        assert not any((await erasing.erasure.count_left(erasing.ada, thread_id)).values())
         counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
         assert (any(counts.values()), is_complete) == (False, True)
         assert (await erasing.trace(erasing.ada, thread_id)).swept == ""
         await erasing.erasure.mark_swept(erasing.ada, thread_id, "r1#1")
         tombstone = await erasing.trace(erasing.ada, thread_id)
         assert (tombstone.is_buried, tombstone.swept, tombstone.user_id) == (True, "r1#1", "ada")
-        assert (await erasing.erasure.left(erasing.ada, other))["messages"] == 2
+        assert (await erasing.erasure.count_left(erasing.ada, other))["messages"] == 2
 
     async def test_only_a_tombstone_is_taken_away(self, erasing: Erasing) -> None:
         thread_id, other = await erasing.said(), await erasing.said()
@@ -163,11 +163,11 @@ class ObjectErasureContract:
         thread_id, other = new_thread_id(), new_thread_id()
         for scope, each in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id)):
             await erasing.upload(scope, each)
-        assert await erasing.objects.left(erasing.ada, thread_id) == 2
+        assert await erasing.objects.count_left(erasing.ada, thread_id) == 2
         assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (2, True)
         assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (0, True)
         left = [
-            await erasing.objects.left(scope, each)
+            await erasing.objects.count_left(scope, each)
             for scope, each in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id))
         ]
         assert left == [0, 2, 2]

@@ -106,7 +106,7 @@ class FakeErasure:
         if key in self.traces and self.traces[key].is_buried:
             self.traces[key] = replace(self.traces[key], swept=mark)
 
-    async def left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
+    async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         self._step()
         return {"messages": self.items[scope.tenant_id, thread_id]}
 
@@ -125,7 +125,7 @@ class FakeErasure:
         self._step()
         return {"workflows": self.of_users.pop((scope.tenant_id, scope.user_id), 0)}
 
-    async def left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+    async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         self._step()
         return {"workflows": self.of_users[scope.tenant_id, scope.user_id]}
 
@@ -161,7 +161,7 @@ class FakeObjectErasure:
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
         return self.versions.pop((scope.tenant_id, thread_id), 0), True
 
-    async def left(self, scope: Scope, thread_id: str) -> int:
+    async def count_left(self, scope: Scope, thread_id: str) -> int:
         return self.versions[scope.tenant_id, thread_id]
 
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:

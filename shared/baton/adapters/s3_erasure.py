@@ -30,7 +30,7 @@ class S3Erasure:
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
         return await self._sweep(f"{scope.tenant_id}/{thread_id}/", None, deadline)
 
-    async def left(self, scope: Scope, thread_id: str) -> int:
+    async def count_left(self, scope: Scope, thread_id: str) -> int:
         async for page in self._versions(f"{scope.tenant_id}/{thread_id}/"):
             return len(page)
         return 0

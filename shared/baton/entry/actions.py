@@ -93,7 +93,7 @@ class Actions:
             if isinstance(error, TokenExpired):
                 await self.connections.close(caller.connection_id)
 
-    async def disconnected(self, connection_id: str) -> None:
+    async def forget_connection(self, connection_id: str) -> None:
         """Forget a connection that has ended."""
         await self.live.disconnect(connection_id)
 

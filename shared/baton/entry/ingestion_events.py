@@ -25,7 +25,7 @@ class IngestionEvents:
     cleaning: Cleaning
     admission: Admission
 
-    async def stored(self, event: Event) -> dict[str, Any]:
+    async def start_stored(self, event: Event) -> dict[str, Any]:
         """Start the pipeline for the object of an "Object Created" event of S3."""
         ref = await self.starts.uploaded(event["detail"]["object"]["key"])
         return {"started": ref is not None}
@@ -35,7 +35,7 @@ class IngestionEvents:
         answer = await self._step(event)
         # The remaining step only removes files when no worker can be alive.
         if event["step"] in ("check", "clean") and answer["next"] in ("done", "wait"):
-            await self.admission.ended(Pipeline.INGESTION, event["document"]["subject"])
+            await self.admission.note_end(Pipeline.INGESTION, event["document"]["subject"])
         return answer
 
     async def _step(self, event: Event) -> dict[str, Any]:

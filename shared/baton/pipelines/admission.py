@@ -65,7 +65,7 @@ class Admission:
         """Return whether any run of the pipeline is in progress. Raises ``StoreUnavailable``."""
         return bool((await self._running(pipeline)).places)
 
-    async def ended(self, pipeline: Pipeline, subject: str) -> None:
+    async def note_end(self, pipeline: Pipeline, subject: str) -> None:
         """Give the place of an ended run to the next one. Raises nothing: a sweep repeats it after a failure."""
         try:
             await self._leave(pipeline, subject)

@@ -59,7 +59,7 @@ class Erasure(Protocol):
         """Note on the tombstone the request and the round that swept it."""
         ...
 
-    async def left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
+    async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         """Return the number of items left of a buried thread, by kind, without tombstone and redacted audit records."""
         ...
 
@@ -75,7 +75,7 @@ class Erasure(Protocol):
         """Remove the user's items outside of threads that were not changed since ``before``."""
         ...
 
-    async def left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+    async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         """Return the number of items that ``sweep_user`` would remove, by kind."""
         ...
 
@@ -103,7 +103,7 @@ class ObjectErasure(Protocol):
         """Remove everything below the thread's prefix. Return the number of versions, and whether nothing is left."""
         ...
 
-    async def left(self, scope: Scope, thread_id: str) -> int:
+    async def count_left(self, scope: Scope, thread_id: str) -> int:
         """Return the number of versions and delete markers that are left, at most a page of them."""
         ...
 

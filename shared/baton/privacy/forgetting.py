@@ -244,8 +244,8 @@ class Forgetting:
         if not thread.is_buried and thread.user_id is not None:
             work.residue.add("threads", 1)
             return
-        left = dict(await self.erasure.left(scope, thread.id))
-        left["objectVersions"] = await self.objects.left(scope, thread.id)
+        left = dict(await self.erasure.count_left(scope, thread.id))
+        left["objectVersions"] = await self.objects.count_left(scope, thread.id)
         left["searchDocuments"] = await self.search.count(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
         work.residue.add_all(left)
         if any(left.values()):
@@ -270,7 +270,7 @@ class Forgetting:
 
     async def _verify_user(self, work: _Round) -> None:
         scope = work.request.scope
-        work.residue.add_all(await self.erasure.left_of_user(scope, before=work.cutoff))
+        work.residue.add_all(await self.erasure.count_left_of_user(scope, before=work.cutoff))
         if work.living:
             work.residue.add("searchDocuments", len(await self._list_indexed(work)))
         else:

@@ -161,7 +161,7 @@ class SocketClient(Client):
         self.screen.disconnected()
         await asyncio.sleep(self.case.plan.random.uniform(0, 3))
         with contextlib.suppress(Killed, BatonError):
-            await self.case.act("sockets", self.case.product.actions.disconnected(lost))
+            await self.case.act("sockets", self.case.product.actions.forget_connection(lost))
         self._connect()
         self._resume()
 

@@ -45,7 +45,7 @@ class Machine:
         """End all runs, as the last step of each does."""
         for pipeline in Pipeline:
             for subject in (await self.admission.queue.running(pipeline)).places:
-                await self.admission.ended(pipeline, subject)
+                await self.admission.note_end(pipeline, subject)
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ class Pipeline:
 
     async def announce(self, key: str) -> Any:
         """Report a stored object, and return the function's answer."""
-        return await self.app.knowledge.ingestion_events.stored({"detail": {"object": {"key": key}}})
+        return await self.app.knowledge.ingestion_events.start_stored({"detail": {"object": {"key": key}}})
 
     async def upload(self, ref: DocumentRef, text: str) -> None:
         document = await self.get(ref)

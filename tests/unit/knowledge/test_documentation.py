@@ -160,7 +160,7 @@ async def test_pages_wait_while_documents_of_users_are_in_the_pipeline(root: Pat
     documentation, _ = begin(ports, root)
     await asyncio.sleep(1.2)  # more than twice the pause between two looks
     assert ports.embedder.embedded == []
-    await ports.admission.ended(Pipeline.INGESTION, upload.subject)
+    await ports.admission.note_end(Pipeline.INGESTION, upload.subject)
     await asyncio.to_thread(documentation.wait)
     assert len(await ports.ready()) == 4
 

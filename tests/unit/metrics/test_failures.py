@@ -444,7 +444,7 @@ async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
 async def an_end_of_a_run_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     monkeypatch.setattr(harness.admission.queue, "running", Failing(StoreUnavailable()).running)
-    await harness.admission.ended(pipelines.Pipeline.CLOSING, "a session")
+    await harness.admission.note_end(pipelines.Pipeline.CLOSING, "a session")
 
 
 class Sweeping:

@@ -45,7 +45,7 @@ class Runs:
 
     async def end(self, subject: str) -> None:
         self.ended.add(subject)
-        await self.admission.ended(Pipeline.CLOSING, subject)
+        await self.admission.note_end(Pipeline.CLOSING, subject)
 
 
 async def test_a_run_waits_until_another_one_ends() -> None:

@@ -139,7 +139,7 @@ class DynamoErasure:
                 condition="thread_status = :deleted",
             )
 
-    async def left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
+    async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.partition(scope, thread_id)):
             counts.update(_kind(item) for item in page if not _may_stay(item))
@@ -180,7 +180,7 @@ class DynamoErasure:
             await self._remove_all(old, {}, counts)
         return counts
 
-    async def left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+    async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.user_listing(scope)):
             counts.update(_kind(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
