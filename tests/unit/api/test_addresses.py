@@ -143,9 +143,7 @@ def test_every_address_in_a_request_is_checked_here() -> None:
 
 @pytest.mark.parametrize("request_and_field", REQUESTS)
 async def test_requests_with_them_are_refused(request_and_field: str) -> None:
-    harness = Harness()
-    harness = harness.but(source_rules=SourceRules(EgressPolicy.of(["*"], allow_local=True)))
-    served = Served(harness)
+    served = Served(Harness(source_rules=SourceRules(EgressPolicy.of(["*"], allow_local=True))))
     method, path, _ = request_and_field.split(" ")
     assert method == "POST"
     path = path.removeprefix("/v1").replace("{agent_id}", "assistant")

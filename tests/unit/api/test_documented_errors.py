@@ -48,6 +48,6 @@ def test_errors_of_a_route_stand_beside_common_ones_of_the_same_status() -> None
 
 
 def test_everything_that_a_deployment_builds_early_exists() -> None:
-    app = build(Harness().ports, poll_seconds=0.01)
+    app = build(Harness(), poll_seconds=0.01)
     for name in EARLY:
         attrgetter(name)(app)

@@ -38,7 +38,7 @@ async def sweep() -> Sweep:
     skill = draft_from({"name": "Post", "description": "Posts it for me", "triggers": ["post it"], "steps": steps})
     made = Procedure(skill, "acme", "assistant", "ada", harness.clock.now(), scope=ProcedureScope.USER)
     await harness.private_skills.save(harness.ada, made, made_of="w-1")
-    harness.pii_detector = EveryText()
+    vars(harness)["pii_detector"] = EveryText()
     served = Served(harness, AT_ONCE)
     message = next(each for each in await messages(served) if each["role"] == "assistant" and "content" in each)
     path = f"/threads/{message['threadId']}/messages/{message['id']}/feedback"

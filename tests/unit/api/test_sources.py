@@ -23,9 +23,7 @@ RULES = SourceRules(EgressPolicy.of(["docs.example.com"]), ("manuals/{tenant}/",
 
 @pytest.fixture
 def served() -> Served:
-    harness = Harness()
-    harness = harness.but(source_rules=RULES)
-    return Served(harness)
+    return Served(Harness(source_rules=RULES))
 
 
 def records(served: Served) -> FakeSources:
