@@ -60,9 +60,9 @@ class Expectation(Part):
     handoff: str | None = None
     """The agent that the conversation must have been handed over to."""
     no_handoff: bool = False
-    """Whether the conversation must not have been handed over."""
+    """True if the conversation must not have been handed over."""
     returned: bool = False
-    """Whether a handoff must have ended."""
+    """True if a handoff must have ended."""
     workflow: str | None = None
     """The state that the workflow must have reached."""
     approval: str | None = None
@@ -80,7 +80,7 @@ class Expectation(Part):
     error: str | None = None
     """The code of the error that the run must end with. Without it, every error is a failure."""
     closed: bool | None = None
-    """Whether the conversation must have been closed, or must not have been."""
+    """True if the conversation must have been closed, false if it must not."""
     max_tokens: int | None = Field(default=None, ge=1)
     """The most tokens that all model calls may use together."""
     max_milliseconds: float | None = Field(default=None, gt=0)
@@ -164,7 +164,7 @@ class ToolStub(Part):
     parameters: dict[str, Any] | None = None
     """JSON Schema of its arguments, for tools of a server."""
     requires_approval: bool | None = None
-    """Whether a person must agree; absent: as the agent's file says."""
+    """True if a person must agree; absent: as the agent's file says."""
 
     def answer_to(self, arguments: dict[str, Any]) -> Case | None:
         """Return the case of a call; None if no case fits."""
@@ -281,7 +281,7 @@ class ConversationTest(Part):
 
     @property
     def is_played(self) -> bool:
-        """Whether a model plays the user."""
+        """True if a model plays the user."""
         return self.persona is not None
 
 

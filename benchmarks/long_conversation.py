@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 from baton.adapters.openai.cache_hints import ends_of_prefixes
 from baton.adapters.openai.messages import wire_tools
-from baton.agents.prompting import today_note
-from baton.agents.tool_kit import Offer, ToolKit
+from baton.agents.prompting import make_today_note
+from baton.agents.tool_set import Offer, ToolSet
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow, window_of
@@ -20,7 +20,7 @@ from baton.domain.times import Today
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_budget
 from baton.memory.prompt.growing_turn import fit
-from baton.memory.prompt.handoff_context import granted, handoff_notes
+from baton.memory.prompt.handoff_context import make_handoff_notes, select_granted
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, find_next_start
 from baton.memory.prompt.message_prompts import to_prompts
@@ -80,7 +80,7 @@ def _some(chance: random.Random, text: str, least: int, most: int) -> str:
     return text[first : first + size]
 
 
-def tools() -> ToolKit:
+def tools() -> ToolSet:
     """Return tools with the schemas that such tools have."""
     schema = {
         "type": "object",
@@ -94,7 +94,7 @@ def tools() -> ToolKit:
         "Use it whenever the user asks about {}; it knows what is true now, and earlier results may be outdated."
     )
     specs = [ToolSpec(name, description.format(name.replace("_", " ")), schema) for name in sorted(TOOL_NAMES)]
-    return ToolKit({spec.name: Offer(spec) for spec in specs})
+    return ToolSet({spec.name: Offer(spec) for spec in specs})
 
 
 @dataclass
@@ -127,15 +127,15 @@ class Player:
         earlier = self._read(window, agent)
         seen = AgentHistory(
             "thread",
-            granted(handoff, earlier) if handoff else earlier,
+            select_granted(handoff, earlier) if handoff else earlier,
             (question,),
             self._summary(window),
             window,
             handoff,
         )
         notes = Notes(
-            steady=handoff_notes(handoff) if handoff else (),
-            today=today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna")),
+            steady=make_handoff_notes(handoff) if handoff else (),
+            today=make_today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna")),
         )
         found = tuple(Prompt(Role.CONTEXT, found) for found in turn.recalled)
         recalled = Recalled(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=found))

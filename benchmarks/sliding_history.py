@@ -9,7 +9,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
-from baton.memory.prompt.handoff_context import granted, handoff_notes
+from baton.memory.prompt.handoff_context import make_handoff_notes, select_granted
 from baton.memory.prompt.history_window import Exchange, split_exchanges
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, total_tokens
@@ -25,10 +25,10 @@ class SlidingPlayer(Player):
         budget = agent.memory.max_working_memory_tokens - self._tools.tokens(self.counter)
         head = [
             Prompt(Role.SYSTEM, agent.system_prompt),
-            *(handoff_notes(handoff) if handoff else ()),
+            *(make_handoff_notes(handoff) if handoff else ()),
             *(Prompt(Role.CONTEXT, found) for found in turn.recalled),
         ]
-        seen = granted(handoff, self.stored) if handoff else self.stored
+        seen = select_granted(handoff, self.stored) if handoff else self.stored
         room = budget - total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
         history = [message for exchange in _newest(split_exchanges(seen), room) for message in exchange.messages]
         prompts = [*head, *to_prompts(history, agent.id), Prompt(Role.USER, turn.question)]

@@ -10,18 +10,18 @@ from typing import Any
 
 from baton.agents.agent_result import AgentResult
 from baton.agents.answer_events import AnswerEvents
-from baton.agents.answer_sources import answer_sources
+from baton.agents.answer_sources import select_answer_sources
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_ids import CallIds
-from baton.agents.call_metadata import call_metadata
+from baton.agents.call_metadata import make_call_metadata
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
 from baton.agents.run_context import Budget, RunContext
 from baton.agents.structured_answer import HeldText, StructuredAnswer
-from baton.agents.tool_calls import Consult, ToolCalls, call_events
-from baton.agents.tool_kit import ToolKit
+from baton.agents.tool_calls import Consult, ToolCalls, make_call_events
+from baton.agents.tool_set import ToolSet
 from baton.agents.transcript import Transcript
-from baton.agents.turn_prompt import TurnPrompt, length
+from baton.agents.turn_prompt import TurnPrompt, count_characters
 from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
@@ -61,7 +61,7 @@ class AgentLoop:
         self,
         context: RunContext,
         agent: AgentDefinition,
-        kit: ToolKit,
+        tools: ToolSet,
         transcript: Transcript,
         *,
         consult: Consult | None = None,
@@ -73,14 +73,14 @@ class AgentLoop:
         self._prompt = TurnPrompt(context.services.counter)
         self._recalled = NOTHING_RECALLED
         self._usage = Usage()
-        self._is_limited = bool(kit.missing)
+        self._is_limited = bool(tools.missing)
         self._ends_conversation = False
         self._waiting: list[ToolCall] = []
         self._transfer: Transfer | None = None
         self._returns: AgentReport | None = None
         self._has_answered = False
         self._context = context
-        self._kit = kit
+        self._tools = tools
         self._transcript = transcript
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
         self._model: str | None = self._settings.model
@@ -89,12 +89,12 @@ class AgentLoop:
         self._unused_id: str | None = None
         """The id of an answer that the model is asked to correct: nothing was shown of it."""
         self._tracker = own.tracker if own is not None else None
-        self._calls = ToolCalls(context, agent, kit, self._budget, consult, own, task_id)
+        self._calls = ToolCalls(context, agent, tools, self._budget, consult, own, task_id)
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
-        self._ids = CallIds(context, kit, self._caller)
+        self._ids = CallIds(context, tools, self._caller)
         self._sources = GivenSources()
-        self._is_limit_told = False
+        self._is_limit_shown = False
         self._said: Prompt | None = None
         """The model's last answer as its next prompt has it."""
 
@@ -105,7 +105,7 @@ class AgentLoop:
 
     @property
     def result(self) -> AgentResult:
-        """Return the result so far; it is final once ``answer`` has returned."""
+        """The result so far; it is final once ``answer`` has returned."""
         return AgentResult(
             agent=self._agent,
             model=self._model,
@@ -161,7 +161,7 @@ class AgentLoop:
                 return  # it has said goodbye
 
     def _take_back_transfer(self) -> None:
-        """Keep the agent's text, but not the call: the handoff has a record of its own, and each message is a write."""
+        """Keep the agent's text, but not the call: the handoff has its own record, and each message is a write."""
         said, _ = self._transcript.take_back(2)
         if said.text:
             self._transcript.add_answer(said.id, self._agent, said.text, sources=said.sources, is_cut=said.is_cut)
@@ -173,7 +173,7 @@ class AgentLoop:
         for call in calls:
             if call.id in settled:
                 await self._calls.settle(call, settled[call.id])
-        await self._results(calls, approved)
+        await self._add_results(calls, approved)
 
     async def _shorten(self, refusals: Sequence[ContextTooLong]) -> None:
         """Leave more out of a prompt that the model has refused. Raises its refusal if nothing can be left out."""
@@ -189,7 +189,7 @@ class AgentLoop:
             # A fallback's limit is none of the model's.
             model = next((each.model for each in reversed(refusals) if each.model), self._settings.model)
             services = self._context.services
-            services.budgets.learn(model, self._prompt.budget + self._kit.tokens(services.counter))
+            services.budgets.learn(model, self._prompt.budget + self._tools.tokens(services.counter))
 
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> None:
         """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``.
@@ -208,9 +208,9 @@ class AgentLoop:
         finished: Finished | None = None
         held, self._unused_id = HeldText(), None
         failure: Exception | None = None
-        prompts, tools = list(self._prompt.prompts), self._kit.specs
+        prompts, tools = list(self._prompt.prompts), self._tools.specs
         conversation = self._tracker.current if self._tracker is not None else None
-        metadata = call_metadata(self._agent, conversation, self._recalled)
+        metadata = make_call_metadata(self._agent, conversation, self._recalled)
         noted = context.inspection.begin_call(
             ModelCall(
                 self._agent.id,
@@ -237,7 +237,7 @@ class AgentLoop:
                         context.emit_all(answer.of(chunk))
                     elif isinstance(chunk, ToolCall):
                         if len(calls) < MAX_CALLS:
-                            calls.append(self._ids.identified(chunk))
+                            calls.append(self._ids.identify(chunk))
                     elif isinstance(chunk, AnsweredBy):
                         self._model = noted.model = chunk.model
                     elif isinstance(chunk, Finished):
@@ -260,7 +260,7 @@ class AgentLoop:
             failure = held.failure
             context.emit_all(answer.show(held.text, is_structured=held.is_structured))
         text = answer.text
-        sources = () if calls else answer_sources(answer.heard, self._sources.all)
+        sources = () if calls else select_answer_sources(answer.heard, self._sources.all)
         context.emit_all(answer.end(sources, is_cut=is_cut))
         parts = finished.provider_parts if finished is not None and is_whole else None
         if text or calls:
@@ -277,7 +277,7 @@ class AgentLoop:
             )
         self._said = Prompt(Role.ASSISTANT, answer.heard, tool_calls=tuple(calls), provider_parts=parts)
         noted.ended_at = context.services.clock.now()
-        noted.error = _code(failure)
+        noted.error = _error_code(failure)
         if finished is not None:
             noted.model, noted.usage, noted.dropped = finished.model, finished.usage, finished.dropped
         await self._count(finished, prompts, answer.heard, calls)
@@ -294,9 +294,9 @@ class AgentLoop:
 
     async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> None:
         """Execute the calls of the answer ``message_id`` and add their results to the prompts."""
-        self._context.emit_all(call_events(calls, message_id))
+        self._context.emit_all(make_call_events(calls, message_id))
         said = self._said
-        await self._results(calls, ())
+        await self._add_results(calls, ())
         assert said is not None  # noqa: S101 - calls come with an answer
         results = [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
@@ -307,13 +307,13 @@ class AgentLoop:
         self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again
         await self._prompt.fit()
 
-    async def _results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> None:
+    async def _add_results(self, calls: Sequence[ToolCall], approved: Collection[str]) -> None:
         result_ids = {call.id: self._transcript.new_id() for call in calls}
         outcomes = self._calls.outcomes
         for call in calls:
             if call.id in outcomes:
-                told = self._calls.result_for_model(call)
-                self._context.emit(tool_result(call, result_ids[call.id], told, outcomes[call.id].end))
+                output = self._calls.result_for_model(call)
+                self._context.emit(tool_result(call, result_ids[call.id], output, outcomes[call.id].end))
         left = [call for call in calls if call.id not in outcomes]
         if left:
             activity_id = self._transcript.new_activity_id()
@@ -328,8 +328,8 @@ class AgentLoop:
             self._waiting.append(call)
             return
         is_report = outcome.returns is not None
-        told = self._calls.result_for_model(call)
-        self._transcript.add_result(result_id, self._agent, call, told, end=outcome.end, is_handoff_summary=is_report)
+        output = self._calls.result_for_model(call)
+        self._transcript.add_result(result_id, self._agent, call, output, end=outcome.end, is_handoff_summary=is_report)
         if self._transfer is None or self._transfer.refusal is not None:
             self._transfer = outcome.transfer or self._transfer
         self._returns = self._returns or outcome.returns
@@ -338,17 +338,17 @@ class AgentLoop:
         self._sources.add(outcome.sources)
 
     def _tool_choice(self, *, is_last: bool) -> str | None:
-        """Return whether the model may or must call a tool: after the first call a forced one would be endless."""
+        """Return the tool choice for the next request: after the first call a forced one would be endless."""
         if is_last:
-            return "none" if self._kit.specs else None
+            return "none" if self._tools.specs else None
         chosen = self._settings.tool_choice
         return chosen if chosen == "none" or not self._budget.has_called else None
 
     def _prefix(self) -> str:
-        """The sentence that tells the user of a limitation, once, in front of the words that follow it."""
-        if not self._is_limited or self._is_limit_told or self._caller != self._agent.id:
+        """Return the sentence about a limitation, once, to show in front of the words that follow it."""
+        if not self._is_limited or self._is_limit_shown or self._caller != self._agent.id:
             return ""
-        self._is_limit_told = True
+        self._is_limit_shown = True
         return sentence(self._agent, "limited_resources") + "\n\n"
 
     async def _count(
@@ -361,25 +361,25 @@ class AgentLoop:
         if usage is None and (text or calls):
             counter = self._context.services.counter
 
-            def counted() -> Usage:
-                asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._kit.tokens(counter)
+            def count_tokens() -> Usage:
+                asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._tools.tokens(counter)
                 said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
                 return Usage(asked + REPLY_TOKENS, said)
 
-            size = sum(map(length, prompts)) + len(text) + _call_length(calls)
-            usage = await off_loop(size, counted)
+            size = sum(map(count_characters, prompts)) + len(text) + _count_characters(calls)
+            usage = await off_loop(size, count_tokens)
         self._usage += usage or Usage()
         if usage is not None:
             self._context.spent.append(ModelUsage(self._model or OTHER_MODELS, usage))
         self._budget.count_model_call(usage or Usage())
 
 
-def _code(failure: Exception | None) -> str | None:
+def _error_code(failure: Exception | None) -> str | None:
     if failure is None:
         return None
     return failure.code if isinstance(failure, BatonError) else InternalError.code
 
 
-def _call_length(calls: Sequence[ToolCall]) -> int:
-    """Return how many characters of calls are counted."""
+def _count_characters(calls: Sequence[ToolCall]) -> int:
+    """Return the number of characters of calls that are counted."""
     return sum(len(call.name) + len(call.arguments) for call in calls)

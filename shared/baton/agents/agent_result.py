@@ -1,4 +1,4 @@
-"""What one agent's answer came to."""
+"""The result of one agent's answer."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from baton.ports.agent_client import AgentReport
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """What one agent's answer came to, however it ended."""
+    """The result of one agent's answer, however it ended."""
 
     agent: AgentDefinition
     model: str | None
-    """The model that answered; None if the agent does not tell."""
+    """The model that answered; None if the agent does not name it."""
     usage: Usage
     has_answered: bool = False
-    """Whether its last words are an answer, and not only calls."""
+    """True if its last words are an answer, and not only calls."""
     is_limited: bool = False
-    """Whether something that it needed could not be had: the user is told so."""
+    """True if something that it needed was unavailable. Baton says so to the user."""
     waiting: tuple[ToolCall, ...] = ()
     """Calls that a person has to approve or that the user's application carries out; they interrupt the run."""
     transfer: Transfer | None = None
-    """The handoff that it asks for, or why that is refused, in words that the user is told."""
+    """The handoff that it asks for, or the reason why that is refused, in words for the user."""
     returns: AgentReport | None = None
     """Its report, if it hands the conversation back."""
     ends_conversation: bool = False

@@ -1,4 +1,4 @@
-"""What an agent at work uses."""
+"""The services that an agent at work uses."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from baton.registry.agent_registry import AgentRegistry
 
 @dataclass(frozen=True, slots=True)
 class AgentServices:
-    """What an agent at work uses, whether it answers the user or is consulted."""
+    """The services that an agent at work uses, whether it answers the user or is consulted."""
 
     registry: AgentRegistry
     model: ChatModel
     default_model: str
     light_model: str
-    """For what must be quick rather than clever."""
+    """The model for tasks that must be quick rather than clever."""
     memory: AgentMemory
     tools: Tools
     agent_client: AgentClient

@@ -22,7 +22,7 @@ from baton.ports.chat_model import ReasoningDelta, TextDelta, TextTakenBack
 
 
 class AnswerEvents:
-    """Turns the chunks of one model call into events, and keeps what was said."""
+    """Turns the chunks of one model call into events, and keeps the text."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class AnswerEvents:
         message_id: str | None = None,
         holds_text: bool = False,
     ) -> None:
-        """``prefix`` returns what Baton says itself in front of the next words.
+        """``prefix`` returns Baton's own text in front of the next words.
 
         ``message_id`` is an id that was taken and not used. With ``holds_text`` no text is shown before ``show``.
         """

@@ -25,40 +25,40 @@ _CLOSING = re.compile("[)\\]\uff09\u3011;\n]")
 _QUOTES = frozenset("\"'“”„«»*_《》")
 
 
-def answer_sources(text: str, given: Sequence[Source]) -> tuple[Source, ...]:
-    """Return which of ``given`` an answer rests on, in their order.
+def select_answer_sources(text: str, given: Sequence[Source]) -> tuple[Source, ...]:
+    """Return the sources among ``given`` that an answer rests on, in their order.
 
     An answer that says only that it found nothing rests on nothing but files that came with it. One that cites some of
     its documents rests on those; one that cites none may rest on all that were in its prompt. Agents and what tools
     have named are kept: they were asked for this answer.
     """
-    if found_nothing(text, given):
+    if has_found_nothing(text, given):
         return tuple(source for source in given if source.get("kind") == FILE_SOURCE)
-    cited = cited_documents(text, given)
+    cited = find_cited_documents(text, given)
     if not cited:
         return tuple(given)
     return tuple(source for source in given if source.get("kind") != DOCUMENT_SOURCE or source in cited)
 
 
-def consulted_sources(
+def select_consulted_sources(
     agent: AgentDefinition, answer: str, documents: Sequence[Source] = (), files: Sequence[Source] = ()
 ) -> tuple[Source, ...]:
-    """Return what a consulted agent's ``answer`` adds to the sources of the answer for which it was asked.
+    """Return the additions of a consulted agent's ``answer`` to the sources of the answer for which it was asked.
 
     That is the agent itself, unless it says only that it found nothing; the files that it has sent; and those of its
     ``documents`` that it cites: of others the asking agent has learned nothing.
     """
-    if not files and found_nothing(answer, documents):
+    if not files and has_found_nothing(answer, documents):
         return ()
-    return (agent_source(agent), *cited_documents(answer, documents), *files)
+    return (make_agent_source(agent), *find_cited_documents(answer, documents), *files)
 
 
-def agent_source(agent: AgentDefinition) -> dict[str, Any]:
+def make_agent_source(agent: AgentDefinition) -> dict[str, Any]:
     """Return an agent as a source of an answer."""
     return {"kind": "agent", "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
 
 
-def found_nothing(text: str, given: Sequence[Source] = ()) -> bool:
+def has_found_nothing(text: str, given: Sequence[Source] = ()) -> bool:
     """Return whether an answer says that it found nothing, and says nothing else.
 
     One that cites some of ``given`` in brackets says something.
@@ -66,7 +66,7 @@ def found_nothing(text: str, given: Sequence[Source] = ()) -> bool:
     return says_nothing_found(text) and not any(_is_in_brackets(text, source) for source in given)
 
 
-def cited_documents(text: str, given: Sequence[Source]) -> list[Source]:
+def find_cited_documents(text: str, given: Sequence[Source]) -> list[Source]:
     """Return the passages among ``given`` that a text cites, by the title or the address of their document.
 
     Of a document that it cites with a page or a section, only the passages that stand there.
@@ -76,15 +76,15 @@ def cited_documents(text: str, given: Sequence[Source]) -> list[Source]:
     documents = [source for source in given if source.get("kind") == DOCUMENT_SOURCE]
     for document_id in dict.fromkeys(source.get("id") for source in documents):
         passages = [source for source in documents if source.get("id") == document_id]
-        places = list(islice(_citations(text, passages[0]), MAX_CITATIONS))
+        places = list(islice(_find_citations(text, passages[0]), MAX_CITATIONS))
         if places:
             exact = [source for source in passages if any(_stands_at(source, place) for place in places)]
             found += exact or passages
     return [source for source in documents if source in found]
 
 
-def _citations(text: str, source: Source) -> Iterator[str]:
-    """Yield what follows each citation of the source in the text, up to the end of its bracket or line.
+def _find_citations(text: str, source: Source) -> Iterator[str]:
+    """Yield the text after each citation of the source, up to the end of its bracket or line.
 
     A title of one word is a citation only in brackets or quotation marks: elsewhere it may be a word like any other.
     """

@@ -100,7 +100,7 @@ def _reader(scope: Scope) -> Scope:
     return replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
 
 
-def interrupts_of(
+def make_interrupts(
     calls: Sequence[ToolCall], run: Run, agent: AgentDefinition, thread_id: str, clock: Clock
 ) -> tuple[Interrupt, ...]:
     """Return the interrupts for ``calls``. The agent's definition says when they expire."""
@@ -146,7 +146,7 @@ def pending_interrupts(
     )
 
 
-def settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]:
+def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]:
     """Return the outcomes of calls that were refused or that the user's application carried out, by call id."""
     outcomes: dict[str, CallOutcome] = {}
     for interrupt in answered.interrupts:

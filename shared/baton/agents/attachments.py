@@ -16,7 +16,7 @@ from baton.ports.agent_client import Attachment
 MISSING = "[The {kind} {name} has not been uploaded.]"
 
 
-async def attachments(context: RunContext, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
+async def read_attachments(context: RunContext, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
     """Return the attachments of ``content``, and one sentence for each upload that is missing.
 
     Uploads are sent as short-lived URLs. A missing upload is no error, because that would fail every later turn.

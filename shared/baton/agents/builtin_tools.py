@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.run_context import EmitEvent
-from baton.agents.workflow_notes import collected_note, workflow_note
+from baton.agents.workflow_notes import make_collected_note, make_workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.handoff_rules import declared_handoff, find_triggered, may_hand_off
@@ -66,7 +66,7 @@ RETURN_TO_MAIN = ToolSpec(
 )
 
 
-def builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> tuple[ToolSpec, ...]:
+def list_builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> tuple[ToolSpec, ...]:
     """Return the built-in tools that the active agent may call."""
     tools = [END_CONVERSATION] if agent.ends_conversations else []
     tools += [_transfer_spec(conversation, handoff.agent, handoff.reason) for handoff in agent.handoffs]
@@ -120,8 +120,8 @@ class BuiltinTools:
             return CallOutcome.failed(f"Error: there is no agent {target_id!r} to hand over to.")
         transfer = Transfer(target, handoff, reason, summary, arguments.get("workflow_id"), refusal)
         if refusal is not None:
-            told = refusal if refusal.sentence is not None else None
-            return CallOutcome.failed(f"Error: {refusal.explanation}", transfer=transfer if told else None)
+            has_sentence = refusal.sentence is not None
+            return CallOutcome.failed(f"Error: {refusal.explanation}", transfer=transfer if has_sentence else None)
         self._decided = target.name
         return CallOutcome(f"The user is being connected with {target.name}.", transfer=transfer)
 
@@ -146,7 +146,7 @@ class BuiltinTools:
             return CallOutcome.failed(f"Error: {illegal}")
         self.tracker.current = conversation.with_workflow(moved)
         self._show(workflow, moved, conversation.shown, emit)
-        notes = (workflow_note(definition, moved), collected_note(definition, moved))
+        notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
         return CallOutcome("\n".join(part for part in (*about, *notes) if part))
 
     def _goes_to(self, text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a request to a model is about, as data beside the prompt: who asks, and where the workflow stands."""
+"""The metadata of a request to a model: the agent that asks, recalled items, and the state of the workflow."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MAX_RECALLED_CHARS = 480
 """Characters of the JSON of one of them. Endpoints limit a value to 512."""
 
 
-def call_metadata(
+def make_call_metadata(
     agent: AgentDefinition, conversation: RunningConversation | None, recalled: Recalled = NOTHING_RECALLED
 ) -> dict[str, Any]:
-    """Flat names with JSON values. ``conversation`` is None for an agent that another one consults."""
+    """Return flat names with JSON values. ``conversation`` is None for an agent that another one consults."""
     metadata: dict[str, Any] = {"agent": agent.id}
     if recalled.procedures:
         draft = recalled.procedures[0].draft
         metadata |= {"skill.name": draft.name, "skill.steps": [step.text for step in draft.steps]}
     is_in_workflow = conversation is not None and conversation.workflow is not None
-    metadata |= dict(_recalled(recalled, MAX_RECALLED_IN_WORKFLOW if is_in_workflow else MAX_RECALLED))
+    metadata |= dict(_list_recalled(recalled, MAX_RECALLED_IN_WORKFLOW if is_in_workflow else MAX_RECALLED))
     if conversation is None:
         return metadata
     if conversation.resumable:
@@ -45,8 +45,8 @@ def call_metadata(
     return metadata
 
 
-def _recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what is remembered, best first. Messages of one day have their time."""
+def _list_recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the recalled items, best first. Messages of one day have their time."""
     items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
     best = sorted(items, key=lambda item: -item.score)[:limit]
     days = Counter(_day(item) for item in best)

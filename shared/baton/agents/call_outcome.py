@@ -25,7 +25,7 @@ class Transfer:
     workflow_id: str | None = None
     """The unfinished workflow to continue; None to begin a new one."""
     refusal: Refusal | None = None
-    """Why the handoff is refused."""
+    """The reason why the handoff is refused; None if it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +35,27 @@ class CallOutcome:
     output: str
     """The complete output. The model gets as much of it as its agent's limits allow."""
     error: str | None = None
-    """Why it failed; None if it succeeded."""
+    """The reason why it failed; None if it succeeded."""
     task_id: str | None = None
     task_status: str | None = None
     is_refused: bool = False
-    """Whether it was not executed."""
+    """True if it was not executed."""
     is_outage: bool = False
-    """Whether it failed because a tool or agent was unavailable. The user is told."""
+    """True if it failed because a tool or agent was unavailable. Baton says so to the user."""
     sources: tuple[Mapping[str, Any], ...] = ()
     tokens: int = 0
     """Tokens that other agents used for it. They count against the asking agent's budget."""
     ends_conversation: bool = False
     waits: bool = False
-    """Whether it needs an approval first, or the user's application carries it out. Nothing was done yet."""
+    """True if it needs an approval first, or the user's application carries it out. Nothing was done yet."""
     transfer: Transfer | None = None
-    """The handoff it asks for, or why it is refused."""
+    """The handoff that it asks for, with the reason if that is refused."""
     returns: AgentReport | None = None
     """The specialist's report, if the call ends the handoff."""
 
     @property
     def end(self) -> CallEnd:
-        """How the call ended, for display."""
+        """The end of the call, for display."""
         if self.error is None:
             return CallEnd.SUCCEEDED
         return CallEnd.REFUSED if self.is_refused else CallEnd.FAILED

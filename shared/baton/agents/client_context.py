@@ -8,7 +8,7 @@ from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.message import Role
-from baton.memory.prompt.quoting import quoted
+from baton.memory.prompt.quoting import quote
 from baton.ports.chat_model import Prompt, TokenCounter
 
 SHARE = 4
@@ -25,13 +25,13 @@ CUT = " [cut]"
 LEFT_OUT = "[{count} more are left out: there is no room for them.]"
 
 
-async def context_note(agent: AgentDefinition, client: ClientOffer | None, counter: TokenCounter) -> list[Prompt]:
+async def make_context_notes(agent: AgentDefinition, client: ClientOffer | None, counter: TokenCounter) -> list[Prompt]:
     """Return the notes for the agent's prompt: on a handoff from elsewhere, and on the context if it takes some."""
     if client is None:
         return []
     notes = []
     if client.handoff is not None:
-        notes.append(await _note(HANDOFF_HEAD, _handoff_items(client.handoff), agent, counter))
+        notes.append(await _note(HANDOFF_HEAD, _list_handoff_items(client.handoff), agent, counter))
     if client.context and agent.client_context:
         notes.append(await _note(HEAD, client.context, agent, counter))
     return notes
@@ -44,11 +44,11 @@ async def _note(head: str, items: Sequence[ContextItem], agent: AgentDefinition,
     return Prompt(Role.CONTEXT, "\n".join([head, *lines]))
 
 
-def _handoff_items(handoff: IncomingHandoff) -> list[ContextItem]:
-    """Return what is known of a handoff, the most important first: what does not fit is left out."""
-    told = (("from", handoff.source_agent_id), ("reason", handoff.reason), ("summary", handoff.summary))
+def _list_handoff_items(handoff: IncomingHandoff) -> list[ContextItem]:
+    """Return the details of a handoff, the most important first: those that do not fit are left out."""
+    details = (("from", handoff.source_agent_id), ("reason", handoff.reason), ("summary", handoff.summary))
     said = [ContextItem(f"said before by {role}", text) for role, text in handoff.recent]
-    return [*(ContextItem(name, text) for name, text in told if text), *said]
+    return [*(ContextItem(name, text) for name, text in details if text), *said]
 
 
 def _lines(items: Sequence[ContextItem], room: int, counter: TokenCounter) -> Iterator[str]:
@@ -70,4 +70,4 @@ def _lines(items: Sequence[ContextItem], room: int, counter: TokenCounter) -> It
 
 
 def _line(item: ContextItem, value: str) -> str:
-    return f"- {quoted(item.description)}: {quoted(value)}"
+    return f"- {quote(item.description)}: {quote(value)}"

@@ -17,7 +17,7 @@ class _Found:
     fallback_of: list[str] = field(default_factory=list)
 
 
-def configured_models(
+def list_configured_models(
     agents: Sequence[AgentDefinition],
     providers: Mapping[str, Provider],
     *,
@@ -58,7 +58,7 @@ def configured_models(
     return models
 
 
-def choices_of(model: ConfiguredModel, agents: Sequence[AgentDefinition]) -> dict[str, ModelChoice]:
+def find_choices(model: ConfiguredModel, agents: Sequence[AgentDefinition]) -> dict[str, ModelChoice]:
     """Return the settings with which agents ask a model, by the agents' ids."""
     asking = {*model.agents, *model.fallback_of}
     return {agent.id: agent.model for agent in agents if agent.id in asking}

@@ -15,14 +15,14 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_services import AgentServices
-from baton.agents.answer_sources import consulted_sources
-from baton.agents.attachments import attachments
+from baton.agents.answer_sources import select_consulted_sources
+from baton.agents.attachments import read_attachments
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.prompting import today_note
-from baton.agents.remote_answers import ReturnedFiles, counted_by_type, in_words
+from baton.agents.prompting import make_today_note
+from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
 from baton.agents.run_context import EmitEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
-from baton.agents.tool_kit import tool_kit
+from baton.agents.tool_set import find_tools
 from baton.agents.transcript import Transcript
 from baton.background import in_background
 from baton.concurrency import gather_all
@@ -100,7 +100,7 @@ class _Work:
     remote_task_id: str | None = None
     """The remote agent's own task, if it waits for more input."""
     note: str = ""
-    """What the asking agent is told besides the answer."""
+    """A note for the asking agent besides the answer."""
     not_passed_on: list[Attachment] = field(default_factory=list)
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
@@ -146,7 +146,7 @@ class Consultations:
         emit(subagent_started(task.id, agent, call))
         work = _Work()
         try:
-            status, error = await self._status(question, task, work)
+            status, error = await self._let_answer(question, task, work)
         except asyncio.CancelledError:
             if context.stop.is_set():
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
@@ -155,20 +155,20 @@ class Consultations:
         emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
         context.writes.add(self._keep(begun, task, status, work, error))
         if error is not None:
-            told = UNANSWERED.format(name=agent.name, reason=error)
+            reason = UNANSWERED.format(name=agent.name, reason=error)
             return CallOutcome.failed(
-                told, task_id=task.id, task_status=status.value, is_outage=True, tokens=work.usage.total_tokens
+                reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=work.usage.total_tokens
             )
         return CallOutcome(
-            "\n\n".join(part for part in (work.answer, work.note, _missed(work)) if part),
+            "\n\n".join(part for part in (work.answer, work.note, _list_missed(work)) if part),
             task_id=task.id,
             task_status=status.value,
             is_outage=work.is_limited,
             tokens=work.usage.total_tokens,
-            sources=consulted_sources(agent, work.answer, work.documents, work.files),
+            sources=select_consulted_sources(agent, work.answer, work.documents, work.files),
         )
 
-    async def _status(self, question: Question, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
+    async def _let_answer(self, question: Question, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
         """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
         agent = question.agent
         try:
@@ -194,7 +194,7 @@ class Consultations:
         """Let an agent of this deployment answer. It sees only its task."""
         # The user sees only the asking agent's answer.
         context, services = replace(self._context, emit=_show_nothing), self._context.services
-        kit = await tool_kit(agent, context.scope, context.agents, services.tools)
+        tools = await find_tools(agent, context.scope, context.agents, services.tools)
         transcript = Transcript(
             context.thread_id,
             context.run,
@@ -203,13 +203,13 @@ class Consultations:
             counter=services.counter,
             key=f"\0{task.id}",
         )
-        loop = AgentLoop(context, agent, kit, transcript, task_id=task.id)
+        loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
         # Its own knowledge, but nothing of the user's conversations: it sees only what its task says.
         prompt = await services.memory.prompt_for(
-            context.fitted(agent),
+            context.fit(agent),
             MemorySearch(context.scope, task.message, with_episodes=False),
-            notes=Notes(today=today_note(context.today)),
-            reserved=kit.tokens(services.counter),
+            notes=Notes(today=make_today_note(context.today)),
+            reserved=tools.tokens(services.counter),
             zone=context.today.zone,
         )
         await loop.begin(prompt)
@@ -234,7 +234,7 @@ class Consultations:
         The message continues the agent's task if it waits for input. The task of an earlier attempt is followed.
         """
         context, agent = self._context, question.agent
-        sent, missing = await attachments(context, self._content)
+        sent, missing = await read_attachments(context, self._content)
         follows = context.remote_tasks.take(task.id)
         asked = AgentTask(
             scope=context.scope,
@@ -264,7 +264,7 @@ class Consultations:
             (
                 each
                 for each in tasks
-                # One that failed has told the agent nothing, or the agent knows that its own task has ended.
+                # One that failed has sent the agent nothing, or the agent knows that its own task has ended.
                 if each.agent_id == agent.id and each.id != task.id and each.status is TaskStatus.COMPLETED
             ),
             key=lambda each: each.started_at,
@@ -327,7 +327,7 @@ class Consultations:
         await begun
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
         if work.not_passed_on:
-            detail["notPassedOn"] = counted_by_type(work.not_passed_on)
+            detail["notPassedOn"] = count_by_type(work.not_passed_on)
         audited = services.audit.record(
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
@@ -338,8 +338,8 @@ def _show_nothing(event: BaseEvent) -> None:
     """Drop an event of a consulted agent."""
 
 
-def _missed(work: _Work) -> str:
-    files = "; ".join(in_words(replace(each, url=None)) for each in work.not_passed_on)
+def _list_missed(work: _Work) -> str:
+    files = "; ".join(describe_file(replace(each, url=None)) for each in work.not_passed_on)
     return NOT_PASSED_ON.format(files) if files else ""
 
 
@@ -351,7 +351,7 @@ def task_id(thread_id: str, call: ToolCall) -> str:
 async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
     """End the sub-tasks that were in progress when an earlier attempt's worker died."""
     results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
-    async for task in _tasks_at_work(services, lease, run):
+    async for task in _find_tasks_at_work(services, lease, run):
         ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
         if task.id in results:
             ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
@@ -365,7 +365,7 @@ async def stop_remote_tasks(
     left: RemoteTasks,
     journal: Mapping[str, ToolCallRecord],
 ) -> None:
-    """Ask remote agents to stop what an earlier attempt has asked of them and this one has not followed.
+    """Ask remote agents to stop tasks that an earlier attempt has begun and this one has not followed.
 
     Those whose answers are recorded are left alone: they have ended, or wait for the next question.
     """
@@ -376,7 +376,7 @@ async def stop_remote_tasks(
     )
 
 
-async def _tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
+async def _find_tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
     """Yield the run's tasks that have not ended. The run is the thread's last one, so its tasks are listed first."""
     cursor, seen = None, 0
     while seen < MAX_TASKS:

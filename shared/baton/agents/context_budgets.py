@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from baton.domain.agent import AgentDefinition
 
 SHRINK = 0.6
-"""The share of a refused prompt that is tried next. The model counts otherwise than Baton, so little less may fail."""
+"""The share of a refused prompt that is tried next. The model counts otherwise than Baton, so a bit less may fail."""
 MIN_TOKENS = 300
 """The smallest budget that is kept for a model. Below it no conversation is possible."""
 MAX_MODELS = 1_000
@@ -45,7 +45,7 @@ class ContextBudgets:
         """Keep the budget that a model has accepted after it refused a larger one."""
         self._learned[model] = max(MIN_TOKENS, min(budget, self._learned.get(model, budget)))
 
-    def fitted(self, agent: AgentDefinition, model: str) -> AgentDefinition:
+    def fit(self, agent: AgentDefinition, model: str) -> AgentDefinition:
         """Return the agent with the working memory that its model takes."""
         wanted = agent.memory.max_working_memory_tokens
         most = self.of(model, wanted)

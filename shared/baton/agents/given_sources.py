@@ -16,7 +16,7 @@ MAX_FILE_URL = 4_096
 
 
 class GivenSources:
-    """Passages, files and what tools have named, each once and bounded, in the order in which they came."""
+    """Passages, files and sources of tools, each once and bounded, in the order in which they came."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Mapping[str, Any]] = {}
@@ -36,13 +36,13 @@ class GivenSources:
         for source in sources:
             if len(self._sources) < MAX_SOURCES:
                 longest_url = MAX_FILE_URL if source.get("kind") == FILE_SOURCE else MAX_SOURCE_FIELD
-                bounded = {key: _bounded(key, value, longest_url) for key, value in source.items()}
+                bounded = {key: _shorten(key, value, longest_url) for key, value in source.items()}
                 # A document may be cited at several places.
                 key = f"{bounded.get('kind')}:{bounded.get('id')}:{bounded.get('chunk', '')}"
                 self._sources.setdefault(key, bounded)
 
 
-def _bounded(key: str, value: Any, longest_url: int) -> Any:
+def _shorten(key: str, value: Any, longest_url: int) -> Any:
     """Return a field of a source, shortened. Only strings, numbers and None are allowed. A link is whole, or None."""
     if key == "url" and isinstance(value, str) and len(value) > longest_url:
         return None

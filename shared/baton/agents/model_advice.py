@@ -1,4 +1,4 @@
-"""Tell operators what to change about a model that does not do what agents need."""
+"""Advice for operators about a model that does not do what agents need."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _BY_ERROR: dict[type[BatonError], str] = {
 }
 
 
-def advice_on_error(error: BatonError, ability: Ability) -> str:
-    """Return what to change after an error in a trial."""
+def advise_on_error(error: BatonError, ability: Ability) -> str:
+    """Return advice after an error in a trial."""
     if isinstance(error, ModelRefused) and not isinstance(error, ModelMisconfigured):
         if ability is Ability.TOOL_CALL or ability is Ability.PARALLEL_CALLS:
             return NO_CALL
@@ -65,20 +65,20 @@ def advice_on_error(error: BatonError, ability: Ability) -> str:
     return known or "The server's log has the reason."
 
 
-def advice_on_settings(dropped: tuple[str, ...], choices: Mapping[str, ModelChoice]) -> list[str]:
-    """Return which settings to remove from which agents, because the model does not take them."""
+def advise_on_settings(dropped: tuple[str, ...], choices: Mapping[str, ModelChoice]) -> list[str]:
+    """Return advice to remove settings from agents, because the model does not take them."""
     found: list[str] = []
     for name in dropped:
         agents = [agent for agent, choice in choices.items() if _sets(choice, name)]
         if agents:
             found.append(
-                f"Remove `{name}` from the model of {_listed(agents)}: this model does not take it, so it is not sent."
+                f"Remove `{name}` from the model of {_join(agents)}: this model does not take it, so it is not sent."
             )
     return found
 
 
-def advice_on_learned(name: str, learned: Mapping[str, JsonValue]) -> list[str]:
-    """Return how to declare what was learned of the model ``name``, as its provider calls it."""
+def advise_on_limits(name: str, learned: Mapping[str, JsonValue]) -> list[str]:
+    """Return advice to declare the limits that the model ``name`` has shown, as its provider calls it."""
     if not learned:
         return []
     declared = json.dumps({escape(name): learned}, ensure_ascii=False)
@@ -89,5 +89,5 @@ def _sets(choice: ModelChoice, name: str) -> bool:
     return name in choice.extra or (name in ModelChoice.model_fields and getattr(choice, name) not in (None, {}, ()))
 
 
-def _listed(agents: list[str]) -> str:
+def _join(agents: list[str]) -> str:
     return f"the agent {agents[0]}" if len(agents) == 1 else f"the agents {', '.join(agents)}"

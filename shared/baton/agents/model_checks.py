@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from baton.agents.configured_models import choices_of, configured_models
-from baton.agents.model_advice import advice_on_error, advice_on_learned, advice_on_settings
+from baton.agents.configured_models import find_choices, list_configured_models
+from baton.agents.model_advice import advise_on_error, advise_on_limits, advise_on_settings
 from baton.agents.model_probes import PROBE_SECONDS, ModelProbes
 from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
 from baton.domain.model_providers import Ability, AbilityCheck, ConfiguredModel, ModelKind, ModelReport, Provider, route
@@ -36,7 +36,7 @@ class ModelChecks:
 
     def models(self) -> list[ConfiguredModel]:
         """Return all models that can be checked."""
-        return configured_models(
+        return list_configured_models(
             self.shipped_agents.all(),
             self.providers,
             default_model=self.default_model,
@@ -45,7 +45,7 @@ class ModelChecks:
         )
 
     async def check(self, name: str) -> ModelReport:
-        """Try what the model can do, and return a report. Trials that fail are rows of it.
+        """Try the abilities of the model, and return a report. Trials that fail are rows of it.
 
         Only models that the deployment uses are asked, because a caller could spend its money on any other one.
         Raises ``NotFound`` for others, and ``RateLimited`` while another check is running.
@@ -62,12 +62,12 @@ class ModelChecks:
             self._is_running = False
 
     async def _chat(self, model: ConfiguredModel) -> ModelReport:
-        choices = choices_of(model, self.shipped_agents.all())
+        choices = find_choices(model, self.shipped_agents.all())
         checks = await ModelProbes(self.model, seconds=self.seconds).check(model.name, tuple(choices.values()))
         learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}
         report = ModelReport(model, checks, learned)
         name = route(model.name, self.providers).model
-        advice = (*advice_on_settings(report.dropped, choices), *advice_on_learned(name, learned))
+        advice = (*advise_on_settings(report.dropped, choices), *advise_on_limits(name, learned))
         return ModelReport(model, checks, learned, advice)
 
     async def _embedding(self, model: ConfiguredModel) -> ModelReport:
@@ -88,6 +88,6 @@ class ModelChecks:
             works=False,
             remark=error.detail,
             error=error.code,
-            advice=advice_on_error(error, Ability.EMBEDDING),
+            advice=advise_on_error(error, Ability.EMBEDDING),
         )
         return ModelReport(model, (check,))

@@ -18,9 +18,9 @@ from baton.agents.model_advice import (
     NO_SCHEMA,
     NO_TEXT,
     NOT_SEEN,
-    advice_on_error,
+    advise_on_error,
 )
-from baton.agents.plain_image import plain_png
+from baton.agents.plain_image import draw_plain_png
 from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
 from baton.domain.answer_schema import violations
@@ -69,7 +69,7 @@ SCHEMA: dict[str, Any] = {
 COLOUR = ("green", (0, 160, 0))
 IMAGE_PARTS = (
     TextPart(text="Which colour does this image have? Answer with one word."),
-    ImagePart(source=DataSource(value=base64.b64encode(plain_png(*COLOUR[1])).decode(), mime_type="image/png")),
+    ImagePart(source=DataSource(value=base64.b64encode(draw_plain_png(*COLOUR[1])).decode(), mime_type="image/png")),
 )
 
 logger = Logger(child=True)
@@ -83,7 +83,7 @@ class _NoFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _Answer:
     """An answer of the model."""
 
     text: str
@@ -108,12 +108,12 @@ class ModelProbes:
         self._seconds = seconds
 
     async def check(self, name: str, choices: Sequence[ModelChoice] = ()) -> tuple[AbilityCheck, ...]:
-        """Return what the model ``name`` can do, with the settings of the agents that ask it.
+        """Return the abilities of the model ``name`` with the settings of the agents that ask it.
 
         The other trials follow at once if it answers with text, and do not take place otherwise.
         """
         settings = _settings(name, choices, self._seconds)
-        text = await self._tried(Ability.TEXT, self._text, settings)
+        text = await self._try(Ability.TEXT, self._text, settings)
         others: dict[Ability, Callable[[ModelSettings], Awaitable[AbilityCheck]]] = {
             Ability.TOOL_CALL: self._tool_call,
             Ability.PARALLEL_CALLS: self._parallel_calls,
@@ -122,10 +122,10 @@ class ModelProbes:
         }
         if not text.works:
             return (text, *(AbilityCheck(each, None, "not tried, because text fails") for each in others))
-        checks = await gather_all(*(self._tried(ability, trial, settings) for ability, trial in others.items()))
+        checks = await gather_all(*(self._try(ability, trial, settings) for ability, trial in others.items()))
         return (text, *checks)
 
-    async def _tried(
+    async def _try(
         self, ability: Ability, trial: Callable[[ModelSettings], Awaitable[AbilityCheck]], settings: ModelSettings
     ) -> AbilityCheck:
         error: BatonError
@@ -148,39 +148,39 @@ class ModelProbes:
             remark=f"no answer within {self._seconds:g} seconds" if isinstance(error, ModelTimeout) else None,
             error=error.code,
             reason=" ".join(reason.split())[:MAX_REASON] if reason else None,
-            advice=advice_on_error(error, ability),
+            advice=advise_on_error(error, ability),
         )
 
     async def _text(self, settings: ModelSettings) -> AbilityCheck:
         heard = await self._ask(settings, [Prompt(Role.USER, "Answer with the single word: ready")])
         if not heard.text.strip():
-            return _failed(Ability.TEXT, heard, heard.quoted, NO_TEXT)
-        return _worked(Ability.TEXT, heard)
+            return _fail(Ability.TEXT, heard, heard.quoted, NO_TEXT)
+        return _pass(Ability.TEXT, heard)
 
     async def _tool_call(self, settings: ModelSettings) -> AbilityCheck:
         question = "What is the temperature in Oslo now? Ask the tool, then answer with its result only."
-        asked, answered = await self._called(settings, question, 1)
+        asked, answered = await self._call(settings, question, 1)
         if answered is None:
-            return _failed(Ability.TOOL_CALL, asked, _without_call(asked), NO_CALL)
+            return _fail(Ability.TOOL_CALL, asked, _describe_missing_call(asked), NO_CALL)
         if "11" not in answered.text:
             remark = f"it called the tool and did not use the result: {answered.quoted}"
-            return _failed(Ability.TOOL_CALL, answered, remark, NO_CALL)
-        return _worked(Ability.TOOL_CALL, answered)
+            return _fail(Ability.TOOL_CALL, answered, remark, NO_CALL)
+        return _pass(Ability.TOOL_CALL, answered)
 
     async def _parallel_calls(self, settings: ModelSettings) -> AbilityCheck:
         question = (
             "What are the temperatures in Oslo and in Lima now? Call the tool for both cities at the same time, then "
             "answer with the results only."
         )
-        asked, answered = await self._called(replace(settings, parallel_tool_calls=None), question, 2)
+        asked, answered = await self._call(replace(settings, parallel_tool_calls=None), question, 2)
         if answered is None:
-            remark = "it calls one tool after the other" if asked.calls else _without_call(asked)
-            return _failed(Ability.PARALLEL_CALLS, asked, remark, None if asked.calls else NO_CALL)
+            remark = "it calls one tool after the other" if asked.calls else _describe_missing_call(asked)
+            return _fail(Ability.PARALLEL_CALLS, asked, remark, None if asked.calls else NO_CALL)
         missing = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in answered.text]
         if missing:
             remark = f"it did not use the result for {' and '.join(missing)}: {answered.quoted}"
-            return _failed(Ability.PARALLEL_CALLS, answered, remark, NO_CALL)
-        return _worked(Ability.PARALLEL_CALLS, answered)
+            return _fail(Ability.PARALLEL_CALLS, answered, remark, NO_CALL)
+        return _pass(Ability.PARALLEL_CALLS, answered)
 
     async def _structured_answer(self, settings: ModelSettings) -> AbilityCheck:
         question = "Three days in Paris: answer with the city and the number of days, as JSON."
@@ -188,22 +188,22 @@ class ModelProbes:
         answer = json_object(heard.text)
         problems = ["it is no JSON object"] if answer is None else violations(SCHEMA, answer)
         if problems:
-            return _failed(Ability.STRUCTURED_ANSWER, heard, f"{'; '.join(problems)}: {heard.quoted}", NO_SCHEMA)
+            return _fail(Ability.STRUCTURED_ANSWER, heard, f"{'; '.join(problems)}: {heard.quoted}", NO_SCHEMA)
         if "answer_schema" in heard.finished.dropped:
             remark = "the schema stands in the prompt only, so that answers may need a correction"
-            return _worked(Ability.STRUCTURED_ANSWER, heard, remark)
-        return _worked(Ability.STRUCTURED_ANSWER, heard)
+            return _pass(Ability.STRUCTURED_ANSWER, heard, remark)
+        return _pass(Ability.STRUCTURED_ANSWER, heard)
 
     async def _image(self, settings: ModelSettings) -> AbilityCheck:
         heard = await self._ask(settings, [Prompt(Role.USER, IMAGE_PARTS)])
         if "images" in heard.finished.dropped:
-            return _failed(Ability.IMAGE, heard, "it takes no images: it is told that there was one", NO_IMAGES)
+            return _fail(Ability.IMAGE, heard, "it takes no images: it is told that there was one", NO_IMAGES)
         if COLOUR[0] not in heard.text.casefold():
             remark = f"it did not see that the image was {COLOUR[0]}: {heard.quoted}"
-            return _failed(Ability.IMAGE, heard, remark, NOT_SEEN)
-        return _worked(Ability.IMAGE, heard)
+            return _fail(Ability.IMAGE, heard, remark, NOT_SEEN)
+        return _pass(Ability.IMAGE, heard)
 
-    async def _called(self, settings: ModelSettings, question: str, calls: int) -> tuple[_Heard, _Heard | None]:
+    async def _call(self, settings: ModelSettings, question: str, calls: int) -> tuple[_Answer, _Answer | None]:
         """Return the answer with the calls, and the one after their results; None if there were fewer ``calls``."""
         prompts = [Prompt(Role.USER, question)]
         asked = await self._ask(settings, prompts, TOOL)
@@ -218,10 +218,10 @@ class ModelProbes:
                 provider_parts=asked.finished.provider_parts,
             )
         )
-        prompts += [Prompt(Role.TOOL, _result_of(call), tool_call_id=call.id) for call in asked.calls]
+        prompts += [Prompt(Role.TOOL, _find_result(call), tool_call_id=call.id) for call in asked.calls]
         return asked, await self._ask(settings, prompts, TOOL)
 
-    async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Heard:
+    async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Answer:
         texts: list[str] = []
         calls: list[ToolCall] = []
         finished: Finished | None = None
@@ -238,7 +238,7 @@ class ModelProbes:
                         finished = chunk
         if finished is None:
             raise InternalError
-        return _Heard("".join(texts), tuple(calls), finished)
+        return _Answer("".join(texts), tuple(calls), finished)
 
 
 def _settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> ModelSettings:
@@ -263,20 +263,20 @@ def _settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> Mode
     )
 
 
-def _result_of(call: ToolCall) -> str:
+def _find_result(call: ToolCall) -> str:
     city = str((call.parsed() or {}).get("city", "")).casefold()
     return next((result for name, result in TEMPERATURES.items() if name in city), "There is no such city.")
 
 
-def _without_call(heard: _Heard) -> str:
+def _describe_missing_call(heard: _Answer) -> str:
     if heard.calls:
         return f"it called {heard.calls[0].name[:MAX_QUOTED]!r}, which does not exist"
     return f"it called no tool: {heard.quoted}"
 
 
-def _worked(ability: Ability, heard: _Heard, remark: str | None = None) -> AbilityCheck:
+def _pass(ability: Ability, heard: _Answer, remark: str | None = None) -> AbilityCheck:
     return AbilityCheck(ability, works=True, remark=remark, dropped=heard.finished.dropped)
 
 
-def _failed(ability: Ability, heard: _Heard, remark: str, advice: str | None) -> AbilityCheck:
+def _fail(ability: Ability, heard: _Answer, remark: str, advice: str | None) -> AbilityCheck:
     return AbilityCheck(ability, works=False, remark=remark, advice=advice, dropped=heard.finished.dropped)

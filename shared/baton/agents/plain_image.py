@@ -10,7 +10,7 @@ SIDE = 64
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def plain_png(red: int, green: int, blue: int) -> bytes:
+def draw_plain_png(red: int, green: int, blue: int) -> bytes:
     """Return a square PNG of one colour, whose parts are from 0 to 255."""
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)  # 8 bits of red, green and blue each
     rows = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE

@@ -14,11 +14,11 @@ from baton.domain.task import TaskStatus
 
 KIND = "research"
 BEAT_SECONDS = 8.0
-"""Between updates. The protocol promises clients one at least every ten seconds."""
+"""The time between updates. The protocol promises clients one at least every ten seconds."""
 LONG_SECONDS = 30.0
-"""After this long the user is told that it takes longer than expected."""
+"""The time after which the user sees that it takes longer than expected."""
 MAX_LABELS = 20
-"""Changes of what one agent says of its work that are shown at once. Later ones wait for the next update."""
+"""Labels of one agent's work that are shown at once. Later ones wait for the next update."""
 
 
 class ProgressIndicator:
@@ -32,9 +32,9 @@ class ProgressIndicator:
         self._agents = [{"id": agent.id, "name": agent.name, "status": TaskStatus.WORKING.value} for agent in asked]
         self._emit = emit
         self._reporters: dict[str, int] = {}
-        """How many reporters each agent has: one a question."""
+        """The number of each agent's reporters: one a question."""
         self._labels: dict[int, str] = {}
-        """What waits to be shown, by the place of its agent."""
+        """The labels that wait to be shown, by the place of their agent."""
         self._beats: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> ProgressIndicator:
@@ -55,8 +55,8 @@ class ProgressIndicator:
                 self._emit(activity_change(self._message_id, KIND, {f"/agents/{index}/status": status.value}))
                 return
 
-    def reporter(self, agent_id: str) -> Callable[[str], None]:
-        """Return what shows the words with which an agent tells of its work, for its next question."""
+    def make_reporter(self, agent_id: str) -> Callable[[str], None]:
+        """Return a function that shows an agent's reports on its work, for its next question."""
         places = [index for index, agent in enumerate(self._agents) if agent["id"] == agent_id]
         number = self._reporters.get(agent_id, 0)
         self._reporters[agent_id] = number + 1
@@ -77,15 +77,15 @@ class ProgressIndicator:
 
     async def _beat(self) -> None:
         waited = 0.0
-        told = False
+        is_notice_shown = False
         while True:
-            pause = BEAT_SECONDS if told else min(BEAT_SECONDS, LONG_SECONDS - waited)
+            pause = BEAT_SECONDS if is_notice_shown else min(BEAT_SECONDS, LONG_SECONDS - waited)
             await asyncio.sleep(pause)
             waited += pause
             changes: dict[str, object] = {"/waitedSeconds": round(waited)}
             changes |= {f"/agents/{place}/label": label for place, label in self._labels.items()}
             self._labels.clear()
-            if waited >= LONG_SECONDS and not told:
-                told = True
+            if waited >= LONG_SECONDS and not is_notice_shown:
+                is_notice_shown = True
                 changes["/notice"] = sentence(self._asking, "still_waiting")
             self._emit(activity_change(self._message_id, KIND, changes))

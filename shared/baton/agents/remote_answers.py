@@ -1,4 +1,4 @@
-"""What comes with a remote agent's answer besides its text: data and files, in words and as sources of the answer."""
+"""Data and files of a remote agent's answer, besides its text: in words, and as sources of the answer."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class ReturnedFiles:
         """The files as sources of the answer."""
 
     async def take(self, file: Attachment) -> str:
-        """Keep the file, and return what is said of it; nothing for one of too many."""
+        """Keep the file, and return its description; an empty one for a file of too many."""
         self._number += 1
         if self._number > MAX_FILES:
             return ""
         self.sources.append(await self._source(file))
-        return FILE.format(in_words(file))
+        return FILE.format(describe_file(file))
 
     @property
     def left_out(self) -> str:
-        """Return what is said of files that are too many."""
+        """The description of files that are too many."""
         return MORE_FILES.format(self._number - MAX_FILES) if self._number > MAX_FILES else ""
 
     async def _source(self, file: Attachment) -> Mapping[str, Any]:
-        kept = await self._kept(file)
+        kept = await self._keep(file)
         file_id, url = kept or (hashlib.sha256((file.url or f"{self._number}").encode()).hexdigest(), file.url)
         return {
             "kind": FILE_SOURCE,
@@ -65,7 +65,7 @@ class ReturnedFiles:
             "url": url,
         }
 
-    async def _kept(self, file: Attachment) -> tuple[str, str] | None:
+    async def _keep(self, file: Attachment) -> tuple[str, str] | None:
         """Return the id and the address of the kept file; None if it is not kept."""
         if not file.data or len(file.data) > self._room:
             return None
@@ -85,12 +85,12 @@ class ReturnedFiles:
         return file_id, url
 
 
-def in_words(file: Attachment) -> str:
+def describe_file(file: Attachment) -> str:
     """Return a file in words: its name, type and address."""
     about = (file.name or "without a name", file.media_type, file.url)
     return ", ".join(each for each in about if each)
 
 
-def counted_by_type(files: Sequence[Attachment]) -> dict[str, int]:
-    """Return how many files there are of each media type: names may be personal data, which audits do not keep."""
+def count_by_type(files: Sequence[Attachment]) -> dict[str, int]:
+    """Return the number of files of each media type: names may be personal data, which audits do not keep."""
     return dict(Counter(file.media_type or UNKNOWN_TYPE for file in files))

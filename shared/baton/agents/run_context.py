@@ -105,7 +105,7 @@ class RunContext:
     reserve_seconds: float
     """Reserved at the end of the turn, so that the agent can still answer with what it has."""
     stop: asyncio.Event
-    """Set by whoever wants the run to end where it is."""
+    """Set to end the run where it is."""
     opened: asyncio.Event
     """Set once the question is stored: before that no tool is called and no other agent asked."""
     emit: EmitEvent
@@ -120,12 +120,12 @@ class RunContext:
     passed_on: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when another worker takes the run over: remote agents go on working for it."""
     inspection: Inspection = field(default_factory=Inspection)
-    """What the Context Inspector records of the run."""
+    """The notes of the Context Inspector on the run."""
     spent: list[ModelUsage] = field(default_factory=list)
-    """What each call of a model has used."""
+    """The usage of each call of a model."""
 
     def emit_all(self, events: Iterable[BaseEvent]) -> None:
-        """EmitEvent the events as they are made."""
+        """Emit the events as they are made."""
         for event in events:
             self.emit(event)
 
@@ -141,7 +141,7 @@ class RunContext:
         return not self.stop.is_set()
 
     async def keep_remote_task(self, task: RemoteTask) -> None:
-        """Store which task of a remote agent has a message, for a worker that takes the run over.
+        """Store the task of a remote agent that has a message, for a worker that takes the run over.
 
         Raises ``LeaseLost`` and ``StoreUnavailable``; the agent goes on working then.
         """
@@ -181,9 +181,9 @@ class RunContext:
         """Return the name of the agent's model."""
         return agent.model.name or self.services.default_model
 
-    def fitted(self, agent: AgentDefinition) -> AgentDefinition:
+    def fit(self, agent: AgentDefinition) -> AgentDefinition:
         """Return the agent with the working memory that its model takes."""
-        return self.services.budgets.fitted(agent, self.model_of(agent))
+        return self.services.budgets.fit(agent, self.model_of(agent))
 
     def work_seconds(self, wanted: float) -> float:
         """Return the seconds that a tool or agent may take: ``wanted``, less near the turn's end, 0 after it."""
@@ -206,7 +206,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the next model call is the last one, without tools."""
+        """True if the next model call is the last one, without tools."""
         limits = self._limits
         return (
             self._model_calls >= limits.model_calls - 1

@@ -38,12 +38,12 @@ TOO_LONG = (
 
 @dataclass(frozen=True, slots=True)
 class HeldText:
-    """A text that was held back until the model had finished, and what has become of it."""
+    """A text that was held back until the model had finished, with its check."""
 
     text: str = ""
     """The text to show and to store."""
     is_structured: bool = False
-    """True if it is the answer, as JSON. Otherwise it was said beside tool calls."""
+    """True if it is the answer, as JSON. Otherwise it was said together with tool calls."""
     failure: AnswerInvalid | None = None
 
 
@@ -59,7 +59,7 @@ class StructuredAnswer:
 
     @classmethod
     def of(cls, agent: AgentDefinition, budget: Budget) -> StructuredAnswer | None:
-        """Return what checks the agent's answers; None if they are text."""
+        """Return the checker of the agent's answers; None if they are text."""
         return cls(agent, agent.answer_schema, budget) if agent.answer_schema is not None else None
 
     async def judge(self, heard: str, *, is_cut: bool) -> HeldText:
@@ -70,7 +70,7 @@ class StructuredAnswer:
         values = count_values(heard)
         size = VALUE_WEIGHT * values + len(heard)
         text, self._problems = (
-            await off_loop(size, self._checked, heard) if values <= MAX_VALUES else ("", [TOO_MANY_VALUES])
+            await off_loop(size, self._check, heard) if values <= MAX_VALUES else ("", [TOO_MANY_VALUES])
         )
         if not self._problems:
             return HeldText(text, is_structured=True)
@@ -78,7 +78,7 @@ class StructuredAnswer:
         return HeldText(failure=AnswerInvalid(UNFIT.format(problem=self._problems[0])))
 
     def repair(self, heard: str, finished: Finished | None) -> Sequence[Prompt]:
-        """Return what to add to the prompts, so that the model corrects the answer that was judged last.
+        """Return the prompts to add, so that the model corrects the answer that was judged last.
 
         Nothing is returned if it was corrected before, was cut, or would exceed the agent's limits.
         """
@@ -92,8 +92,8 @@ class StructuredAnswer:
         parts = finished.provider_parts if finished is not None else None
         return (Prompt(Role.ASSISTANT, encodable(heard), provider_parts=parts), note)
 
-    def _checked(self, heard: str) -> tuple[str, Sequence[str]]:
-        """Return the answer as compact JSON, and what is wrong with it."""
+    def _check(self, heard: str) -> tuple[str, Sequence[str]]:
+        """Return the answer as compact JSON, and its problems."""
         found = json_object(heard)
         if found is None:
             return "", [NO_OBJECT]

@@ -13,12 +13,12 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.agents.answer_sources import consulted_sources
+from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.progress import ProgressIndicator
 from baton.agents.run_context import Budget, EmitEvent, RunContext
-from baton.agents.tool_kit import BadCall, Offer, OutOfReach, ToolKit
+from baton.agents.tool_set import BadCall, Offer, OutOfReach, ToolSet
 from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
@@ -46,13 +46,13 @@ TOO_MANY_CLIENT_CALLS = f"Error: the application takes at most {MAX_CLIENT_CALLS
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
-def _not_shown(label: str) -> None:
+def _show_nothing(label: str) -> None:
     """Show nothing, where no user waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one agent asks another."""
+    """A question of one agent to another."""
 
     call: ToolCall
     agent: AgentDefinition
@@ -60,8 +60,8 @@ class Question:
     message: str
     data: Mapping[str, Any] | None = None
     """A structured answer to what a remote agent has asked."""
-    report: Callable[[str], None] = _not_shown
-    """Shows the user what the agent says of its work."""
+    report: Callable[[str], None] = _show_nothing
+    """Shows the user the agent's reports on its work."""
 
 
 Consult = Callable[[Question, EmitEvent], Awaitable[CallOutcome]]
@@ -74,7 +74,7 @@ class ToolCalls:
 
     context: RunContext
     agent: AgentDefinition
-    kit: ToolKit
+    tools: ToolSet
     budget: Budget
     consult: Consult | None = None
     own: BuiltinTools | None = None
@@ -86,7 +86,7 @@ class ToolCalls:
     _research: ProgressIndicator | None = None
     _fatal: BaseException | None = None
     _is_waiting: bool = False
-    """Whether a call of the same answer waits for a person or for the user's application."""
+    """True if a call of the same answer waits for a person or for the user's application."""
     _client_calls: int = 0
     """Calls of the same answer that the user's application carries out."""
 
@@ -107,7 +107,7 @@ class ToolCalls:
         self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
         async with self._indicator(calls, activity_id):
             jobs = [
-                asyncio.ensure_future(self._one(call, result_ids[call.id], is_approved=call.id in approved))
+                asyncio.ensure_future(self._carry_out_one(call, result_ids[call.id], is_approved=call.id in approved))
                 for call in calls
             ]
             stopper = asyncio.ensure_future(self._cancel_on_stop(jobs))
@@ -130,14 +130,14 @@ class ToolCalls:
         await self._record(call, outcome, self.context.services.clock.now())
 
     def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
-        offer = self.kit.offers.get(call.name)
+        offer = self.tools.offers.get(call.name)
         if offer is None:
             return False
         needs_approval = offer.tool is not None and offer.tool.requires_approval
         return offer.is_client or (needs_approval and call.id not in approved)
 
     def _indicator(self, calls: Sequence[ToolCall], activity_id: str) -> contextlib.AbstractAsyncContextManager[object]:
-        offers = [self.kit.offers.get(call.name) for call in calls]
+        offers = [self.tools.offers.get(call.name) for call in calls]
         asked = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
         if not asked:
             return contextlib.nullcontext()
@@ -149,10 +149,10 @@ class ToolCalls:
         for job in jobs:
             job.cancel()
 
-    async def _one(self, call: ToolCall, result_id: str, *, is_approved: bool) -> None:
+    async def _carry_out_one(self, call: ToolCall, result_id: str, *, is_approved: bool) -> None:
         began = self.context.services.clock.now()
         try:
-            outcome = await self._outcome(call, is_approved=is_approved)
+            outcome = await self._execute(call, is_approved=is_approved)
         except asyncio.CancelledError:
             if not self.context.stop.is_set():
                 # The consultation's time is over. The call may have had its effect.
@@ -170,7 +170,7 @@ class ToolCalls:
         self.budget.count_tokens(outcome.tokens)
         if outcome.waits:
             return
-        offer = self.kit.offers.get(call.name)
+        offer = self.tools.offers.get(call.name)
         if offer is not None and offer.tool is not None:
             # Record it before the result is used, so that a worker that takes over does not repeat the call.
             try:
@@ -182,17 +182,17 @@ class ToolCalls:
             self.context.writes.add(self._record(call, outcome, began))
         self._show_progress(call, outcome)
         if is_shown(call.name):
-            self.context.emit(tool_result(call, result_id, self._shown(call, outcome), outcome.end))
+            self.context.emit(tool_result(call, result_id, self._write_client_output(call, outcome), outcome.end))
 
     def _show_progress(self, call: ToolCall, outcome: CallOutcome) -> None:
-        offer = self.kit.offers.get(call.name)
+        offer = self.tools.offers.get(call.name)
         if self._research is not None and offer is not None and offer.agent is not None:
             failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
             self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
 
-    async def _outcome(self, call: ToolCall, *, is_approved: bool) -> CallOutcome:
+    async def _execute(self, call: ToolCall, *, is_approved: bool) -> CallOutcome:
         try:
-            offer = self.kit.offer(call)
+            offer = self.tools.offer(call)
             # Schema validation is Python code and takes some hundredths of a millisecond for each value.
             arguments = await off_loop(VALUE_WEIGHT * count_values(call.arguments), offer.arguments, call)
         except OutOfReach as error:
@@ -202,7 +202,7 @@ class ToolCalls:
             return CallOutcome.refused(f"Error: {bad}")
         known = self.context.journal.get(call.id)
         if known is not None and is_shown(call.name):
-            return self._reused(known, offer)  # built-in tools are executed again, because their effects were lost
+            return self._reuse(known, offer)  # built-in tools are executed again, because their effects were lost
         if not self.budget.take_call():
             return CallOutcome.refused(NO_MORE)
         if offer.is_client:
@@ -213,16 +213,16 @@ class ToolCalls:
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
             return CallOutcome("", waits=True)
         if offer.agent is not None and self.consult is not None:
-            report = self._research.reporter(offer.agent.id) if self._research is not None else _not_shown
+            report = self._research.make_reporter(offer.agent.id) if self._research is not None else _show_nothing
             question = Question(call, offer.agent, arguments["message"], arguments.get("data"), report)
             return await self.consult(question, self.context.emit)
         if offer.tool is not None:
-            return await self._outside(call, offer, arguments)
+            return await self._call_outside(call, offer, arguments)
         if self.own is not None:
             return await self.own.use(self.agent, call.name, arguments, self.context.emit, waits=self._is_waiting)
         return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
 
-    async def _outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
+    async def _call_outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
         context = self.context
         assert offer.tool is not None  # noqa: S101 - the caller has checked it
         about = CallContext(
@@ -242,11 +242,11 @@ class ToolCalls:
         except ToolFailed as failure:
             is_outage, is_refused = failure.is_outage, failure.is_refused
             return CallOutcome.failed(f"Error: {failure.message}", is_outage=is_outage, is_refused=is_refused)
-        return CallOutcome(await off_loop(len(result.text), _kept, result.text), sources=result.sources)
+        return CallOutcome(await off_loop(len(result.text), _cut, result.text), sources=result.sources)
 
-    def _reused(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
+    def _reuse(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
         """Return the result that an earlier attempt recorded, without calling the tool again."""
-        sources = consulted_sources(offer.agent, known.output or "") if offer.agent is not None else ()
+        sources = select_consulted_sources(offer.agent, known.output or "") if offer.agent is not None else ()
         return CallOutcome(
             known.output or "",
             task_id=known.task_id,
@@ -262,7 +262,7 @@ class ToolCalls:
             return output or "(no output)"
         return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
 
-    def _shown(self, call: ToolCall, outcome: CallOutcome) -> str:
+    def _write_client_output(self, call: ToolCall, outcome: CallOutcome) -> str:
         if call.name.startswith(ASK) and outcome.task_id is not None:
             return json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
         return self.result_for_model(call)
@@ -285,12 +285,12 @@ class ToolCalls:
         await services.records.put_call(self.context.lease(), record)
 
 
-def call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
+def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
     """Return the calls as clients see them, before their results."""
     return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
 
 
-def _kept(text: str) -> str:
+def _cut(text: str) -> str:
     """Return a tool's answer, cut to the limit, as text that can be sent and stored."""
     mended = encodable(text[:MAX_RESULT])
     kept = first_bytes(mended, MAX_RESULT)

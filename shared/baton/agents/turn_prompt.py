@@ -28,7 +28,7 @@ class TurnPrompt:
         self._head = self._current_from = 0
         self._history: WindowedHistory | None = None
         self._retrieved: Collection[int] = ()
-        """The identities of what was retrieved for the message."""
+        """The identities of the prompts that were retrieved for the message."""
         self._dropped = 0
         """Exchanges that the growing turn has pushed out of the history."""
         self.prompts: list[Prompt] = []
@@ -58,7 +58,7 @@ class TurnPrompt:
         """Prune it to the budget: results may have made it longer, and a continued exchange may be too long at once."""
         before, end = self.prompts, self._current_from
         self.prompts, self._current_from = await off_loop(
-            sum(map(length, before)),
+            sum(map(count_characters, before)),
             fit,
             before,
             head=self._head,
@@ -67,13 +67,13 @@ class TurnPrompt:
             counter=self._counter,
         )
         if len(self.prompts) != len(before) or any(map(is_not, self.prompts, before)):
-            self.prompts = [_without_bound_parts(prompt) for prompt in self.prompts]
+            self.prompts = [_drop_bound_parts(prompt) for prompt in self.prompts]
         dropped = before[self._head : self._head + end - self._current_from]
         self._dropped += sum(not index or prompt.role is Role.USER for index, prompt in enumerate(dropped))
 
     async def tokens(self) -> int:
         """Return the estimated tokens of all prompts together."""
-        return await off_loop(sum(map(length, self.prompts)), total_tokens, self.prompts, self._counter)
+        return await off_loop(sum(map(count_characters, self.prompts)), total_tokens, self.prompts, self._counter)
 
     async def shorten(self, budget: int, before: int) -> bool:
         """Leave more out, down to ``budget``; it had ``before`` tokens. Returns False if nothing can be left out."""
@@ -89,18 +89,18 @@ class TurnPrompt:
         """Take prompts out, by their identities."""
         head = sum(id(prompt) in left for prompt in self.prompts[: self._head])
         before = sum(id(prompt) in left for prompt in self.prompts[: self._current_from])
-        self.prompts = [_without_bound_parts(prompt) for prompt in self.prompts if id(prompt) not in left]
+        self.prompts = [_drop_bound_parts(prompt) for prompt in self.prompts if id(prompt) not in left]
         self._head, self._current_from = self._head - head, self._current_from - before
 
 
-def length(prompt: Prompt) -> int:
-    """Return roughly how many characters of a prompt are counted."""
+def count_characters(prompt: Prompt) -> int:
+    """Return roughly the number of characters of a prompt that are counted."""
     content = prompt.content
     calls = sum(len(call.name) + len(call.arguments) for call in prompt.tool_calls)
     return calls + (len(content) if isinstance(content, str) else sum(len(str(part)) for part in content))
 
 
-def _without_bound_parts(prompt: Prompt) -> Prompt:
-    """Return a prompt of a turn that was shortened, without the parts that are bound to what stood before them."""
+def _drop_bound_parts(prompt: Prompt) -> Prompt:
+    """Return a prompt of a turn that was shortened, without the parts that are bound to earlier prompts."""
     parts = prompt.provider_parts
     return prompt if parts is None or parts.replay is Replay.ALWAYS else replace(prompt, provider_parts=None)

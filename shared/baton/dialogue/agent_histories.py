@@ -1,4 +1,4 @@
-"""The message histories of the agents that speak in a run: what each may see, and where it begins from now on."""
+"""The message histories of the agents that speak in a run, and the windows that the thread keeps of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from baton.domain.history_window import HistoryWindow, SummaryDue, session_of, w
 from baton.domain.message import Role
 from baton.handoffs.forks import fork_id
 from baton.memory.prompt.context import reading_budget
-from baton.memory.prompt.handoff_context import granted, session_start
+from baton.memory.prompt.handoff_context import find_session_start, select_granted
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
 
 
 class AgentHistories:
-    """Reads the history of the active agent, and tells what the thread keeps of its window."""
+    """Reads the history of the active agent, and finds the windows that the thread keeps."""
 
     def __init__(self, given: DialogueInput) -> None:
         self._input = given
@@ -52,26 +52,26 @@ class AgentHistories:
             # It was read for another agent, whose budget may be smaller, and whose summary this one may not see.
             is_full = handoff.context_mode is ContextMode.FULL
             history = await self._read(window) if is_full else ReadHistory(history.messages)
-        return replace(history, messages=granted(handoff, history.messages))
+        return replace(history, messages=select_granted(handoff, history.messages))
 
     def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
-        """Return where the histories of the main and the active agent begin after the run."""
+        """Return the windows of the histories of the main and the active agent after the run."""
         known = {(each.agent_id, each.session): each for each in self._input.thread.windows}
-        for window in self._used(results):
+        for window in self._find_used(results):
             known[window.agent_id, window.session] = window
         fresh = {HistoryWindow(each.agent_id, each.session) for each in known.values()}
         lasting = {"", self._session}
         return tuple(each for each in known.values() if each.session in lasting and each not in fresh)
 
     def summary_due(self, results: Sequence[AgentResult]) -> SummaryDue | None:
-        """Return what is to be summarised for the agent that spoke last: what has left its history, or will soon."""
+        """Return the messages to summarise for the agent that spoke last: those that left its history, or will soon."""
         last = results[-1] if results else None
         if last is None or last.history is None or last.waiting or not last.agent.memory.summary:
             return None
         window, handoff = last.history.window, self._tracker.current.handoff
         if window.session != self._session:
             return None  # it has handed the conversation on
-        thread_id, since = self._input.thread.id, session_start(handoff)
+        thread_id, since = self._input.thread.id, find_session_start(handoff)
         below = find_next_start(last.history, self._exchange)
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             if self._tracker.current.was_handed_over_by(self._input.opening):
@@ -98,7 +98,7 @@ class AgentHistories:
         asked = (given.opening,) if given.opening.role is Role.USER else ()
         return Exchange((*given.unfinished, *asked, *given.transcript.messages))
 
-    def _used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
+    def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
         handoff = self._tracker.current.handoff
         for result in results:
             if result.history is None:
@@ -107,7 +107,7 @@ class AgentHistories:
             if handoff is None or window.session != session_of(handoff.place):
                 yield window
             elif handoff.context_mode is not ContextMode.FORKED:
-                yield _begun(window, result.history, handoff)
+                yield _begin_at_first(window, result.history, handoff)
             elif not self._tracker.current.was_handed_over_by(self._input.opening):
                 yield window
 
@@ -124,7 +124,7 @@ class AgentHistories:
         )
 
 
-def _begun(window: HistoryWindow, history: WindowedHistory, handoff: HandoffRequest) -> HistoryWindow:
+def _begin_at_first(window: HistoryWindow, history: WindowedHistory, handoff: HandoffRequest) -> HistoryWindow:
     """Return a specialist's window from the first message that it sees, so that no older one is read again."""
     first = history.included[0].first_ordinal if history.included else handoff.ordinal
     return replace(window, first_ordinal=max(window.first_ordinal, first))

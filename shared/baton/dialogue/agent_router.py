@@ -1,4 +1,4 @@
-"""Routing within a run: which agents speak, in which order, and which agent is active at the end."""
+"""Routing within a run: the agents that speak, their order, and the agent that is active at the end."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class AgentRouter:
 
     @property
     def has_spoken(self) -> bool:
-        """Return whether Baton itself has sent the user a message."""
+        """True if Baton itself has sent the user a message."""
         return self._handoffs.has_spoken
 
     @property
     def has_last_word(self) -> bool:
-        """Return whether the last message is Baton's own."""
+        """True if the last message is Baton's own."""
         return self._has_last_word
 
     @property
     def usage(self) -> Usage:
-        """Return the usage of summaries for specialists."""
+        """The usage of summaries for specialists."""
         return self._handoffs.usage
 
     async def begin(self) -> bool:
-        """Do what Baton does itself before an agent answers. Returns False if no agent is to answer."""
+        """Carry out Baton's own steps before an agent answers. Returns False if no agent is to answer."""
         request = self._input.request
         if not isinstance(request, ActionRequest):
             return await self._begin_answer()
@@ -64,7 +64,7 @@ class AgentRouter:
         if self._context.stop.is_set() or spoken.waiting:
             return False
         if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
-            workflow = await self._wanted_workflow(spoken.transfer)
+            workflow = await self._find_wanted_workflow(spoken.transfer)
             await self._handoffs.hand_over(spoken.transfer, workflow)
             self._has_last_word = spoken.transfer.refusal is not None
             return not self._has_last_word
@@ -85,18 +85,18 @@ class AgentRouter:
         """Begin to answer a message, or to continue a run whose interrupts are answered."""
         trouble = self._tracker.current.trouble
         if trouble is not None:
-            self._handoffs.without_specialist(trouble)
+            self._handoffs.return_without_specialist(trouble)
             if trouble is not SpecialistProblem.LOST:
                 return False
         is_message = self._input.answered is None
-        wanted = self._asked_for(self._text) if is_message else None
+        wanted = self._find_requested(self._text) if is_message else None
         # A user who asks for a session right away is not offered another one.
         conversation = self._tracker.current
         if conversation.offer is not None and wanted is None:
             self._tracker.current = conversation.mark_offered()
             self._handoffs.welcome(conversation.offer)
         if conversation.redefined is not None:
-            self._handoffs.tell_redefined(conversation.redefined)
+            self._handoffs.say_redefined(conversation.redefined)
         locale = (
             exit_locale(conversation.agent.exit_words, self._text)
             if is_message and conversation.handoff is not None
@@ -113,15 +113,15 @@ class AgentRouter:
         """Continue an unfinished workflow of this thread or of another one."""
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
-            self._handoffs.without_specialist(trouble)
-        workflow = await self._unfinished(workflow_id)
+            self._handoffs.return_without_specialist(trouble)
+        workflow = await self._find_unfinished(workflow_id)
         conversation = self._tracker.current
         target = conversation.describe(workflow.agent_id)
         if target is None or target.workflow is None:
             raise WorkflowUnavailable
         handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
         summary = f"The user continues {workflow.name}."
-        wanted = Transfer(target, handoff, "continue", summary, refusal=self._refusal(target, handoff))
+        wanted = Transfer(target, handoff, "continue", summary, refusal=self._check(target, handoff))
         await self._handoffs.hand_over(wanted, workflow)
         return wanted.refusal is None
 
@@ -134,7 +134,7 @@ class AgentRouter:
 
     @property
     def _is_done(self) -> bool:
-        """Return whether the specialist should have returned, because its workflow is complete."""
+        """True if the specialist should have returned, because its workflow is complete."""
         handoff = self._tracker.current.handoff
         return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
 
@@ -144,7 +144,7 @@ class AgentRouter:
 
     @property
     def _is_silent_target(self) -> bool:
-        """Return whether the specialist became active in this run and has not said anything yet."""
+        """True if the specialist became active in this run and has not said anything yet."""
         conversation = self._tracker.current
         return conversation.was_handed_over_by(self._input.opening) and not any(
             message.agent_id == conversation.agent.id and message.is_said for message in self._input.transcript.messages
@@ -154,7 +154,7 @@ class AgentRouter:
         self._has_last_word = True
         self._handoffs.fail()
 
-    def _asked_for(self, text: str) -> Transfer | None:
+    def _find_requested(self, text: str) -> Transfer | None:
         """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none."""
         conversation = self._tracker.current
         again = matching(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
@@ -168,9 +168,9 @@ class AgentRouter:
         if found is None or handoff is None:
             return None
         target, trigger = found
-        return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._refusal(target, handoff))
+        return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._check(target, handoff))
 
-    def _refusal(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
+    def _check(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
         conversation = self._tracker.current
         # The main agent need not declare a handoff to continue a workflow, because the user asks for it.
         source = conversation.main.model_copy(update={"handoffs": (handoff,)})
@@ -179,14 +179,14 @@ class AgentRouter:
             source, target.id, target, self._context.scope, session=session, workflow=conversation.workflow
         )
 
-    async def _wanted_workflow(self, wanted: Transfer) -> Workflow | None:
+    async def _find_wanted_workflow(self, wanted: Transfer) -> Workflow | None:
         """Return the unfinished workflow that an agent's handoff continues; None if it cannot be continued."""
         if wanted.workflow_id is None or wanted.refusal is not None:
             return None
         try:
-            return await self._unfinished(wanted.workflow_id)
+            return await self._find_unfinished(wanted.workflow_id)
         except WorkflowUnavailable:
             return None
 
-    async def _unfinished(self, workflow_id: str) -> Workflow:
+    async def _find_unfinished(self, workflow_id: str) -> Workflow:
         return await self._services.conversations.unfinished(self._context.scope, workflow_id)

@@ -8,13 +8,13 @@ from typing import Protocol
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_result import AgentResult
-from baton.agents.approvals import audit_answer, settled_calls
+from baton.agents.approvals import audit_answer, find_settled_calls
 from baton.agents.builtin_tools import BuiltinTools
-from baton.agents.client_context import context_note
+from baton.agents.client_context import make_context_notes
 from baton.agents.consult import Consultations
-from baton.agents.prompting import CONTINUING, changing_notes, steady_notes, today_note
+from baton.agents.prompting import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.run_context import RunContext
-from baton.agents.tool_kit import ToolKit, tool_kit
+from baton.agents.tool_set import ToolSet, find_tools
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_histories import AgentHistories
 from baton.dialogue.dialogue_input import DialogueInput
@@ -29,7 +29,7 @@ from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
-from baton.memory.prompt.handoff_context import said
+from baton.memory.prompt.handoff_context import select_spoken
 from baton.ports.chat_model import Prompt
 
 
@@ -38,7 +38,7 @@ class RunsAgent(Protocol):
 
     @property
     def result(self) -> AgentResult:
-        """Return the result so far; it is final once ``answer`` has returned."""
+        """The result so far; it is final once ``answer`` has returned."""
         ...
 
     async def answer(self) -> None:
@@ -63,12 +63,12 @@ class AgentRunner:
 
     @property
     def results(self) -> Sequence[AgentResult]:
-        """Return the results of the agents, in the order in which they spoke."""
+        """The results of the agents, in the order in which they spoke."""
         return [each.result for each in self._running]
 
     @property
     def consulted_usage(self) -> Usage:
-        """Return the usage of consulted agents."""
+        """The usage of consulted agents."""
         return self._consultations.usage
 
     async def run_active(self) -> AgentResult:
@@ -98,7 +98,7 @@ class AgentRunner:
         return Transcript(fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter)
 
     def _keep_fork(self, handoff: HandoffRequest, agent: AgentDefinition, fork: Transcript) -> None:
-        """Keep what the specialist has said in its fork, and add its report to this thread."""
+        """Keep the specialist's messages in its fork, and add its report to this thread."""
         given = self._input
         for report in (message for message in fork.messages if message.is_handoff_summary):
             call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
@@ -113,7 +113,7 @@ class AgentRunner:
             remote = await self._remote_runner(conversation.handoff, transcript, context)
             self._running.append(remote)
             return remote
-        kit = await tool_kit(
+        tools = await find_tools(
             conversation.agent,
             self._context.scope,
             self._context.agents,
@@ -121,7 +121,7 @@ class AgentRunner:
             conversation=conversation,
             client=self._input.client,
         )
-        loop = self._loop(kit, transcript, context)
+        loop = self._loop(tools, transcript, context)
         self._running.append(loop)
         asked, client_results = self._input.asked, self._input.client_results
         current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
@@ -134,17 +134,17 @@ class AgentRunner:
             await self._take_client_results(loop, client_results)
             current = (*current, *transcript.messages)
         # An approved call may have advanced the workflow.
-        changing = changing_notes(self._tracker.current, kit)
-        shown = await context_note(conversation.agent, self._input.client, self._services.counter)
-        today = today_note(self._context.today)
-        notes = Notes(steady_notes(self._tracker.current), changing, shown, today)
-        await loop.begin(await self._prompt(kit, current, notes))
+        changing = make_changing_notes(self._tracker.current, tools)
+        shown = await make_context_notes(conversation.agent, self._input.client, self._services.counter)
+        today = make_today_note(self._context.today)
+        notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
+        await loop.begin(await self._prompt(tools, current, notes))
         return loop
 
     async def _remote_runner(
         self, handoff: HandoffRequest, transcript: Transcript, context: RunContext
     ) -> RemoteAgentRunner:
-        history = said((await self.histories.read()).messages)
+        history = select_spoken((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_here = set(handoff.recent_messages)
         earlier = [
@@ -167,7 +167,7 @@ class AgentRunner:
             content=self._input.asked.content if self._input.asked is not None else "",
         )
 
-    def _loop(self, kit: ToolKit, transcript: Transcript, context: RunContext) -> AgentLoop:
+    def _loop(self, tools: ToolSet, transcript: Transcript, context: RunContext) -> AgentLoop:
         own = BuiltinTools(
             self._tracker,
             self._context.scope,
@@ -175,9 +175,9 @@ class AgentRunner:
             self._input.services.conversations.check_skill,
         )
         consult = self._input.consult or self._consultations.ask
-        return AgentLoop(context, self._tracker.current.agent, kit, transcript, consult=consult, own=own)
+        return AgentLoop(context, self._tracker.current.agent, tools, transcript, consult=consult, own=own)
 
-    async def _prompt(self, kit: ToolKit, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
+    async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
         conversation, context, read = self._tracker.current, self._context, await self.histories.read()
         asked = None
@@ -193,11 +193,11 @@ class AgentRunner:
             asked=asked,
         )
         return await self._services.memory.prompt_for(
-            context.fitted(conversation.agent),
+            context.fit(conversation.agent),
             self._input.search,
             history,
             notes=notes,
-            reserved=kit.tokens(self._services.counter),
+            reserved=tools.tokens(self._services.counter),
             zone=context.today.zone,
         )
 
@@ -210,7 +210,7 @@ class AgentRunner:
         calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
         if not calls:
             raise InterruptUnavailable
-        settled = settled_calls(answered)
+        settled = find_settled_calls(answered)
         approved = {call.id for call in calls} - settled.keys()
         await loop.go_on(calls, approved, settled)
 
@@ -224,7 +224,7 @@ class AgentRunner:
         for interrupt in given:
             if interrupt.tool_call_id not in self._context.journal:
                 await audit_answer(self._services.audit, self._context.scope, self._context.thread_id, interrupt)
-        settled = settled_calls(replace(pending, interrupts=tuple(given)))
+        settled = find_settled_calls(replace(pending, interrupts=tuple(given)))
         await loop.go_on([known[call_id] for call_id in settled], (), settled)
 
     def _note_task(self, remote_task_id: str | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.agents.approvals import settled_calls
+from baton.agents.approvals import find_settled_calls
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_router import AgentRouter
 from baton.dialogue.agent_runner import AgentRunner
@@ -56,7 +56,7 @@ class Dialogue:
         ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
         given, context = self._input, self._input.context
-        context.emit(started(given))
+        context.emit(make_start_event(given))
         context.emit(state_snapshot(given.tracker.current.shown))
         if given.ends_at_once_as is not None and not given.asks_no_model:
             # No model is called: the run is given up, or was cancelled while it waited.
@@ -95,7 +95,7 @@ class Dialogue:
         """Return the result, once ``run`` has returned."""
         given, agents = self._input, self._runner.results
         if given.answered is not None and not given.transcript.messages:
-            tell_results(given.transcript, given.agent, given.answered, given.context.journal)
+            add_results(given.transcript, given.agent, given.answered, given.context.journal)
         last = agents[-1] if agents and not self._router.has_last_word else None
         result = DialogueResult(
             messages=tuple(given.transcript.messages),
@@ -119,7 +119,7 @@ class Dialogue:
         return replace(result, ends_conversation=last is not None and last.ends_conversation)
 
 
-def started(given: DialogueInput) -> BaseEvent:
+def make_start_event(given: DialogueInput) -> BaseEvent:
     """Return RUN_STARTED with the message or the answers that the run answers."""
     answered = given.answered
     return run_started(
@@ -132,7 +132,7 @@ def started(given: DialogueInput) -> BaseEvent:
     )
 
 
-def tell_results(
+def add_results(
     transcript: Transcript,
     agent: AgentDefinition,
     answered: PendingInterrupts,
@@ -140,10 +140,10 @@ def tell_results(
 ) -> None:
     """Add a result for each call that was waiting, for a run that ends before it has said anything.
 
-    The result of a call that an earlier attempt or the user's application has made is told. If it said that the call
+    The result of a call that an earlier attempt or the user's application has made is given. If it said that the call
     was not carried out, the next turn's model would make it again.
     """
-    settled = settled_calls(answered)
+    settled = find_settled_calls(answered)
     for interrupt in answered.interrupts:
         made, given = journal.get(interrupt.tool_call_id), settled.get(interrupt.tool_call_id)
         output, end = NOT_CARRIED_OUT, CallEnd.REFUSED

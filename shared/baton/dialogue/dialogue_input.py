@@ -46,9 +46,9 @@ class DialogueInput:
     previous_seq: int | None
     """The sequence number before the gap that a dead worker has left; None if there is no gap."""
     client: ClientOffer | None = None
-    """What the user's application offers; None if it offers nothing."""
+    """The offer of the user's application; None if it offers nothing."""
     client_results: PendingInterrupts | None = None
-    """What the run before waits for, with the results that came beside this message; None if none came."""
+    """The interrupts of the run before, with the results that came with this message; None if none came."""
     consult: Consult | None = None
     """Answers in place of agents that are consulted; None: they are asked themselves."""
     ends_at_once_as: OutcomeType | None = None
@@ -56,12 +56,12 @@ class DialogueInput:
 
     @property
     def asks_no_model(self) -> bool:
-        """Return whether the request is an exit or a merge. These call no model and are never stopped or given up."""
+        """True if the request is an exit or a merge. These call no model and are never stopped or given up."""
         actions = (ConversationAction.EXIT, ConversationAction.MERGE)
         return isinstance(self.request, ActionRequest) and self.request.action in actions
 
     @property
     def asked(self) -> StoredMessage | None:
-        """Return the user's message that the run answers; None if there is none."""
+        """The user's message that the run answers; None if there is none."""
         messages = (*self.unfinished, self.opening)
         return next((message for message in reversed(messages) if message.role is Role.USER), None)

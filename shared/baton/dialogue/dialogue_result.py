@@ -37,15 +37,15 @@ class DialogueResult:
     waiting: tuple[ToolCall, ...] = ()
     """Calls that a person has to approve."""
     ends_conversation: bool = False
-    """Whether an agent has closed the conversation and its answer is complete."""
+    """True if an agent has closed the conversation and its answer is complete."""
     is_cancelled: bool = False
     error: BatonError | None = None
     forked: ForkedExchange | None = None
     """The exchange in the specialist's fork, which has yet to be written there."""
     windows: tuple[HistoryWindow, ...] = ()
-    """Where the histories of the main and the active agent begin after the run."""
+    """The windows of the histories of the main and the active agent after the run."""
     summary_due: SummaryDue | None = None
-    """What is to be summarised for the active agent after the run."""
+    """The messages to summarise for the active agent after the run."""
     followed: tuple[FollowedProcedure, ...] = ()
     """The procedures in the agents' prompts."""
     spent: tuple[ModelUsage, ...] = ()
@@ -53,7 +53,7 @@ class DialogueResult:
 
     @property
     def outcome(self) -> OutcomeType:
-        """Return how the run ends."""
+        """The outcome of the run."""
         if self.error is not None:
             return OutcomeType.ERROR
         if self.is_cancelled:
@@ -83,8 +83,8 @@ def end_events(
 ) -> list[BaseEvent]:
     """Return the last events of a run.
 
-    ``pending`` is what the thread waits for after the run. ``ended`` is the session that ended with the run, if one
-    did. ``is_cut`` is whether an answer of the run was cut off at its length limit.
+    ``pending`` has the interrupts for which the thread waits after the run. ``ended`` is the session that ended with
+    the run, if one did. ``is_cut``: an answer of the run was cut off at its length limit.
     """
     if result.error is not None:
         return [run_error(result.error, result.usage, result.model)]

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from baton.agents.call_outcome import Transfer
 from baton.dialogue.dialogue_input import DialogueInput
-from baton.dialogue.handoff_summary import summarised
+from baton.dialogue.handoff_summary import summarise
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
@@ -19,7 +19,7 @@ from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
 from baton.handoffs.forks import fork_id
-from baton.memory.prompt.handoff_context import granted_ids
+from baton.memory.prompt.handoff_context import select_granted_ids
 from baton.registry.registered_agents import missing_permissions
 
 
@@ -41,16 +41,16 @@ class HandoffEvents:
 
     @property
     def has_spoken(self) -> bool:
-        """Return whether Baton itself has sent the user a message."""
+        """True if Baton itself has sent the user a message."""
         return self._has_spoken
 
     @property
     def usage(self) -> Usage:
-        """Return the usage of summaries."""
+        """The usage of summaries."""
         return self._usage
 
     async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
-        """Make another agent active and show it, or say why it cannot be.
+        """Make another agent active and show it, or say why it cannot become active.
 
         ``workflow`` is the one to continue, if there is one.
         """
@@ -60,7 +60,7 @@ class HandoffEvents:
             self._tracker.current = source.refuse(request, now)
             self.refuse(wanted, wanted.refusal)
             return
-        resumed = self._resumed(wanted.target, workflow, now) if workflow is not None else None
+        resumed = self._resume(wanted.target, workflow, now) if workflow is not None else None
         begun = resumed.workflow if resumed else source.new_workflow(wanted.target, given.opening.ordinal, now)
         child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
@@ -71,13 +71,13 @@ class HandoffEvents:
         self._context.emit_all(self._tracker.changes_since(source.shown))
         self._context.emit_all(self._tracker.step_begins())
         if resumed is not None and resumed.changed is not None:
-            self.tell_redefined(resumed.changed)
+            self.say_redefined(resumed.changed)
         if wanted.summary is None:
-            summary, usage = await summarised(self._context, given.history.messages, self._text)
+            summary, usage = await summarise(self._context, given.history.messages, self._text)
             self._usage += usage
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
-    def _resumed(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
+    def _resume(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
         """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
         if target.workflow is None:
             return None
@@ -99,7 +99,7 @@ class HandoffEvents:
             context_mode=handoff.context_mode,
             context_summary=wanted.summary or self._text[:MAX_SUMMARY],
             recent_messages=(
-                *granted_ids(handoff.context_mode, handoff.recent_messages, given.history.messages),
+                *select_granted_ids(handoff.context_mode, handoff.recent_messages, given.history.messages),
                 # In a run after an approval the user's message is not the first message.
                 *([given.asked.id] if given.asked is not None and given.asked is not given.opening else []),
             ),
@@ -119,7 +119,7 @@ class HandoffEvents:
         name = refusal.sentence or "unavailable"
         self.say(conversation.agent, sentence(words, name, agent=wanted.target.name, session=refusal.session or ""))
 
-    def without_specialist(self, trouble: SpecialistProblem) -> None:
+    def return_without_specialist(self, trouble: SpecialistProblem) -> None:
         """Return to the main agent because the specialist cannot continue. Say why, unless its workflow has ended."""
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         if trouble is SpecialistProblem.LOST:
@@ -155,7 +155,7 @@ class HandoffEvents:
         if is_saved:
             confirmation = sentence(specialist, "saved_for_later", locale=locale)
         elif is_done:
-            confirmation = fill_sentence(specialist, "main_confirms", _collected(workflow), locale=locale)
+            confirmation = fill_sentence(specialist, "main_confirms", _list_collected(workflow), locale=locale)
         self.say(conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale))
 
     def _lose(self) -> None:
@@ -166,8 +166,8 @@ class HandoffEvents:
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         self._give_back(HandoffOutcome.CLOSED, is_lost=True)
         if conversation.elsewhere is not None:
-            told = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
-            self.say(conversation.main, told)
+            text = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
+            self.say(conversation.main, text)
 
     def _give_back(self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True) -> bool:
         """Make the main agent active and show it. Returns True if the workflow was saved."""
@@ -187,7 +187,7 @@ class HandoffEvents:
         self._context.emit_all(self._tracker.changes_since(conversation.shown))
         return saved is not None
 
-    def tell_redefined(self, changed: DefinitionChanged) -> None:
+    def say_redefined(self, changed: DefinitionChanged) -> None:
         """Say that the workflow's steps have changed since it was left."""
         agent, workflow = self._tracker.current.agent, self._tracker.current.workflow
         at = progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
@@ -220,7 +220,7 @@ class HandoffEvents:
         )
 
 
-def _collected(workflow: Workflow | None) -> dict[str, str]:
+def _list_collected(workflow: Workflow | None) -> dict[str, str]:
     """Return the text values that a workflow has collected, for use in a sentence."""
     found: dict[str, str] = {}
     for fields in (workflow.data if workflow is not None else {}).values():

@@ -12,7 +12,7 @@ from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.usage import ModelUsage, Usage
-from baton.memory.prompt.handoff_context import said
+from baton.memory.prompt.handoff_context import select_spoken
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ModelSettings, Prompt
 
@@ -29,14 +29,14 @@ SUMMARISE = (
 )
 
 
-async def summarised(context: RunContext, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
+async def summarise(context: RunContext, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
     """Return the light model's summary of the conversation and its usage.
 
     If the model fails or takes longer than half a second, return ``text`` itself as the summary. ``history`` has the
     messages before ``text``, the user's last message. Raises ``LeaseLost`` and ``StoreUnavailable``.
     """
-    told = [(message.role, message.text) for message in said(history)[-MESSAGES:]]
-    messages = [{"role": role.value, "text": each[:MAX_MESSAGE]} for role, each in [*told, (Role.USER, text)]]
+    spoken = [(message.role, message.text) for message in select_spoken(history)[-MESSAGES:]]
+    messages = [{"role": role.value, "text": each[:MAX_MESSAGE]} for role, each in [*spoken, (Role.USER, text)]]
     material = json.dumps({"messages": messages}, ensure_ascii=False)
     prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
     settings = ModelSettings(

@@ -40,7 +40,7 @@ _APART = "\n\n"
 
 @dataclass(slots=True)
 class _Message:
-    """A message of the parent that grows by what is said in the fork."""
+    """A message of the parent that grows by the texts of the fork."""
 
     id: str
     is_structured: bool
@@ -68,7 +68,7 @@ class _Message:
 class MergedAnswer:
     """Shows the answer of an agent in its fork as one message of the parent. Its tool calls stay in the fork.
 
-    A structured answer is a message of its own, so that its text is nothing but JSON.
+    A structured answer is a separate message, so that its text is nothing but JSON.
     """
 
     def __init__(self, agent: AgentDefinition, into: Transcript, emit: EmitEvent) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 from ag_ui.core import TextPart
 
 from baton.agents.agent_result import AgentResult
-from baton.agents.attachments import attachments
-from baton.agents.remote_answers import ReturnedFiles, counted_by_type
+from baton.agents.attachments import read_attachments
+from baton.agents.remote_answers import ReturnedFiles, count_by_type
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
-from baton.dialogue.remote_data import SPOKEN, answered_data, as_words
+from baton.dialogue.remote_data import SPOKEN, parse_data, to_words
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import AgentUnavailable, BatonError, LeaseLost, StoreUnavailable
 from baton.domain.events import text_content, text_end, text_start
@@ -86,7 +86,7 @@ class RemoteAgentRunner:
 
     @property
     def result(self) -> AgentResult:
-        """Return the result so far; it is final once ``answer`` has returned."""
+        """The result so far; it is final once ``answer`` has returned."""
         return AgentResult(
             agent=self._agent,
             model=None,
@@ -138,20 +138,20 @@ class RemoteAgentRunner:
         handoff = self._handoff
         try:
             try:
-                async with contextlib.aclosing(self._sent(handoff.remote_task_id, hands_over=self._is_first)) as chunks:
+                async with contextlib.aclosing(self._send(handoff.remote_task_id, hands_over=self._is_first)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except TaskLost:
                 # The agent has lost its task and has not received the message: hand the conversation over again.
                 self._earlier = [*self._earlier, *self._session]
-                async with contextlib.aclosing(self._sent(None, hands_over=True)) as chunks:
+                async with contextlib.aclosing(self._send(None, hands_over=True)) as chunks:
                     async for chunk in chunks:
                         yield chunk
         except AgentFailed as failed:
             raise self._unavailable(failed.reason.rstrip(".")) from None
         yield Finished(FinishReason.STOP, self._agent.id, None)
 
-    async def _sent(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
+    async def _send(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
         """Send the message and yield the text of the answer. Raises ``AgentFailed`` and ``AgentUnavailable``."""
         client = self._context.services.agent_client
         if not await self._context.may_act():
@@ -160,7 +160,7 @@ class RemoteAgentRunner:
         extras: list[tuple[Any, bool | None]] = []
         has_spoken, self._not_passed_on = False, []
         stream = client.stream(self._agent, task, is_passed_on=self._context.passed_on.is_set)
-        async with contextlib.aclosing(self._heard(stream)) as chunks:
+        async with contextlib.aclosing(self._hear(stream)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextDelta():
@@ -176,37 +176,39 @@ class RemoteAgentRunner:
                         extras.append((await self._files.take(file), None))
                     case AgentDone():
                         self._take_end(chunk)
-                        for words in self._ending(extras, chunk, has_spoken=has_spoken):
+                        for words in self._list_endings(extras, chunk, has_spoken=has_spoken):
                             yield TextDelta(f"\n\n{words}" if has_spoken else words)
                             has_spoken = True
 
-    def _ending(self, extras: Sequence[tuple[Any, bool | None]], end: AgentDone, *, has_spoken: bool) -> Iterator[str]:
-        """Yield what the user is told after the agent's text: of its data and files, and that it waits for them."""
+    def _list_endings(
+        self, extras: Sequence[tuple[Any, bool | None]], end: AgentDone, *, has_spoken: bool
+    ) -> Iterator[str]:
+        """Yield the texts after the agent's own text: on its data and files, and on a sign-in that it needs."""
         for value, is_spoken in extras:
             if is_spoken is None:
                 if value:
                     yield value
             elif not (is_spoken and has_spoken):
-                yield as_words(value)
+                yield to_words(value)
         if self._files.left_out:
             yield self._files.left_out
         if end.needs_sign_in:
             yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
 
     async def _keep_task(self, task: AgentTask, begun: AgentStarted) -> None:
-        """Store which task has the message, for a worker that takes the run over."""
+        """Store the task that has the message, for a worker that takes the run over."""
         remote = RemoteTask(task.task_id, self._agent.id, begun.remote_task_id, begun.known)
         await self._context.keep_remote_task(remote)
 
     async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
         context, run = self._context, self._context.run
-        sent, missing = await attachments(context, self._content)
+        sent, missing = await read_attachments(context, self._content)
         words = self._text if isinstance(self._content, str) else _words(self._content)
         # The same in every attempt at the run, so that the agent can recognise a repeated message.
         message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
         follows = context.remote_tasks.take(message_id)
         # What is filled in goes back as data, where the agent has asked for something.
-        data = answered_data(words) if remote_task_id is not None else None
+        data = parse_data(words) if remote_task_id is not None else None
         about = tuple((message.role.value, message.text) for message in self._earlier)
         return AgentTask(
             scope=context.scope,
@@ -222,7 +224,7 @@ class RemoteAgentRunner:
             time_zone=context.today.known_zone,
         )
 
-    async def _heard(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
+    async def _hear(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
         """Yield the same chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
 
         Its first chunk must come while the turn still has time to continue without it.
@@ -251,8 +253,8 @@ class RemoteAgentRunner:
         arguments = json.dumps({"summary": report.summary, "outcome": report.outcome}, ensure_ascii=False)
         result_id = self._transcript.new_id()
         call = ToolCall(f"return-{result_id}", RETURN, arguments)
-        told = ": ".join(part for part in (report.outcome, report.summary) if part)
-        self._transcript.add_result(result_id, self._agent, call, told or "It is done.", is_handoff_summary=True)
+        text = ": ".join(part for part in (report.outcome, report.summary) if part)
+        self._transcript.add_result(result_id, self._agent, call, text or "It is done.", is_handoff_summary=True)
 
     def _unavailable(self, reason: str) -> AgentUnavailable:
         return AgentUnavailable(
@@ -260,7 +262,7 @@ class RemoteAgentRunner:
         )
 
     def _audit(self, failure: BatonError | None) -> None:
-        """Record in the audit log that a message was sent to a remote agent, and with what outcome."""
+        """Record in the audit log that a message was sent to a remote agent, with its outcome."""
         context = self._context
         outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
         detail: dict[str, Any] = {
@@ -269,7 +271,7 @@ class RemoteAgentRunner:
             "runId": context.run.run_id,
         }
         if self._not_passed_on:
-            detail["notPassedOn"] = counted_by_type(self._not_passed_on)
+            detail["notPassedOn"] = count_by_type(self._not_passed_on)
         context.writes.add(
             context.services.audit.record(
                 context.scope, "agent.relay", thread_id=context.thread_id, outcome=outcome, detail=detail

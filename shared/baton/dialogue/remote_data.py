@@ -13,10 +13,10 @@ MAX_WORDS = 300
 """Characters of a field's title or description."""
 MAX_ANSWER_VALUES = 1_000
 SPOKEN = frozenset({frozenset({"interrupts"}), frozenset({"code", "retryable"})})
-"""Keys of data that repeats the text beside it for programs: what a person is asked, and why a task failed."""
+"""Keys of data that repeats its text for programs: the question to a person, or the reason of a failure."""
 
 
-def as_words(value: Any) -> str:
+def to_words(value: Any) -> str:
     """Return data as text for a user: a question, the fields of a form (a JSON schema), or the JSON itself."""
     if isinstance(value, Mapping):
         asked = [each.get("message") for each in _items(value.get("interrupts")) if isinstance(each, Mapping)]
@@ -30,13 +30,13 @@ def as_words(value: Any) -> str:
     return f"```json\n{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
 
 
-def answered_data(text: str) -> dict[str, Any] | None:
-    """Return a user's words as data if they are a JSON object, as applications send what was filled in."""
-    told = text.strip()
-    if not (told.startswith("{") and told.endswith("}")) or count_values(told) > MAX_ANSWER_VALUES:
+def parse_data(text: str) -> dict[str, Any] | None:
+    """Return a user's words as data if they are a JSON object, as applications send filled-in forms."""
+    text = text.strip()
+    if not (text.startswith("{") and text.endswith("}")) or count_values(text) > MAX_ANSWER_VALUES:
         return None
     try:
-        value = json.loads(told, parse_constant=_refused)
+        value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -66,5 +66,5 @@ def _words(value: Any) -> str:
     return " ".join(value[:MAX_WORDS].split()) if isinstance(value, str) else ""
 
 
-def _refused(constant: str) -> None:
+def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON.")

@@ -20,7 +20,7 @@ from baton.domain.message import Content, OutcomeType, Part, Role, RunEnd, Store
 from baton.domain.thread import Run, Thread
 from baton.domain.usage import Usage
 from baton.leases import acquire_when_free, holding
-from baton.memory.prompt.handoff_context import said
+from baton.memory.prompt.handoff_context import select_spoken
 from baton.memory.prompt.history_reading import ReadHistory, messages_between, read_history
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.audit import AuditLog
@@ -213,7 +213,7 @@ class Forks:
         wanted = min(count, MAX_COPIED)
         while before is not None and before > 0 and len(found) < wanted:
             page = await self.store.read_messages(scope, parent, limit=PAGE, before=before)
-            found = [*said(page.messages), *found]
+            found = [*select_spoken(page.messages), *found]
             before = page.next_before
         return found[-wanted:] if wanted else []
 

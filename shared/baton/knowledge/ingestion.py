@@ -85,7 +85,7 @@ class Checked:
     form: DocumentFormat | None = None
     parts: tuple[tuple[int, int], ...] = ()
     is_waiting: bool = False
-    """Whether the content is still to be uploaded, so that nothing is to be cleaned either."""
+    """True if the content is still to be uploaded, so that nothing is to be cleaned either."""
 
 
 @dataclass(frozen=True, slots=True)

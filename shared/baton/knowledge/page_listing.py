@@ -32,7 +32,7 @@ class PageListing:
 
     pages: tuple[ListedPage, ...]
     is_complete: bool
-    """Whether there are no others. Only then a page that is not listed is gone."""
+    """True if there are no others. Only then a page that is not listed is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class RefreshReport:
     pages_changed: int = 0
     failed: int = 0
     is_complete: bool = True
-    """Whether every due source was looked at. The others stay due."""
+    """True if every due source was looked at. The others stay due."""
 
 
 class _Lost(Exception):

@@ -39,7 +39,7 @@ class Retrieval:
     error: str | None = None
     """The reason why it found nothing, or searched by words only."""
     is_asked: bool = False
-    """Whether anything was searched. A retrieval that an agent's file switches off is not."""
+    """True if anything was searched. A retrieval that an agent's file switches off is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +144,23 @@ class Recalled:
 
     @property
     def blocks(self) -> tuple[RecalledBlock, RecalledBlock, RecalledBlock]:
-        """Return the blocks in the order of the prompt."""
+        """The blocks in the order of the prompt."""
         return self.procedure, self.knowledge, self.episodes
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """Return the messages of all blocks in their order; none if nothing was recalled."""
+        """The messages of all blocks in their order; none if nothing was recalled."""
         return tuple(prompt for block in self.blocks for prompt in block.prompts)
 
     @property
     def cited(self) -> Sequence[dict[str, Any]]:
-        """Return the documents' chunks in the prompt, as entries of a message's ``metadata.sources``, best first."""
+        """The documents' chunks in the prompt, as entries of a message's ``metadata.sources``, best first."""
         items = sorted(self.knowledge.included, key=lambda item: -item.score)
         return [item.source.citation.as_source(item.score) for item in items if item.source.citation is not None]
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of all messages."""
+        """The tokens of all messages."""
         return sum(block.tokens for block in self.blocks)
 
 

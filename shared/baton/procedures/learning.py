@@ -71,7 +71,7 @@ class Learning:
     captures: Callable[[], Captures]
     """Returns the pipeline. Only runs that may have completed a task need it."""
     is_on: bool = True
-    """Whether the deployment captures procedures. Uses are counted in any case."""
+    """True if the deployment captures procedures. Uses are counted in any case."""
 
     async def after_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> None:
         """Count what the run followed, and start a capture if it may have completed a task.

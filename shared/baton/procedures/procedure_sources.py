@@ -44,7 +44,7 @@ class SourceMessage:
     outcome: CallEnd | None
     said_at: datetime
     cut: bool
-    """Whether a text is not whole."""
+    """True if a text is not whole."""
 
 
 @dataclass(frozen=True, slots=True)

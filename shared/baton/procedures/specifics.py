@@ -62,7 +62,7 @@ class Specifics:
 
     @property
     def are_too_many(self) -> bool:
-        """Return whether there are more literals than can be looked for."""
+        """True if there are more literals than can be looked for."""
         return len(self._literals) > MAX_LITERALS
 
     def add(self, arguments: Mapping[str, Any]) -> None:

@@ -49,12 +49,12 @@ class TaskRecord:
 
     @property
     def run_id(self) -> str | None:
-        """Return the run that completed it."""
+        """The run that completed it."""
         return self.messages[-1].run_id if self.messages else None
 
     @property
     def message_ids(self) -> tuple[str, ...]:
-        """Return the ids of what was said in it."""
+        """The ids of what was said in it."""
         return tuple(message.id for message in self.messages if message.is_said)[-MAX_SOURCES:]
 
 

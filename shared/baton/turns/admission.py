@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from baton.agents.approvals import audit_answer
-from baton.agents.tool_kit import taken_name
+from baton.agents.tool_set import find_taken_name
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import (
@@ -264,7 +264,7 @@ class Admission:
                 raise refusal from None
 
     async def _find_taken_name(self, scope: Scope, agent: AgentDefinition, client: ClientOffer) -> ToolNameTaken | None:
-        name = await taken_name(agent, scope, self._services.agents.tools, client)
+        name = await find_taken_name(agent, scope, self._services.agents.tools, client)
         if name is None:
             return None
         return ToolNameTaken(f"tools: the agent has a tool named {name!r} of its own. Offer yours under another name.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.agents.approvals import interrupts_of, pending_interrupts
+from baton.agents.approvals import make_interrupts, pending_interrupts
 from baton.agents.consult import settle_tasks, stop_remote_tasks
 from baton.agents.run_context import Writes
 from baton.concurrency import gather_all
@@ -190,7 +190,7 @@ class RunCommit:
         """Return the interrupts that the thread waits for after the run."""
         agent = result.agent or self.state.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
-        interrupts = interrupts_of(waits, self._run, agent, self._thread.id, self._services.agents.clock)
+        interrupts = make_interrupts(waits, self._run, agent, self._thread.id, self._services.agents.clock)
         return pending_interrupts(
             interrupts,
             self._run,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton.agents.answer_sources import answer_sources, consulted_sources, found_nothing
+from baton.agents.answer_sources import has_found_nothing, select_answer_sources, select_consulted_sources
 from baton.domain.agent import AgentDefinition
 
 KNOWLEDGE = AgentDefinition(id="knowledge", name="Knowledge", description="Knows.", system_prompt="Be exact.")
@@ -51,9 +51,9 @@ GIVEN = (AGENT, DEPLOY, COSTS, HANDBOOK, LATER, GUIDE, START)
     ],
 )
 def test_an_answer_that_found_nothing_has_no_sources(text: str) -> None:
-    assert found_nothing(text, GIVEN)
-    assert answer_sources(text, (*GIVEN, FILE)) == (FILE,)
-    assert consulted_sources(KNOWLEDGE, text, GIVEN[1:]) == ()
+    assert has_found_nothing(text, GIVEN)
+    assert select_answer_sources(text, (*GIVEN, FILE)) == (FILE,)
+    assert select_consulted_sources(KNOWLEDGE, text, GIVEN[1:]) == ()
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_an_answer_that_found_nothing_has_no_sources(text: str) -> None:
     ],
 )
 def test_an_answer_that_says_something_keeps_them(text: str) -> None:
-    assert not found_nothing(text, GIVEN)
-    assert AGENT in answer_sources(text, GIVEN)
+    assert not has_found_nothing(text, GIVEN)
+    assert AGENT in select_answer_sources(text, GIVEN)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_an_answer_that_says_something_keeps_them(text: str) -> None:
 def test_an_answer_rests_on_the_passages_that_it_cites_or_may_rest_on_all_if_it_cites_none(
     text: str, cited: list[dict[str, Any]]
 ) -> None:
-    assert answer_sources(text, GIVEN) == (AGENT, *cited)
+    assert select_answer_sources(text, GIVEN) == (AGENT, *cited)
 
 
 def test_of_a_consulted_agents_documents_only_those_count_that_it_cites() -> None:
     documents = GIVEN[1:]
-    assert consulted_sources(KNOWLEDGE, "Make deploy (Deploy to AWS, Deploy).", documents) == (AGENT, DEPLOY)
-    assert consulted_sources(KNOWLEDGE, "Take small steps.", documents) == (AGENT,)
+    assert select_consulted_sources(KNOWLEDGE, "Make deploy (Deploy to AWS, Deploy).", documents) == (AGENT, DEPLOY)
+    assert select_consulted_sources(KNOWLEDGE, "Take small steps.", documents) == (AGENT,)
 
 
 def test_files_of_an_answer_are_sources_whatever_it_says() -> None:
-    assert consulted_sources(KNOWLEDGE, "I found nothing.", (), [FILE]) == (AGENT, FILE)
+    assert select_consulted_sources(KNOWLEDGE, "I found nothing.", (), [FILE]) == (AGENT, FILE)

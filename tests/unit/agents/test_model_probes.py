@@ -12,7 +12,7 @@ import pytest
 
 from baton.adapters.models.profile_overrides import profile_overrides
 from baton.adapters.openai import OpenAIChatModel
-from baton.agents.configured_models import configured_models
+from baton.agents.configured_models import list_configured_models
 from baton.agents.model_checks import ModelChecks
 from baton.agents.model_probes import ModelProbes
 from baton.composition.app import build
@@ -236,14 +236,14 @@ def test_every_model_is_listed_once_with_those_who_use_it() -> None:
             }
         ),
     ]
-    models = configured_models(agents, SERVERS, default_model="big", light_model="small", embedding_model="embed")
+    models = list_configured_models(agents, SERVERS, default_model="big", light_model="small", embedding_model="embed")
     assert [(each.name, each.kind, each.uses, each.agents, each.fallback_of) for each in models] == [
         ("big", ModelKind.CHAT, (ModelUse.CHAT,), ("assistant", "tutor"), ()),
         ("small", ModelKind.CHAT, (ModelUse.LIGHT,), (), ("assistant",)),
         ("own/spare", ModelKind.CHAT, (), ("writer",), ("assistant",)),
         ("embed", ModelKind.EMBEDDING, (ModelUse.EMBEDDING,), (), ()),
     ]
-    [one] = configured_models([], {}, default_model="m", light_model="m", embedding_model="")
+    [one] = list_configured_models([], {}, default_model="m", light_model="m", embedding_model="")
     assert one.uses == (ModelUse.CHAT, ModelUse.LIGHT)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.agents.workflow_notes import MAX_TOLD
+from baton.agents.workflow_notes import MAX_COLLECTED
 from baton.domain.interrupt import InterruptAnswer
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
@@ -106,17 +106,17 @@ async def collecting(name: str, *, mode: str = "summary") -> str:
 
 @pytest.mark.parametrize("mode", ["summary", "recent", "full", "forked"])
 async def test_long_collected_data_is_cut_where_a_model_is_told_of_it_and_kept_whole(mode: str) -> None:
-    note = await collecting("x" * 3 * MAX_TOLD, mode=mode)
+    note = await collecting("x" * 3 * MAX_COLLECTED, mode=mode)
     [line] = [line for line in note.splitlines() if line.startswith("Collected in other states: ")]
     assert line.endswith("x... (cut)")
-    assert len(line) == len("Collected in other states: ") + MAX_TOLD + len("... (cut)")
+    assert len(line) == len("Collected in other states: ") + MAX_COLLECTED + len("... (cut)")
 
 
 async def test_data_that_is_as_long_as_may_be_told_is_told_whole() -> None:
     around = len(json.dumps({"ASK": {"name": ""}}))
-    note = await collecting("x" * (MAX_TOLD - around))
+    note = await collecting("x" * (MAX_COLLECTED - around))
     assert "(cut)" not in note
-    assert '{"ASK": {"name": "' + "x" * (MAX_TOLD - around) + '"}}' in note
+    assert '{"ASK": {"name": "' + "x" * (MAX_COLLECTED - around) + '"}}' in note
 
 
 async def test_collected_data_cannot_add_a_line_to_the_note() -> None:

@@ -16,7 +16,7 @@ from baton.domain.found_item import FoundItem, ItemSource
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.knowledge.chunking import MAX_CHUNK
 from baton.knowledge.table_headers import MAX_HEADER
-from baton.memory.prompt.quoting import excerpt, quoted
+from baton.memory.prompt.quoting import excerpt, quote
 from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Found, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
 from baton_testing.fakes.clock import NOON
@@ -140,7 +140,7 @@ def test_no_text_is_recalled_twice(found: Found) -> None:
 
 @given(st.text())
 def test_quoted_text_is_one_line_that_cannot_be_left(text: str) -> None:
-    line = quoted(text)
+    line = quote(text)
     assert json.loads(line) == text.encode("utf-8", "replace").decode()
     assert len(line.splitlines()) == 1
     assert '"' not in line[1:-1].replace("\\\\", "").replace('\\"', "")

@@ -85,7 +85,7 @@ class FoundEpisodes:
 
     episodes: Sequence[FoundEpisode] = ()
     by_words_only: bool = False
-    """Whether the query could not be compared by meaning."""
+    """True if the query could not be compared by meaning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class TenantCheck:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing has to be mended."""
+        """True if nothing has to be mended."""
         return not (self.missing or self.without_vectors or self.orphaned)
 
 
@@ -71,7 +71,7 @@ class IndexCheck:
     """None for an engine that does not know the owners of its documents. Then users with episodes are looked at."""
     index_episode: IndexEpisode
     embeds: bool
-    """Whether documents ought to have vectors."""
+    """True if documents ought to have vectors."""
 
     async def verify(self, tenants: Sequence[str]) -> list[TenantCheck]:
         """Check ``tenants`` and, as far as the engine knows them, all others that have documents."""

@@ -58,7 +58,7 @@ class SessionClosing:
     fact_changes: FactChanges
     index: EpisodeIndex
     with_facts: bool = True
-    """Whether summaries and facts are wanted."""
+    """True if summaries and facts are wanted."""
 
     async def run(self, step: ClosingStep, scope: Scope, thread_id: str, number: int) -> Episode | None:
         """Carry out one step, and return the episode as it is then; None if the thread was deleted.

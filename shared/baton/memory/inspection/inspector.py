@@ -95,7 +95,7 @@ class Inspector:
 
     @property
     def mode(self) -> InspectorMode:
-        """Return which turns are recorded at present."""
+        """The mode, which decides which turns are recorded."""
         return self.policy.mode
 
 

@@ -9,7 +9,7 @@ from baton.domain.agent import AgentDefinition, RetrievedPlace
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
-from baton.memory.prompt.handoff_context import session_start
+from baton.memory.prompt.handoff_context import find_session_start
 from baton.memory.prompt.history_window import (
     RAW_FACTOR,
     Exchange,
@@ -19,7 +19,7 @@ from baton.memory.prompt.history_window import (
     split_exchanges,
 )
 from baton.memory.prompt.message_prompts import to_prompts
-from baton.memory.prompt.quoting import quoted
+from baton.memory.prompt.quoting import quote
 from baton.memory.prompt.system_prompt import system_prompt
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
@@ -219,7 +219,7 @@ def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | No
         room,
         whole_results=memory.whole_tool_results,
         summarises=memory.summary,
-        since=session_start(handoff),
+        since=find_session_start(handoff),
         is_cut=is_cut,
     )
 
@@ -240,4 +240,4 @@ def _marked(prompts: Sequence[Prompt]) -> list[Prompt]:
 def _summary(summary: str | None) -> list[Prompt]:
     if summary is None:
         return []
-    return [Prompt(Role.CONTEXT, SUMMARISED.format(summary=quoted(summary)))]
+    return [Prompt(Role.CONTEXT, SUMMARISED.format(summary=quote(summary)))]

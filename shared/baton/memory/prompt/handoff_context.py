@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.message import Role, StoredMessage, filtered_runs
-from baton.memory.prompt.quoting import quoted
+from baton.memory.prompt.quoting import quote
 from baton.ports.chat_model import Prompt
 
 HANDED_OVER = (
@@ -15,7 +15,7 @@ HANDED_OVER = (
 )
 
 
-def granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMessage]) -> tuple[str, ...]:
+def select_granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMessage]) -> tuple[str, ...]:
     """Return the ids of the messages before a handoff that its target gets, oldest first.
 
     ``count`` is the number of messages in the modes ``recent`` and ``forked``. The mode ``full`` grants all messages
@@ -23,10 +23,10 @@ def granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMessage])
     """
     if mode not in (ContextMode.RECENT, ContextMode.FORKED):
         return ()
-    return tuple(message.id for message in said(history)[-count:])
+    return tuple(message.id for message in select_spoken(history)[-count:])
 
 
-def granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[StoredMessage]:
+def select_granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[StoredMessage]:
     """Return the part of a thread's history that the handoff's target may see: its session and the granted messages.
 
     Tool calls before the handoff are included only if the handoff shows them.
@@ -44,7 +44,7 @@ def granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[S
     ]
 
 
-def session_start(handoff: HandoffRequest | None) -> int:
+def find_session_start(handoff: HandoffRequest | None) -> int:
     """Return the ordinal from which the active agent sees everything; what it sees of older messages was granted.
 
     It is 0 for an agent that sees the whole thread, or all of its fork, which has its own ordinals.
@@ -54,15 +54,15 @@ def session_start(handoff: HandoffRequest | None) -> int:
     return handoff.ordinal
 
 
-def handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
+def make_handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
     """Return the context before the history: the summary, in the mode ``summary``."""
     if handoff.context_mode is not ContextMode.SUMMARY:
         return []
-    note = HANDED_OVER.format(source=handoff.source_agent_id, summary=quoted(handoff.context_summary))
+    note = HANDED_OVER.format(source=handoff.source_agent_id, summary=quote(handoff.context_summary))
     return [Prompt(Role.CONTEXT, note)]
 
 
-def said(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     """Return what users and agents have said, without what failed or was filtered."""
     filtered = filtered_runs(messages)
     return [

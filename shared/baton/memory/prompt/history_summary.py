@@ -14,7 +14,7 @@ from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
-from baton.memory.prompt.handoff_context import said
+from baton.memory.prompt.handoff_context import select_spoken
 from baton.memory.prompt.history_reading import stored_summary
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
@@ -81,7 +81,7 @@ class HistorySummaries:
         self, scope: Scope, due: SummaryDue, earlier: str | None, messages: Sequence[StoredMessage]
     ) -> str:
         """Return the light model's summary; empty if it fails."""
-        spoken = [_to_json(message) for message in said(messages)]
+        spoken = [_to_json(message) for message in select_spoken(messages)]
         material = json.dumps({"summary": earlier or "", "messages": spoken}, ensure_ascii=False)
         settings = ModelSettings(
             model=self.light_model,

@@ -80,7 +80,7 @@ class WindowRules:
     since: int = 0
     """The first ordinal of the agent's session. Summaries of an earlier session of the same agent are not shown."""
     is_cut: bool = False
-    """Whether an incomplete history was cut by its reader, and not by what the agent may see."""
+    """True if an incomplete history was cut by its reader, and not by what the agent may see."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
-from baton.memory.prompt.quoting import quoted
+from baton.memory.prompt.quoting import quote
 from baton.ports.chat_model import Prompt
 
 STOPPED_NOTE = "[This answer was stopped before it was complete.]"
@@ -44,7 +44,7 @@ def to_prompts(
     for message in messages:
         if message.role is Role.TOOL:
             if message.is_handoff_summary and message.agent_id != agent_id:
-                report = REPORTED.format(agent=message.agent_name, report=quoted(message.text))
+                report = REPORTED.format(agent=message.agent_name, report=quote(message.text))
                 prompts.append(Prompt(Role.CONTEXT, report))
             continue
         calls = message.tool_calls if message.agent_id == agent_id else ()

@@ -111,7 +111,7 @@ class _Step(Generic[T]):
 
     @property
     def duration(self) -> timedelta:
-        """Return how long it took, or has taken so far."""
+        """The time that it took, or has taken so far."""
         ended = self._ended if self._ended is not None else self._loop.time()
         return timedelta(seconds=max(0.0, ended - self._began))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.agents.builtin_tools import builtin_tools
+from baton.agents.builtin_tools import list_builtin_tools
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ClientTool
 from baton.domain.handoff import ContextMode
@@ -16,7 +16,7 @@ from baton.domain.json_schema import foreign_schema_problem
 from baton.domain.json_values import count_values
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_name
-from baton.memory.prompt.quoting import quoted
+from baton.memory.prompt.quoting import quote
 from baton.ports.chat_model import TokenCounter, ToolSpec
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
 from baton.registry.registered_agents import RegisteredAgents
@@ -58,7 +58,7 @@ ASK_REMOTE_PARAMETERS: dict[str, Any] = {
 
 
 class BadCall(Exception):
-    """An invalid call. The message tells the model what is wrong with it."""
+    """An invalid call. The message says to the model why it is invalid."""
 
 
 class OutOfReach(BadCall):
@@ -74,7 +74,7 @@ class Offer:
     """The agent to consult."""
     tool: Tool | None = None
     is_client: bool = False
-    """Whether it runs in the user's application."""
+    """True if it runs in the user's application."""
 
     def arguments(self, call: ToolCall) -> dict[str, Any]:
         """Return the call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
@@ -93,7 +93,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolKit:
+class ToolSet:
     """The tools of one agent in one turn, by name."""
 
     offers: Mapping[str, Offer]
@@ -105,7 +105,7 @@ class ToolKit:
         return tuple(offer.spec for offer in self.offers.values())
 
     def tokens(self, counter: TokenCounter) -> int:
-        """Return roughly how many tokens the tools take in a prompt."""
+        """Return roughly the number of tokens that the tools take in a prompt."""
         return sum(
             counter.count(spec.name) + counter.count(spec.description) + counter.count(json.dumps(spec.parameters))
             for spec in self.specs
@@ -122,7 +122,7 @@ class ToolKit:
         return offer
 
 
-async def tool_kit(
+async def find_tools(
     agent: AgentDefinition,
     scope: Scope,
     agents: RegisteredAgents,
@@ -130,7 +130,7 @@ async def tool_kit(
     *,
     conversation: RunningConversation | None = None,
     client: ClientOffer | None = None,
-) -> ToolKit:
+) -> ToolSet:
     """Return the tools that ``agent`` may use on behalf of the scope's user.
 
     Without a ``conversation`` the agent is consulted by another one. Then it cannot consult agents, wait for approvals,
@@ -145,22 +145,22 @@ async def tool_kit(
     outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
     offers: list[Offer] = []
     if conversation is not None:
-        offers += [Offer(spec) for spec in builtin_tools(agent, conversation)]
+        offers += [Offer(spec) for spec in list_builtin_tools(agent, conversation)]
         offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
     offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
     by_name = {offer.spec.name: offer for offer in offers}
     # Prompts begin with the tools, and a prompt cache holds what is the same from its first token on.
-    kit = {name: by_name[name] for name in sorted(by_name)}
+    ordered = {name: by_name[name] for name in sorted(by_name)}
     if client is not None and can_wait and agent.client_tools:
-        theirs = {tool.name: tool for tool in client.tools if tool.name not in kit}
-        kit |= {name: _client_offer(theirs[name]) for name in sorted(theirs)}
-    return ToolKit(kit, outside.missing)
+        theirs = {tool.name: tool for tool in client.tools if tool.name not in ordered}
+        ordered |= {name: _offer_client_tool(theirs[name]) for name in sorted(theirs)}
+    return ToolSet(ordered, outside.missing)
 
 
-async def taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, client: ClientOffer) -> str | None:
+async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, client: ClientOffer) -> str | None:
     """Return the name of a client's tool that is that of one of the agent's own; None if there is none.
 
-    Names of tools that cannot be listed now are unknown; ``tool_kit`` leaves the client's tool out later.
+    Names of tools that cannot be listed now are unknown; ``find_tools`` leaves the client's tool out later.
     """
     if not agent.client_tools or not agent.tools or not client.tools:
         return None
@@ -169,8 +169,8 @@ async def taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, client:
     return next((tool.name for tool in client.tools if tool.name in own), None)
 
 
-def _client_offer(tool: ClientTool) -> Offer:
-    described = CLIENT_TOOL.format(description=quoted(tool.description))
+def _offer_client_tool(tool: ClientTool) -> Offer:
+    described = CLIENT_TOOL.format(description=quote(tool.description))
     return Offer(ToolSpec(tool.name, described, tool.parameters), is_client=True)
 
 
