@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from baton.adapters.child_processes import ATTACHMENTS, INGESTION, MIB, QUEUE_SECONDS, ChildLimits
-from baton.adapters.emf import NAMESPACE, SERVICE
 from baton.adapters.webhooks import SECONDS
+from baton.composition.metrics import NAMESPACE, SERVICE
 from baton.domain.metrics import Metric
 from baton.domain.push_config import MAX_RECEIVES
 from baton_local.gateway.application import CONSOLE_HEADERS

@@ -8,18 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton.agents.agent_result import AgentResult
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources
 from baton.agents.builtin_tools import BuiltinTools
-from baton.agents.call_ids import CallIds
 from baton.agents.call_metadata import make_call_metadata
-from baton.agents.call_outcome import CallOutcome, Transfer
+from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
 from baton.agents.run_context import Budget, RunContext
 from baton.agents.structured_answer import HeldText, StructuredAnswer
 from baton.agents.tool_calls import Consult, ToolCalls, make_call_events
-from baton.agents.tool_set import ToolSet
+from baton.agents.tool_set import CallIds, ToolSet
 from baton.agents.transcript import Transcript
 from baton.agents.turn_prompt import TurnPrompt, count_characters
 from baton.concurrency import off_loop

@@ -19,7 +19,7 @@ from baton.domain.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.workflow import Workflow
 from baton.domain.workflow_definition import WorkflowDefinition
 from baton.domain.workflow_moves import IllegalTransition, advance
-from baton.handoffs.conversation_tracker import ConversationTracker
+from baton.handoffs.conversation_states import ConversationTracker
 from baton.handoffs.skill_making import review_skill
 from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import ToolSpec

@@ -14,13 +14,12 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.agent_services import AgentServices
 from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.attachments import read_attachments
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.prompting import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
-from baton.agents.run_context import EmitEvent, RemoteTasks, RunContext
+from baton.agents.run_context import AgentServices, EmitEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
 from baton.agents.tool_set import find_tools
 from baton.agents.transcript import Transcript

@@ -1,19 +1,85 @@
-"""Check the models of a deployment, one at a time."""
+"""Find the models that a deployment is configured for, and check them one at a time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from baton.agents.configured_models import find_choices, list_configured_models
 from baton.agents.model_advice import advise_on_error, advise_on_limits, advise_on_settings
 from baton.agents.model_probes import PROBE_SECONDS, ModelProbes
+from baton.domain.agent import AgentDefinition, ModelChoice
 from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
-from baton.domain.model_providers import Ability, AbilityCheck, ConfiguredModel, ModelKind, ModelReport, Provider, route
+from baton.domain.model_providers import (
+    Ability,
+    AbilityCheck,
+    ConfiguredModel,
+    ModelKind,
+    ModelReport,
+    ModelUse,
+    Provider,
+    Route,
+    route,
+)
 from baton.ports.agents import ShippedAgents
 from baton.ports.chat_model import ChatModel, LearningModel
 from baton.ports.search import Embedder
+
+
+@dataclass(slots=True)
+class _Found:
+    name: str
+    uses: list[ModelUse] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
+    fallback_of: list[str] = field(default_factory=list)
+
+
+def list_configured_models(
+    agents: Sequence[AgentDefinition],
+    providers: Mapping[str, Provider],
+    *,
+    default_model: str,
+    light_model: str,
+    embedding_model: str,
+) -> list[ConfiguredModel]:
+    """Return each model once, under the name that comes first: the deployment's models, then those of agents.
+
+    ``agents`` are those that ship with the deployment; remote ones have no model. ``embedding_model`` is empty where
+    there is none.
+    """
+    found: dict[Route, _Found] = {}
+
+    def at(name: str) -> _Found:
+        return found.setdefault(route(name, providers), _Found(name))
+
+    at(default_model).uses.append(ModelUse.CHAT)
+    at(light_model).uses.append(ModelUse.LIGHT)
+    for agent in agents:
+        if agent.remote is not None:
+            continue
+        at(agent.model.name or default_model).agents.append(agent.id)
+        for name in agent.model.fallback:
+            at(name).fallback_of.append(agent.id)
+    models = [
+        ConfiguredModel(
+            each.name,
+            ModelKind.CHAT,
+            tuple(each.uses),
+            tuple(dict.fromkeys(each.agents)),
+            tuple(dict.fromkeys(each.fallback_of)),
+        )
+        for each in found.values()
+    ]
+    if embedding_model:
+        models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
+    return models
+
+
+def find_choices(model: ConfiguredModel, agents: Sequence[AgentDefinition]) -> dict[str, ModelChoice]:
+    """Return the settings with which agents ask a model, by the agents' ids."""
+    asking = {*model.agents, *model.fallback_of}
+    return {agent.id: agent.model for agent in agents if agent.id in asking}
+
 
 UNKNOWN = "The deployment and its agents use no model of this name. GET /v1/models lists those that can be checked."
 BUSY = "Another check of a model is running. Please try again in a minute."

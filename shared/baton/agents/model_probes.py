@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import struct
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -20,7 +22,6 @@ from baton.agents.model_advice import (
     NOT_SEEN,
     advise_on_error,
 )
-from baton.agents.plain_image import draw_plain_png
 from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
 from baton.domain.answer_schema import violations
@@ -40,6 +41,22 @@ from baton.ports.chat_model import (
     TextTakenBack,
     ToolSpec,
 )
+
+SIDE = 64
+"""Pixels of each side. Some models refuse smaller pictures than 28 by 28."""
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def draw_plain_png(red: int, green: int, blue: int) -> bytes:
+    """Return a square PNG of one colour, whose parts are from 0 to 255."""
+    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)  # 8 bits of red, green and blue each
+    rows = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
+    return _SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
 
 PROBE_SECONDS = 20.0
 """Time limit of one trial, with all its requests."""

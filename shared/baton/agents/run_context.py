@@ -1,4 +1,4 @@
-"""The context of a run: its user, thread, services, lease and deadline."""
+"""The services of agents, and the context of a run: its user, thread, lease and deadline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.agent_services import AgentServices
+from baton.agents.context_budgets import ContextBudgets
 from baton.concurrency import gather_all, stop_all
 from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.errors import LeaseLost, StoreUnavailable
@@ -20,11 +20,40 @@ from baton.domain.thread import Run
 from baton.domain.times import Today
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import ModelUsage, Usage
+from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
-from baton.ports.chat_model import ModelSettings
-from baton.ports.files import ThreadFiles
+from baton.ports.agent_client import AgentClient
+from baton.ports.audit import AuditLog
+from baton.ports.chat_model import ChatModel, ModelSettings, TokenCounter
+from baton.ports.clock import Clock
+from baton.ports.files import Files, ThreadFiles
 from baton.ports.leases import Lease
+from baton.ports.run_records import RunRecords
+from baton.ports.tools import Tools
+from baton.registry.agent_registry import AgentRegistry
 from baton.registry.registered_agents import RegisteredAgents
+
+
+@dataclass(frozen=True, slots=True)
+class AgentServices:
+    """The services that an agent at work uses, whether it answers the user or is consulted."""
+
+    registry: AgentRegistry
+    model: ChatModel
+    default_model: str
+    light_model: str
+    """The model for tasks that must be quick rather than clever."""
+    memory: AgentMemory
+    tools: Tools
+    agent_client: AgentClient
+    records: RunRecords
+    files: Files
+    counter: TokenCounter
+    audit: AuditLog
+    clock: Clock
+    budgets: ContextBudgets = field(default_factory=ContextBudgets)
+    """The tokens that a prompt may have, by model."""
+
 
 EmitEvent = Callable[[BaseEvent], None]
 """Takes an event of a run, in order. It neither waits nor fails."""

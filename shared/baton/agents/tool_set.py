@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.agents.builtin_tools import list_builtin_tools
+from baton.agents.run_context import RunContext
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ClientTool
 from baton.domain.handoff import ContextMode
 from baton.domain.identity import Scope
+from baton.domain.interrupt import client_call_id
 from baton.domain.json_schema import foreign_schema_problem
 from baton.domain.json_values import count_values
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_name
+from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_call_id, tool_name
 from baton.memory.prompt.quoting import quote
 from baton.ports.chat_model import TokenCounter, ToolSpec
 from baton.ports.tools import MissingTools, OfferedTools, Tool, Tools
@@ -183,3 +186,26 @@ def _ask_spec(agent: AgentDefinition) -> ToolSpec:
         ),
         parameters=ASK_PARAMETERS if agent.remote is None else ASK_REMOTE_PARAMETERS,
     )
+
+
+class CallIds:
+    """Ids that are the same in every attempt at a run, whatever ids the model gives."""
+
+    def __init__(self, context: RunContext, tools: ToolSet, caller: str) -> None:
+        """``caller`` is the agent's id, or that of its task if it was consulted."""
+        self._context = context
+        self._tools = tools
+        self._caller = caller
+        self._occurrences: Counter[str] = Counter()
+
+    def identify(self, call: ToolCall) -> ToolCall:
+        """Return the call with its id. Equal calls are counted, so that each has its own."""
+        context = self._context
+        about = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
+        same = tool_call_id(*about, 0)
+        named = tool_call_id(*about, self._occurrences[same])
+        self._occurrences[same] += 1
+        offer = self._tools.offers.get(call.name)
+        if offer is not None and offer.is_client:
+            named = client_call_id(context.thread_id, context.run.message_id, named)
+        return replace(call, id=named)

@@ -40,7 +40,7 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.identity import Permission, Scope, is_printable
-from baton.registry.agent_changes import wire
+from baton.registry.agent_drafts import wire
 from baton.registry.agent_editing import AgentChange as EditedAgent
 
 router = APIRouter(prefix="/agents", tags=["agents"])

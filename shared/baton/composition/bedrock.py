@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from baton.adapters.bedrock.connection import BedrockConnection
     from baton.adapters.bedrock.request import Guardrail
     from baton.adapters.bedrock.sessions import NoSession
+    from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.domain.model_providers import Provider
     from baton.ports.chat_model import TokenCounter
     from baton.ports.search import Embedder
@@ -83,12 +84,13 @@ def guardrail(provider: Provider) -> Guardrail | None:
     return Guardrail(identifier, version)
 
 
-def embedder(model: str, dimensions: int, models: ModelSettings, counter: TokenCounter) -> Embedder:
+def embedder(
+    model: str, dimensions: int, models: ModelSettings, counter: TokenCounter, paces: EmbeddingPaces
+) -> Embedder:
     """Return the embedder of a model named ``<provider>/<id>``. Raises ``ValueError`` for a model that is not known."""
     from baton.adapters.bedrock.embedder import BedrockEmbedder
     from baton.adapters.models.profile_overrides import profile_overrides
     from baton.adapters.models.profiles import family_of
-    from baton.composition.paces import embedding_paces
 
     selected = models.route(model)
     return BedrockEmbedder(
@@ -96,7 +98,7 @@ def embedder(model: str, dimensions: int, models: ModelSettings, counter: TokenC
         dimensions,
         connection=connection(models.providers[selected.provider]),
         counter=counter,
-        paces=embedding_paces(),
+        paces=paces,
         name=model,
         family=family_of(selected.model, profile_overrides(models.profiles)),
     )

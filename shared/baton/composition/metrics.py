@@ -1,4 +1,4 @@
-"""Metrics of an invocation, written at its end."""
+"""Metrics of an invocation, written at its end: one log line in CloudWatch's Embedded Metric Format."""
 
 from __future__ import annotations
 
@@ -8,17 +8,28 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from baton.adapters import emf
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
 from baton.domain.metrics import Metric, counting
 from baton.settings.base import MetricSettings
+
+NAMESPACE = "Baton"
+SERVICE = "baton"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def write_metrics(counts: Mapping[Metric, int], at: datetime | None = None) -> None:
-    """Write the counts under the deployment's stack, with the time ``at`` (by default now)."""
-    emf.write(counts, stack=MetricSettings().stack, at=at)
+    """Write the counts as of ``at`` (by default now), with the deployment's stack as their dimension."""
+    # Not Powertools' Metrics class: its instances share their values, but several invocations may share a process.
+    metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+    metrics.add_dimension(name="stack", value=MetricSettings().stack)
+    if at is not None:
+        metrics.set_timestamp(at)
+    for metric, number in counts.items():
+        metrics.add_metric(name=metric.value, unit=MetricUnit.Count, value=number)
+    metrics.flush_metrics()
 
 
 def counted(handler: Callable[P, T]) -> Callable[P, T]:

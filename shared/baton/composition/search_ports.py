@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Protocol
 
 from baton.composition.agent_ports import AgentPorts
 
 if TYPE_CHECKING:
     from baton.adapters.deferred import DeferredEmbedder
+    from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
     from baton.ports.search import Embedder, Reindexing, SearchAdministration, SearchIndex
+
+GROUP = "baton.search_engines"
+"""The entry points by which distributions add engines, as the local cloud does, named after the scheme of URLs."""
+
+
+class SearchEngine(Protocol):
+    """An engine whose ``url`` is the setting ``BATON_SEARCH_URL``."""
+
+    def index(self, url: str, dimensions: int) -> SearchIndex:
+        """Return the index. ``dimensions`` are those of the embedding model; 0 means no vectors."""
+        ...
+
+    def reindexing(self, url: str) -> Reindexing:
+        """Return the rebuilding of the index."""
+        ...
+
+
+def engine_of(url: str) -> SearchEngine:
+    """Return the engine for the scheme of ``url``. Raises ``ValueError`` if no installed distribution has one."""
+    scheme = url.partition(":")[0]
+    for found in entry_points(group=GROUP, name=scheme):
+        engine: SearchEngine = found.load()
+        return engine
+    raise ValueError(f"BATON_SEARCH_URL: no installed package has a search engine for {scheme}: URLs. Use https://...")
 
 
 class SearchPorts(AgentPorts):
@@ -29,8 +55,6 @@ class SearchPorts(AgentPorts):
 
             return NoSearch()
         if self.search_administration is None:
-            from baton.composition.search_engines import engine_of
-
             return engine_of(url).index(url, EmbeddingSettings().dimensions)
         from baton.adapters.opensearch.index import OpenSearchIndex
 
@@ -55,8 +79,6 @@ class SearchPorts(AgentPorts):
         url = SearchSettings().url
         if not url or self.search_administration is not None:
             return self.search_administration
-        from baton.composition.search_engines import engine_of
-
         return engine_of(url).reindexing(url)
 
     @cached_property
@@ -98,9 +120,8 @@ class SearchPorts(AgentPorts):
             if self.model_settings.is_on_bedrock(model):
                 from baton.composition.bedrock import embedder
 
-                return embedder(model, dimensions, self.model_settings, self.counter)
+                return embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
             from baton.adapters.openai.embedder import OpenAIEmbedder
-            from baton.composition.paces import embedding_paces
 
             base_url = settings.base_url or self.model_settings.base_url
             if base_url is None:
@@ -113,7 +134,15 @@ class SearchPorts(AgentPorts):
                 counter=self.counter,
                 api_key=self.model_key,
                 base_url=base_url,
-                paces=embedding_paces(),
+                paces=_embedding_paces(),
             )
 
         return DeferredEmbedder(make, model, dimensions)
+
+
+@cache
+def _embedding_paces() -> EmbeddingPaces:
+    # Functions of a local cloud share the paces, because they share the machine and the endpoints.
+    from baton.adapters.models.embedding_pace import EmbeddingPaces
+
+    return EmbeddingPaces()

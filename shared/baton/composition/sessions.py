@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from baton.registry.agent_registry import AgentRegistry
     from baton.sessions.endings import Endings
     from baton.sessions.importing import Importer
-    from baton.sessions.made_titles import MadeTitles
     from baton.sessions.overviews import Overviews
     from baton.sessions.ratings import Ratings
     from baton.sessions.sessions import Sessions
-    from baton.sessions.titles import Titles
+    from baton.sessions.titles import MadeTitles, Titles
 
 
 class SessionUseCases:
@@ -98,7 +97,7 @@ class SessionUseCases:
     @cached_property
     def made_titles(self) -> MadeTitles:
         """Makes titles of threads that users have not named."""
-        from baton.sessions.made_titles import MadeTitles
+        from baton.sessions.titles import MadeTitles
 
         ports = self.ports
         return MadeTitles(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from baton.agents.agent_result import AgentResult
+from baton.agents.call_outcome import AgentResult
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow, SummaryDue, session_of, window_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from baton.agents.agent_result import AgentResult
-from baton.agents.call_outcome import Transfer
+from baton.agents.call_outcome import AgentResult, Transfer
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.agent_result import AgentResult
 from baton.agents.approvals import audit_answer, find_settled_calls
 from baton.agents.builtin_tools import BuiltinTools
+from baton.agents.call_outcome import AgentResult
 from baton.agents.client_context import make_context_notes
 from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, make_changing_notes, make_steady_notes, make_today_note

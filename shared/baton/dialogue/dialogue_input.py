@@ -8,16 +8,26 @@ from dataclasses import dataclass
 from baton.agents.run_context import RunContext
 from baton.agents.tool_calls import Consult
 from baton.agents.transcript import Transcript
-from baton.dialogue.dialogue_services import DialogueServices
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.thread import Thread
-from baton.handoffs.conversation_tracker import ConversationTracker
+from baton.handoffs.conversation_states import ConversationStates, ConversationTracker
+from baton.handoffs.forks import Forks
 from baton.memory.prompt.history_reading import ReadHistory
 from baton.memory.recalled import MemorySearch
+from baton.ports.threads import ThreadStore
 from baton.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueServices:
+    """The services that a dialogue uses to read threads, forks and workflows."""
+
+    store: ThreadStore
+    conversations: ConversationStates
+    forks: Forks
 
 
 @dataclass(frozen=True, slots=True)

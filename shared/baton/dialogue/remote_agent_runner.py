@@ -11,8 +11,8 @@ from typing import Any
 
 from ag_ui.core import TextPart
 
-from baton.agents.agent_result import AgentResult
 from baton.agents.attachments import read_attachments
+from baton.agents.call_outcome import AgentResult
 from baton.agents.remote_answers import ReturnedFiles, count_by_type
 from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript

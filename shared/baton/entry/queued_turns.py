@@ -35,7 +35,7 @@ from baton.ports.connections import Connections
 from baton.ports.privacy import ForgetRequests
 from baton.ports.turn_queue import QueueRecords
 from baton.requests.queue_mapping import from_queue
-from baton.sessions.made_titles import MadeTitles
+from baton.sessions.titles import MadeTitles
 from baton.turns.closing import Closer
 from baton.turns.turn_call import discard
 from baton.turns.turns import Turns

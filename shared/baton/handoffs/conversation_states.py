@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
@@ -16,7 +17,7 @@ from baton.domain.identity import Scope, derived_record_id
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure import InvalidProcedure
-from baton.domain.run_events import state_changes
+from baton.domain.run_events import state_changes, step_finished, step_started
 from baton.domain.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
 from baton.domain.thread import ConversationChange, ConversationState, Thread
 from baton.domain.thread_state import conversation_state
@@ -244,3 +245,29 @@ def _may_continue(scope: Scope, agents: RegisteredAgents, unfinished: Unfinished
 
 async def _no_workflow() -> Workflow | None:
     return None
+
+
+class ConversationTracker:
+    """Holds the current conversation state of one run. Code that computes the next state stores it here."""
+
+    def __init__(self, conversation: RunningConversation) -> None:
+        self.current = conversation
+        self._step: str | None = None
+        """The workflow state that clients are shown."""
+
+    def step_begins(self) -> Iterator[BaseEvent]:
+        """Show the current state of the workflow."""
+        workflow = self.current.workflow
+        if workflow is not None and self._step is None:
+            self._step = workflow.state
+            yield step_started(self._step)
+
+    def step_ends(self) -> Iterator[BaseEvent]:
+        """End the state that is shown, if one is."""
+        if self._step is not None:
+            step, self._step = self._step, None
+            yield step_finished(step)
+
+    def changes_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        """Show what has changed since clients were shown ``before``."""
+        yield from state_changes(before, self.current.shown)

@@ -33,8 +33,7 @@ from baton.domain.search import (
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_table_header
 from baton.knowledge.chunk_places import find_place
 from baton.knowledge.exact_terms import find_lone_terms, has_term
-from baton.knowledge.near_duplicates import drop_near_duplicates
-from baton.knowledge.passages import split_passages
+from baton.knowledge.passages import drop_near_duplicates, split_passages
 from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 

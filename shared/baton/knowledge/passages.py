@@ -1,4 +1,6 @@
-"""Passages of a chunk: the few sentences that embedding models compare with a question best.
+"""Passages of texts, and texts that nearly repeat another one.
+
+Passages are the few sentences of a chunk that embedding models compare with a question best.
 
 A model reads a text of limited length (256 tokens for the local one) into a single vector, in which one sentence of a
 long chunk counts little or nothing. So each passage has its own vector, and a chunk with passages has none.
@@ -7,6 +9,8 @@ long chunk counts little or nothing. So each passage has its own vector, and a c
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 MAX_PASSAGES = 6
 PASSAGE = 250
@@ -34,3 +38,33 @@ def split_passages(text: str) -> list[str]:
     else:
         passages.append(current)
     return passages
+
+
+WORDS_IN_A_ROW = 5
+SHARED = 0.8
+"""The share of a text's rows of words from which on it is a duplicate of another one."""
+_WORD = re.compile(r"\w+")
+
+T = TypeVar("T")
+
+
+def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T]:
+    """Return the items without those whose text is nearly that of an earlier one."""
+    kept: list[T] = []
+    seen: list[frozenset[tuple[str, ...]]] = []
+    for item in items:
+        rows = _rows(text(item))
+        if not any(len(rows & other) >= SHARED * max(len(rows), len(other)) for other in seen):
+            kept.append(item)
+            seen.append(rows)
+    return kept
+
+
+def _rows(text: str) -> frozenset[tuple[str, ...]]:
+    # A text without words is its own row: only an equal one is a duplicate.
+    words = _WORD.findall(text.casefold()) or [text]
+    return frozenset(tuple(words[start : start + WORDS_IN_A_ROW]) for start in _starts(len(words)))
+
+
+def _starts(words: int) -> range:
+    return range(max(1, words - WORDS_IN_A_ROW + 1))

@@ -28,8 +28,7 @@ from baton.ports.agents import AgentDefinitions, AgentsChanged, ShippedAgents
 from baton.ports.audit import AuditLog, Once
 from baton.ports.clock import Clock
 from baton.registry.agent_belongings import AgentBelongings
-from baton.registry.agent_changes import FieldChange, changes_between
-from baton.registry.agent_drafts import AgentDraft, make_draft
+from baton.registry.agent_drafts import AgentDraft, FieldChange, changes_between, make_draft
 from baton.registry.own_agents import OwnAgents
 from baton.registry.registered_agents import RegisteredAgents
 from baton.registry.tenant_agents import TenantAgents, check_permissions

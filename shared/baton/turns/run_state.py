@@ -18,7 +18,7 @@ from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.thread import Run, Thread
 from baton.domain.times import Today, to_millis
 from baton.domain.tool_call import ToolCallRecord
-from baton.handoffs.conversation_tracker import ConversationTracker
+from baton.handoffs.conversation_states import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.leases import Lease
 from baton.registry.registered_agents import RegisteredAgents

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from baton.agents.agent_services import AgentServices
-from baton.dialogue.dialogue_services import DialogueServices
+from baton.agents.run_context import AgentServices
+from baton.dialogue.dialogue_input import DialogueServices
 from baton.domain.thread import LeaseTimes
 from baton.handoffs.conversation_states import ConversationStates
 from baton.handoffs.forks import Forks

@@ -12,8 +12,7 @@ import pytest
 
 from baton.adapters.models.profile_overrides import profile_overrides
 from baton.adapters.openai import OpenAIChatModel
-from baton.agents.configured_models import list_configured_models
-from baton.agents.model_checks import ModelChecks
+from baton.agents.model_checks import ModelChecks, list_configured_models
 from baton.agents.model_probes import ModelProbes
 from baton.composition.app import build
 from baton.domain.agent import AgentDefinition, ModelChoice

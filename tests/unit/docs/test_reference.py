@@ -16,8 +16,8 @@ from pydantic_settings import BaseSettings
 
 from baton.adapters.agent_files import AgentFiles, load_agent
 from baton.adapters.dynamodb import agent_keys, keys
-from baton.adapters.emf import NAMESPACE
 from baton.api.application import create_app
+from baton.composition.metrics import NAMESPACE
 from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoff import HandoffDefinition

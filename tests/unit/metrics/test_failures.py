@@ -18,7 +18,6 @@ from baton.adapters.a2a import RemoteAgents
 from baton.adapters.document_reader import ChildProcessExtractor, ChildProcessReader
 from baton.adapters.dynamodb.audit import DynamoAuditLog
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.emf import NAMESPACE
 from baton.adapters.models.profiles import Profiles
 from baton.adapters.models.provider_models import ProviderModels
 from baton.adapters.openai import OpenAIChatModel
@@ -29,7 +28,7 @@ from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.api.a2a.notifying import Notifications
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.cancelling import cancel_named
-from baton.composition.metrics import write_metrics
+from baton.composition.metrics import NAMESPACE, write_metrics
 from baton.domain import pipelines
 from baton.domain.agent import AgentDefinition
 from baton.domain.document import DocumentFormat

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from baton.adapters.bedrock.image_size import image_size
+from baton.adapters.bedrock.media import image_size
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00" + b"\x00" * 9 + b"\xff\xff\xc2\x00\x11\x08" + struct.pack("!HH", 600, 800)
 IMAGES = {

@@ -11,10 +11,9 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from baton.adapters.models.learned_facts import learned_facts
 from baton.adapters.models.profile import AnswerForm, Api, ModelProfile
 from baton.adapters.models.profile_overrides import profile_overrides
-from baton.adapters.models.profiles import Profiles, with_facts
+from baton.adapters.models.profiles import Profiles, learned_facts, with_facts
 from baton.adapters.openai import OpenAIChatModel
 from baton.domain.errors import ModelMisconfigured, ModelRefused
 from baton.domain.message import Content, Role

@@ -20,7 +20,7 @@ from baton.domain.procedure_set import ProcedureSet, TriggeredProcedure
 from baton.domain.search import IndexName, Vector
 from baton.domain.tool_call import ToolCall
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
-from baton.memory.prompt.system_prompt import MEMORY_RULES
+from baton.memory.prompt.context import MEMORY_RULES
 from baton.memory.recalled import MemorySearch
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.contracts.procedures import add_approved

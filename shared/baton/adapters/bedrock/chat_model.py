@@ -11,9 +11,8 @@ from cachetools import LRUCache
 from pydantic import JsonValue
 
 from baton.adapters.bedrock.answer import ConverseAnswer
-from baton.adapters.bedrock.bodies import JSON_TYPE
 from baton.adapters.bedrock.connection import BedrockConnection
-from baton.adapters.bedrock.events import Events
+from baton.adapters.bedrock.events import JSON_TYPE, Events
 from baton.adapters.bedrock.request import ConverseRequest, Guardrail, converse_request
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.answer_forms import schema_note

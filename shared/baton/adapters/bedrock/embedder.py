@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx2 as httpx
 
-from baton.adapters.bedrock.bodies import JSON_TYPE, read_json
 from baton.adapters.bedrock.connection import BedrockConnection
 from baton.adapters.bedrock.embedding_models import EmbeddingModel, embedding_model, vectors_of
 from baton.adapters.bedrock.event_stream import BrokenStream
+from baton.adapters.bedrock.events import JSON_TYPE, read_json
 from baton.adapters.bedrock.failures import broken_failure
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from ag_ui.core import ImagePart
 from aws_lambda_powertools import Logger
 from pydantic import JsonValue
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
-from baton.adapters.models.learned_facts import learned_facts
 from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted
-from baton.adapters.models.left_out import left_out
 from baton.adapters.models.model_api import ModelApi, OpenedAnswer, Question, Refused
-from baton.adapters.models.profile import ModelProfile
-from baton.adapters.models.profiles import Profiles
+from baton.adapters.models.profile import AnswerForm, ModelProfile
+from baton.adapters.models.profiles import Profiles, learned_facts
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
+from baton.domain.message import Content
 from baton.domain.metrics import Metric, count
-from baton.ports.chat_model import Finished, ModelChunk
+from baton.ports.chat_model import Finished, ModelChunk, ModelSettings
 
 logger = Logger(child=True)
 
@@ -240,3 +240,31 @@ def _with_dropped(finished: Finished, question: Question, form: RequestForm) -> 
 
 def _is_outage(error: Exception) -> bool:
     return isinstance(error, ModelUnavailable | ModelTimeout)
+
+
+READ_BY_MOST = ModelProfile().documents
+"""Media types of documents that models usually read themselves. Others are extracted for every model."""
+
+
+def left_out(
+    settings: ModelSettings, contents: Iterable[Content], media_types: Collection[str], profile: ModelProfile
+) -> frozenset[str]:
+    """Return ``images``, ``documents`` and ``answer_schema``, as far as the profile keeps them from the model.
+
+    ``media_types`` are those of the attachments that were read. A document counts if the model gets its text only, and
+    a schema if the model finds it in the prompt only.
+    """
+    names: set[str] = set()
+    if not profile.images and (
+        any(each.startswith("image/") for each in media_types) or any(map(_has_image, contents))
+    ):
+        names.add("images")
+    if (READ_BY_MOST - profile.documents) & set(media_types):
+        names.add("documents")
+    if settings.answer_schema is not None and profile.answer_form is not AnswerForm.SCHEMA:
+        names.add("answer_schema")
+    return frozenset(names)
+
+
+def _has_image(content: Content) -> bool:
+    return not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content)

@@ -14,8 +14,11 @@ from urllib.parse import urlsplit
 
 from aws_lambda_powertools import Logger
 from cachetools import LRUCache
+from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
 
 from baton.adapters.models.profile import BEDROCK_HOST, ModelProfile
+from baton.adapters.models.profile_overrides import UNDECLARED
 from baton.domain.metrics import Metric, count
 from baton.domain.model_providers import Provider, ProviderKind, route
 
@@ -151,3 +154,26 @@ def context_lengths(
         return int(profile.context_tokens / profile.token_ratio) if profile.context_tokens is not None else None
 
     return length
+
+
+def learned_facts(declared: ModelProfile, known: ModelProfile) -> dict[str, JsonValue]:
+    """Return the facts in which a model's profile differs from what is declared, by their names in the setting.
+
+    Declaring them gives the model the profile ``known``, except for facts that cannot be declared, which are left out.
+    """
+    facts: dict[str, JsonValue] = {}
+    for field in fields(ModelProfile):
+        before, now = getattr(declared, field.name), getattr(known, field.name)
+        if before != now and field.name not in UNDECLARED:
+            facts[to_camel(field.name)] = _json(now - before if field.name in ADDED else now)
+    return facts
+
+
+def _json(value: Any) -> JsonValue:
+    if isinstance(value, frozenset | tuple):
+        return [str(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
+    if isinstance(value, Mapping):
+        return {str(name): str(each) for name, each in value.items()}
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)  # the words of enumerations are text

@@ -16,7 +16,7 @@ from baton.adapters.models.profiles import MAX_PROFILES
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.cache_hints import ends_of_prefixes, marked
 from baton.adapters.openai.chat_answer import ChatAnswer
-from baton.adapters.openai.endpoint import Endpoint
+from baton.adapters.openai.clients import Endpoint
 from baton.adapters.openai.errors import provider_failure
 from baton.adapters.openai.laid_question import answer_format, laid_question
 from baton.adapters.openai.messages import chat_messages, chat_tools

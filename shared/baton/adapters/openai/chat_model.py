@@ -17,8 +17,7 @@ from baton.adapters.models.model_calls import ModelCalls
 from baton.adapters.models.profile import Api, CacheHints
 from baton.adapters.models.profiles import Profiles, host_of
 from baton.adapters.openai.chat_completions import ChatCompletions
-from baton.adapters.openai.clients import OpenAIClients
-from baton.adapters.openai.endpoint import Endpoint
+from baton.adapters.openai.clients import Endpoint, OpenAIClients
 from baton.adapters.openai.responses import Responses
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents import DocumentReader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -11,8 +12,11 @@ from weakref import WeakKeyDictionary
 import httpx2 as httpx
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
+from baton.adapters.models.profile import CacheHints, ModelProfile
+from baton.adapters.openai.messages import wire_metadata
 from baton.adapters.openai.response_bodies import limit_answer, limit_response
 from baton.adapters.stream_limits import StreamLimits
+from baton.ports.chat_model import ModelSettings
 
 if TYPE_CHECKING:
     from baton.adapters.openai.aws_signing import AwsSigning
@@ -82,3 +86,25 @@ class OpenAIClients:
     async def _key(self) -> str:
         key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
         return key or "none"  # Endpoints without keys get a well-formed header too.
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint that requests go to."""
+
+    client: Callable[[], AsyncOpenAI]
+    """Returns the client of the running event loop."""
+    host: str
+    sends_metadata: bool = False
+    """True if requests have the field ``metadata``, which some endpoints refuse."""
+    cache_hints: CacheHints | None = None
+    """The operator's choice, instead of the one of profiles."""
+
+    def metadata_of(self, settings: ModelSettings) -> dict[str, str] | None:
+        """Return the metadata of a request; None if it has none."""
+        return (wire_metadata(settings.metadata) or None) if self.sends_metadata else None
+
+    def hints_for(self, profile: ModelProfile) -> CacheHints:
+        """Return the hints for the prompt cache that the model takes."""
+        hints = profile.cache if self.cache_hints is None else self.cache_hints
+        return CacheHints.NONE if "cache_control" in profile.dropped else hints

@@ -12,7 +12,7 @@ from baton.adapters.models.learning import RequestForm
 from baton.adapters.models.model_api import Question, Refused
 from baton.adapters.models.profile import OBFUSCATION, CacheHints, EffortForm, ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
-from baton.adapters.openai.endpoint import Endpoint
+from baton.adapters.openai.clients import Endpoint
 from baton.adapters.openai.errors import provider_failure
 from baton.adapters.openai.laid_question import LaidQuestion, answer_format, laid_question
 from baton.adapters.openai.response_input import input_items, response_tools
